@@ -282,3 +282,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.get_terminal_writer().line(
             f"Left out for want of a browser: {tests}. To run them, {browser.REMEDY}."
         )
+
+
+@pytest.fixture
+def call(capsys):
+    """Run the command line in this process: exit code, standard output, standard error."""
+
+    def run(*words):
+        from resemblance import cli
+
+        code = cli.run([str(word) for word in words])
+        return code, *capsys.readouterr()
+
+    return run

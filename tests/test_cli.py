@@ -84,17 +84,6 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture
-def call(capsys):
-    """Run the command line in this process: exit code, standard output, standard error."""
-
-    def run(*words):
-        code = cli.run([str(word) for word in words])
-        return code, *capsys.readouterr()
-
-    return run
-
-
 def loaded():
     return {name: np.load(f"{name}.npy") for name in ("a", "b", "c")}
 

@@ -202,6 +202,7 @@ def test_two_models_one_command(tmp_path, capsys, monkeypatch):
     page = Path("page.html").read_text()
     assert "two/0" in page
     assert rs.open_features("run/one").layers["2"].shape == (23, 4)
+    assert rs.open_features("run/two").traits["model"]["source"] == "mine.py:other"
     assert run([*call, "-m", "cka", "--format", "csv", "--layers", "0", "--limit", "20"]) == 0
     assert capsys.readouterr().out.count("\n") == 1 + 4
 
@@ -252,3 +253,11 @@ def test_a_model_of_ones_own_is_saved_and_read(tmp_path):
         with pytest.raises(ValueError, match=words):
             rs.save_subject(other, tmp_path / "other")
         assert not list(tmp_path.glob("*other*"))
+
+
+def test_an_error_in_a_users_model_is_theirs(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(f"{MODELS}\ndef broken(): return 1 / 0\n")
+    np.save("inputs.npy", SAMPLES)
+    assert run(["models", "mine.py:one", "mine.py:broken", "--data", "inputs.npy"]) == 3
+    assert "mine.py:broken failed: ZeroDivisionError" in capsys.readouterr().err

@@ -6,10 +6,23 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+OWN_MODULE = "measures_"  # how the modules begin that are made of users' files
+
+
+class OwnFileError(ValueError):
+    """The file of a user cannot be loaded, or what it defines fails."""
+
+
+def own_module(file: str) -> str:
+    """Return the name of the module that is made of a user's file; it cannot be imported."""
+    digest = hashlib.blake2b(os.path.realpath(file).encode(), digest_size=6)
+    return f"{OWN_MODULE}{digest.hexdigest()}"
 
 
 def restore(

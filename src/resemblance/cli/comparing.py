@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,7 +23,7 @@ from ..store import Store
 from ..tiles import parse_bytes
 from .errors import complain
 from .executors import executors
-from .opening import Opened, check_opened, finish
+from .opening import Opened, check_opened, finish, silence
 from .options import (
     check_choice,
     check_inputs,
@@ -260,12 +259,6 @@ def _write(
     emit(comparison, kind, output)
     if html:
         write_page(comparison, html, provenance=run_provenance(context))
-
-
-def silence(is_quiet: bool) -> None:
-    """Ignore the warnings of a command that is to be quiet."""
-    if is_quiet:
-        warnings.simplefilter("ignore", UserWarning)
 
 
 def verdict(comparison: Comparison, quiet: bool) -> int:

@@ -13,17 +13,13 @@ from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..modules import OWN_MODULE, OwnFileError
 from ..texts import printable
 
 USAGE, OWN, INTERNAL = 2, 3, 70
 MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)
-OWN_MODULE = "measures_"  # how the modules begin that are made of users' files
 DEBUG = "RESEMBLANCE_DEBUG"  # with it in the environment, errors come with their full traceback
 FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)\n(?: {4,}(?!File )(.+)\n)?')
-
-
-class OwnFileError(ValueError):
-    """The file of a user cannot be loaded."""
 
 
 def complain(message: str, code: int = USAGE) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,7 +32,7 @@ from .comparing import (
 )
 from .executors import executors
 from .labels import check_count, read_labels
-from .opening import Opened, check_opened, finish
+from .opening import Opened, check_opened, finish, silence
 from .options import check_inputs, check_targets, choose_format, chosen_measures
 from .typed import run_provenance
 
@@ -133,8 +132,7 @@ def _carry_out(
 ) -> int:
     """Compute the evidence and write it; return the exit code of the command."""
     (jobs, scheduler), (kind, output, html, page), save = where, target, options["save"]
-    if quiet:
-        warnings.simplefilter("ignore", UserWarning)
+    silence(quiet)
     try:
         with executors(jobs if scheduler else jobs or 1, scheduler) as (executor, _):
             result = _computed(sides, options | {"executor": executor})

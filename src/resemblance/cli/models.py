@@ -19,10 +19,10 @@ from ..models import MEASURES, SCORES, extract_models, features, with_models
 from ..report import write_page
 from ..report.of_comparison import result_of
 from ..report.output import emit, show
-from .comparing import Format, Output, Page, Quiet, interrupted, silence, verdict
+from .comparing import Format, Output, Page, Quiet, interrupted, verdict
 from .comparing import Measures as MeasureNames
-from .opening import Opened, check_opened, finish
-from .options import check_targets, choose_format, chosen_measures, own_function
+from .opening import Opened, check_opened, finish, silence
+from .options import check_targets, choose_format, chosen_measures
 from .typed import run_provenance
 
 MODELS = (
@@ -31,7 +31,6 @@ MODELS = (
     'models mine.py:small mine.py:large --data inputs.npy --layers "**.conv*" -m cka,procrustes',
 )
 NAMED = re.compile(r"([\w.+-]+)=(.+)")
-FUNCTION = re.compile(r".+\.py:\w+")
 
 Models = Annotated[
     list[str],
@@ -107,7 +106,7 @@ def models_command(
     options |= {"batch_size": batch_size, "device": device}
     options["progress"] = not quiet and sys.stderr.isatty()
     try:
-        samples = load_samples(_resolved(data), column=column, limit=limit)
+        samples = load_samples(data, column=column, limit=limit)
         comparison, sure = _compared(models, samples, chosen, save, options)
     except KeyboardInterrupt:
         return _interrupted(save)
@@ -156,16 +155,7 @@ def _patterns(texts: Sequence[str] | None) -> Sequence[str]:
 def _model(text: str) -> Any:
     """Return a model as the library takes it: ("name", model), or as it is."""
     match = None if Path(text).exists() else NAMED.fullmatch(text)
-    name, spec = match.groups() if match else ("", text)
-    model = _resolved(spec)
-    if model is not spec:  # named after the function
-        name = name or spec.rpartition(":")[2]
-    return (name, model) if name else model
-
-
-def _resolved(text: str) -> Any:
-    """Return what a user's function returns, for FILE.py:NAME; any other text as it is."""
-    return own_function(text)() if FUNCTION.fullmatch(text) else text
+    return match.groups() if match else text
 
 
 def _interrupted(save: Path | None) -> int:

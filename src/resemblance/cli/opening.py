@@ -1,8 +1,9 @@
-"""The end of a command: which files it wrote, and its page in the browser."""
+"""What all commands do at their ends: silence, the files they wrote, a page in the browser."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 import webbrowser
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,6 +18,12 @@ def check_opened(is_opened: bool, html: Path | None) -> None:
     """Raise ``ValueError`` for ``--open`` without a page."""
     if is_opened and html is None:
         raise ValueError("--open needs a page: give --html FILE, such as --html page.html")
+
+
+def silence(is_quiet: bool) -> None:
+    """Ignore the warnings of a command that is to be quiet."""
+    if is_quiet:
+        warnings.simplefilter("ignore", UserWarning)
 
 
 def finish(paths: Iterable[Path | None], page: Path | None, quiet: bool) -> None:

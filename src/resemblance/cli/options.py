@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import os
 import re
@@ -16,12 +15,11 @@ from typing import Any
 from ..catalogue import get_measures, parse_parameters
 from ..extras import check
 from ..measure import Measure
-from ..modules import load_module, load_packaged
+from ..modules import OwnFileError, load_module, load_packaged, own_module
 from ..report.output import FORMATS
 from ..results.claims import Claim
 from ..results.headlines import TRIAL
 from ..suggestions import did_you_mean
-from .errors import OWN_MODULE, OwnFileError
 
 SUFFIXES = {"md": "markdown", "tex": "latex"}  # of files, by the format that they mean
 
@@ -129,8 +127,7 @@ def _defined(
     if not path.is_file():
         raise ValueError(f"{path} does not exist")
     file = os.path.realpath(path)
-    # no name that can be imported
-    module = f"{OWN_MODULE}{hashlib.blake2b(file.encode(), digest_size=6).hexdigest()}"
+    module = own_module(file)
     try:
         loaded = sys.modules.get(module) or load(file, module)
     except Exception as error:

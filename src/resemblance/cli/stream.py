@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
@@ -18,7 +17,7 @@ from ..report.output import emit
 from ..sources.files import read_files
 from ..stream import Stream
 from .comparing import Format, Measures, Output, Page, Quiet, verdict
-from .opening import Opened, check_opened, finish
+from .opening import Opened, check_opened, finish, silence
 from .options import check_choice, check_targets, choose_format, chosen_measures, own_function
 from .typed import run_provenance
 
@@ -83,8 +82,7 @@ def stream_command(
     if not named and not states:
         raise ValueError("nothing to stream: give files, folders, or states by --merge")
     chosen = chosen_measures(measures)
-    if quiet:
-        warnings.simplefilter("ignore", UserWarning)
+    silence(quiet)
     stream = _merged(states) if states else Stream(method, directions=directions)  # type: ignore[arg-type]
     progress = not quiet and sys.stderr.isatty()
     _read(stream, *_batches(named, parts, rows), progress)

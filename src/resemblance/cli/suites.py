@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter
 from pathlib import Path
@@ -27,7 +26,7 @@ from ..suites.study import Purpose, purpose
 from ..tiles import parse_bytes
 from .errors import complain
 from .executors import executors
-from .opening import show_page
+from .opening import show_page, silence
 from .options import (
     check_choice,
     check_page,
@@ -194,8 +193,7 @@ def _carry_out(
 ) -> int:
     """Run a suite, write its report and say where; return the exit code of the command."""
     study, quiet = words["study"], words["quiet"]
-    if quiet:
-        warnings.simplefilter("ignore", UserWarning)
+    silence(quiet)
     where = executors(words["jobs"], words["scheduler"], words.get("gpu_resource"))
     try:
         with where as (executor, trainer), bars(quiet) as progress:

@@ -82,7 +82,8 @@ def extract_features(
         computed in one run. Default: ``"mean"``.
     name : of the model; by default that of its folder, hub name or class.
     batch_size : samples of a batch. Loaders have their own.
-    device : where the model runs, such as ``"cuda"``; by default where its weights are.
+    device : where the model runs, such as ``"cuda"``. Default: for a model that is loaded the
+        GPU, if there is one; for a module that is passed where its weights are.
     progress : show a bar on standard error, if that is a terminal, or call ``progress(done,
         total)`` after each batch.
 

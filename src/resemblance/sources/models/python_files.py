@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 from typing import Any
 
-from ...modules import load_module
+from ...modules import OwnFileError, load_module, own_module
 
 PYTHON = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)")
 
@@ -20,18 +19,18 @@ def is_function(spec: str) -> bool:
 def call_function(spec: str, caller: str) -> tuple[Any, str]:
     """Return what ``file.py:function`` returns, and the name of the function.
 
-    Raises ``ValueError`` for a file or function that does not exist or fails.
+    Raises ``ValueError`` for a file or function that does not exist, ``OwnFileError`` for one that
+    fails.
     """
     match = PYTHON.fullmatch(spec)
     assert match is not None
     path, function = Path(match["file"]), match["function"]
     if not path.is_file():
         raise ValueError(f"{caller}: {path} does not exist; name the file of {function}")
-    digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
     try:
-        module = load_module(str(path), f"_{path.stem}_{digest}")
+        module = load_module(str(path.resolve()), own_module(str(path)))
     except Exception as error:
-        raise ValueError(f"{caller}: {path} cannot be imported: {_reason(error)}") from error
+        raise OwnFileError(f"{caller}: {path} cannot be imported: {_reason(error)}") from error
     if not callable(getattr(module, function, None)):
         functions = [name for name, value in vars(module).items() if callable(value)]
         defined = ", ".join(name for name in functions if not name.startswith("_")) or "none"
@@ -39,7 +38,7 @@ def call_function(spec: str, caller: str) -> tuple[Any, str]:
     try:
         return getattr(module, function)(), function
     except Exception as error:
-        raise ValueError(f"{caller}: {spec} failed: {_reason(error)}") from error
+        raise OwnFileError(f"{caller}: {spec} failed: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:
