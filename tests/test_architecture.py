@@ -70,6 +70,7 @@ LAYERS = [
     {"grounding"},
     {"results"},
     {"drift"},
+    {"packs"},
     {"suites"},
     {"benchmarks", "sensitivity"},  # old names of what is above
     {"report"},
