@@ -82,12 +82,13 @@ class Pack(NamedTuple):
 
 def manifest_text(manifest: Manifest) -> str:
     """Return the canonical JSON of a manifest: sorted, ASCII, one line an entry."""
-    files = {
-        name: {key: value for key, value in file._asdict().items() if value not in (None, "")}
-        for name, file in manifest.files.items()
-    }
+    files = {name: _entry(file) for name, file in manifest.files.items()}
     document = {"format": FORMAT, **manifest._asdict(), "files": files}
     return json.dumps(document, sort_keys=True, indent=1, allow_nan=False) + "\n"
+
+
+def _entry(file: PackedFile) -> dict[str, Any]:
+    return {key: value for key, value in file._asdict().items() if value not in (None, "")}
 
 
 def parse_manifest(content: bytes, where: str) -> Manifest:
