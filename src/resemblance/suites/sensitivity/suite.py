@@ -59,6 +59,7 @@ def run(
     executor: Executor | None = None,
     memory: int | str = "half",
     progress: Progress | None = None,
+    pinned: str = "",
 ) -> Result:
     """Run measures through the four benchmarks of Ding et al., or continue an earlier run.
 
@@ -82,6 +83,7 @@ def run(
         summary all of these by benchmark. Default: no claims.
     executor, memory : as for :func:`resemblance.compare`.
     progress : called with (stage, done, total).
+    pinned : the name of the pack that ``models`` come from, by which the folder remembers them.
 
     Where we differ from the paper: features are centred, not samples, as in the authors' code; the
     reference of benchmark 2 is an undeleted representation, as in the code; models, data and
@@ -109,6 +111,7 @@ def run(
         executor=executor,
         memory=memory,
         progress=progress,
+        pinned=pinned,
         title=TITLE,
         about=INTRODUCTION,
         provenance={"models": source.folder} if source.folder else {"domains": list(domains)},

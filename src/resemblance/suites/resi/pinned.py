@@ -1,0 +1,48 @@
+"""The ReSi benchmark on pinned features: what a pack holds of a study, and the run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...measure import Measure
+from ...results.result import Result
+from ...sources.folders import read_subjects
+from ..pinning import MODELS, Layers, Pinned, Reduction, pin_model
+from ..study import purpose, study_folder
+from .evaluation import evaluate
+from .material import models_of
+
+
+def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
+    """Write the models of a finished study into a pack, and return what it must remember.
+
+    Only models for the test of layers have all of these; of all others the last one is compared.
+    """
+    known = purpose(study)
+    if known.models or known.portions:
+        raise ValueError(f"{study} is of models that were not trained for a size of the suite")
+    plan = models_of(known)
+    for recipe in plan:
+        pin_model(study, recipe, pack, reduction, _layers_of)
+    return {"size": known.size, "recipes": {r.name: r.fingerprint for r in plan}}
+
+
+def _layers_of(traits: Mapping[str, Any]) -> Layers:
+    layers: Layers = traits["layers"]
+    if traits["setting"] == "layers":
+        return layers
+    return {pooling: names[-1:] for pooling, names in layers.items()}
+
+
+def run_pinned(
+    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
+) -> Result:
+    """Run measures through the six tests on the models of a pack, or continue in a folder.
+
+    ``options``: executor, memory and progress.
+    """
+    subjects = read_subjects(pinned.folder / MODELS)
+    with study_folder(folder, "resi", "", models=pinned.identity) as (place, _):
+        return evaluate(subjects, measures=measures, save=place / "comparisons.db", **options)
