@@ -43,7 +43,14 @@ def score(
     """
     tested = get_measure(measure) if isinstance(measure, str) else measure
     start = time.process_time()
-    result = run_pack(pack, measures=[tested], executor=executor, memory=memory, progress=progress)
+    result = run_pack(
+        pack,
+        measures=[tested],
+        executor=executor,
+        memory=memory,
+        progress=progress,
+        with_intervals=False,
+    )
     seconds = time.process_time() - start
     return ScoreFile(
         pack.manifest.identity,
