@@ -13,6 +13,8 @@ from ..rng import generator
 Cells: TypeAlias = Mapping[Any, Mapping[str, float]]  # by cell, the ranks of measures in it
 Strata: TypeAlias = Mapping[Any, str]  # by cell, the models that it is of
 
+MISSING = -1.0  # in place of a rank, while cells are put in order
+
 
 class Sampled(NamedTuple):
     """The cells of a group, those of a stratum next to each other.
@@ -47,19 +49,27 @@ def sampled(
     """Draw as many cells of every stratum as it has, with replacement.
 
     Cells that are the only ones of their models share a stratum; if there is just one, it joins
-    the smallest other. Cells are put in the order of their names, so that nothing depends on the
-    order in which they come. Raises ``ValueError`` for a cell without a stratum.
+    the smallest other. Cells of a stratum are put in the order of their ranks, so that nothing
+    depends on their names, or on the order in which they come. Raises ``ValueError`` for a cell
+    without a stratum.
     """
     stratum = _pooled({cell: _stratum(group, cell, strata) for cell in cells})
-    order = sorted(cells, key=lambda cell: (stratum[cell], repr(cell)))
-    ranks = np.array([[cells[cell].get(m, np.nan) for m in names] for cell in order], float)
-    sizes = Counter(stratum[cell] for cell in order)
+    rows = sorted((stratum[cell], _row(ranks, names)) for cell, ranks in cells.items())
+    ranks = np.array([row for _, row in rows])
+    sizes = Counter(name for name, _ in rows)
     times = [
         generator(seed, "places", group, name).multinomial(n, np.full(n, 1 / n), size=draws)
         for name, n in sizes.items()
     ]
     starts = np.cumsum([0, *sizes.values()])[:-1]
-    return Sampled(ranks, starts, np.concatenate(times, axis=1).astype(float))
+    missing = np.where(ranks == MISSING, np.nan, ranks)
+    return Sampled(missing, starts, np.concatenate(times, axis=1).astype(float))
+
+
+def _row(ranks: Mapping[str, float], names: Sequence[str]) -> tuple[float, ...]:
+    """The ranks of a cell, which can be ordered also where some are missing."""
+    values = (ranks.get(name, np.nan) for name in names)
+    return tuple(MISSING if np.isnan(value) else float(value) for value in values)
 
 
 def _stratum(group: str, cell: Hashable, strata: Strata | None) -> str:
