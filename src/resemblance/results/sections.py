@@ -65,8 +65,8 @@ class RankRule(NamedTuple):
     their comparisons failed. ``failures``: "last" ranks these, and measures without a score, behind
     all others; "unranked" ranks these by their score, and measures without one not at all.
     ``is_shared``: all measures get the mean of all ranks. ``test``: what the cell is a cell of; by
-    default its section. ``models``: that the cell is of; cells of the same models are resampled
-    together.
+    default its section. ``models``: the models that the cell is of; cells of the same models are
+    resampled together.
     """
 
     parts: tuple[Mapping[str, float | None], ...] = ()
