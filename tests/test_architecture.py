@@ -75,6 +75,8 @@ LAYERS = [
     {"benchmarks", "sensitivity"},  # old names of what is above
     {"report"},
     {"plot"},
+    {"board"},
+    {"choosing"},
     {"cli"},
     {"__main__"},
 ]
