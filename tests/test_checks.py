@@ -17,7 +17,7 @@ import resemblance as rs
 from resemblance import cli
 from resemblance.checks import behaviour, check_measure
 from resemblance.checks.arrays import NO_TORCH
-from resemblance.views.points import centered
+from resemblance.views.points import preshape
 from resemblance.views.spectra import decomposition
 
 CKA = {"orthogonal", "isotropic_scaling", "translation", "sample_rotation"}
@@ -126,7 +126,7 @@ def metric_similarity(x, y):
 
 
 def weighted(x, y):
-    a, b = (centered(r) * r.xp.arange(1.0, r.shape[0] + 1)[:, None] for r in (x, y))
+    a, b = (preshape(r) * r.xp.arange(1.0, r.shape[0] + 1)[:, None] for r in (x, y))
     sums = [x.xp.sum((p.T @ q) ** 2) for p, q in ((a, b), (a, a), (b, b))]
     if not float(sums[1] * sums[2]) > 0:
         raise rs.Undefined("weighted: constant")
@@ -151,7 +151,7 @@ def writing(x, y):
 @declare()
 def remembering(x, y):
     """Depends on what was computed before."""
-    is_warm = bool(x._views)
+    is_warm = len(x._views) > 2  # the check for NaN has its own
     return cka(x, y) * (1 - 1e-8 * is_warm)
 
 
@@ -300,7 +300,7 @@ def test_what_is_wrong_is_found_and_nothing_else(m):
 def test_a_value_outside_the_range_is_found_wherever_it_occurs():
     found = failing(negative)
     elsewhere = {o for o in found if not o.startswith("hostile: ")}
-    assert elsewhere == {"range", "different widths", "few samples"}
+    assert elsewhere == {"range", "different widths"}
 
 
 def test_maps_of_samples_are_found_not_to_be_harmless():
@@ -433,4 +433,4 @@ def test_the_table_fits_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr("resemblance.cli.checking.check_measure", lambda m, progress: outcomes)
     shown = assert_fits(lambda: cli.run(["check", "cka"]), capsys)
     assert shown.count("✗") == 2
-    assert f"{len(outcomes) - 4} of {len(outcomes) - 2} checks hold" in shown
+    assert f"{len(outcomes) - 3} of {len(outcomes) - 1} checks hold" in shown
