@@ -71,10 +71,13 @@ LAYERS = [
     {"grounding"},
     {"results"},
     {"drift"},
+    {"packs"},
     {"suites"},
     {"benchmarks", "sensitivity"},  # old names of what is above
     {"report"},
     {"plot"},
+    {"board"},
+    {"choosing"},
     {"cli"},
     {"__main__"},
 ]
