@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from pathlib import Path
+from typing import Any
 
 from ..catalogue import get_measure
 from ..measure import Measure
@@ -22,6 +23,7 @@ from ..suites.study import Progress
 from .score_files import CellScore, MeasureCard, ScoreFile
 
 MISSING = "no value: a comparison failed, or all its values are equal"
+OUTPUTS = "it compares predictions of models; packs hold their layers"
 DIGITS = 12  # of scores that are kept
 
 
@@ -36,14 +38,19 @@ def score(
     """Run a measure on a pack, and return its scores.
 
     Scores are kept to 12 digits. Cells are those of the pack, whatever the measure: where it has no
-    value it has a reason.
+    value it has a reason. A measure of outputs has none anywhere, for packs hold layers.
 
     Raises ``ValueError`` for cells that the pack does not know, which another version of the suite
     would have.
     """
     tested = get_measure(measure) if isinstance(measure, str) else measure
+    options: dict[str, Any] = {"executor": executor, "memory": memory, "progress": progress}
     start = time.process_time()
-    result = run_pack(pack, measures=[tested], executor=executor, memory=memory, progress=progress)
+    if tested.family == "outputs":
+        cells = tuple(_empty(cell, OUTPUTS) for cell in pinned_cells(pack))
+    else:
+        result = run_pack(pack, measures=[tested], with_intervals=False, **options)
+        cells = scores_of(pack, result, tested)
     seconds = time.process_time() - start
     return ScoreFile(
         pack.manifest.identity,
@@ -53,7 +60,7 @@ def score(
         code_of(tested),
         round(seconds, 2),
         {**versions(), "machine": machine_words()},
-        scores_of(pack, result, tested),
+        cells,
     )
 
 
@@ -70,9 +77,9 @@ def scores_of(pack: Pack, result: Result, measure: Measure) -> tuple[CellScore, 
 
 
 def _cell(pinned: PinnedCell, place: tuple[Section, str] | None, measure: Measure) -> CellScore:
-    empty = CellScore(pinned.test, pinned.cell, None, (None,) * pinned.parts, False, pinned.models)
+    empty = _empty(pinned, MISSING)
     if place is None:
-        return empty._replace(reason=MISSING)
+        return empty
     section, cell = place
     rule = section.rules.get(cell, BY_SCORES)
     value = _rounded(section.scores[cell].get(measure.spec))
@@ -82,6 +89,11 @@ def _cell(pinned: PinnedCell, place: tuple[Section, str] | None, measure: Measur
         is_incomplete=measure.spec in rule.incomplete,
         reason="" if value is not None else _reason(section.reasons, measure),
     )
+
+
+def _empty(pinned: PinnedCell, reason: str) -> CellScore:
+    parts = (None,) * pinned.parts
+    return CellScore(pinned.test, pinned.cell, None, parts, False, pinned.models, reason)
 
 
 def _rounded(value: float | None) -> float | None:

@@ -61,7 +61,8 @@ def build_pack(
         content = Path(temporary) / "content"
         content.mkdir()
         facts = _module(known.suite).pin(Path(study), content, reduction)
-        result = _run(known.suite, Pinned(content, facts, "pack"), get_measures(WITNESSES), None)
+        pinned = Pinned(content, facts, "pack")
+        result = _run(known.suite, pinned, get_measures(WITNESSES), None, with_intervals=False)
         facts["cells"] = [list(cell) for cell in _cells(result)]
         facts["reduction"] = {k: v for k, v in reduction._asdict().items() if v}
         return write_pack(
@@ -90,12 +91,14 @@ def run_pack(
     executor: Executor | None = None,
     memory: int | str = "half",
     progress: Progress | None = None,
+    with_intervals: bool = True,
 ) -> Result:
     """Run measures on a pack with the suite that it is of, or continue such a run in a folder.
 
     Nothing is trained, and PyTorch is not needed. The result is of the size ``NAME@VERSION`` of the
-    pack. ``measures``: by default those of :func:`resemblance.preset` ``"default"``; the others as
-    for :func:`resemblance.suites.run`.
+    pack. ``measures``: by default those of :func:`resemblance.preset` ``"default"``.
+    ``with_intervals``: also what scores do not depend on, the intervals and p-values of single
+    experiments. The others as for :func:`resemblance.suites.run`.
 
     Raises ``ValueError`` for a folder that is a study of something else.
     """
@@ -104,6 +107,7 @@ def run_pack(
     pinned = Pinned(pack.folder, pack.manifest.facts, identity)
     place = None if folder is None else Path(folder)
     options = {"executor": executor, "memory": memory, "progress": progress}
+    options["with_intervals"] = with_intervals
     result = _run(pack.manifest.suite, pinned, tested, place, **options)
     about = {"pack": identity, "manifest": pack.manifest.sha256}
     result = replace(result, size=identity, provenance=about | _elsewhere(result.provenance))

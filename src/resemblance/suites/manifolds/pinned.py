@@ -49,11 +49,15 @@ def _named(variants: Sequence[Variant]) -> dict[str, np.ndarray]:
 
 
 def run_pinned(
-    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
+    pinned: Pinned,
+    measures: Sequence[Measure],
+    folder: Path | None,
+    with_intervals: bool = True,
+    **options: Any,
 ) -> Result:
     """Compare the clouds of a pack by measures, or continue in a folder, and return the result.
 
-    ``options``: executor, memory and progress.
+    ``with_intervals`` changes nothing here; ``options``: executor, memory and progress.
     """
     folders = {
         decode(CloudCase, entry["case"]): (pinned.folder / CLOUDS / str(number), entry["variants"])

@@ -37,10 +37,14 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
 
 
 def run_pinned(
-    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
+    pinned: Pinned,
+    measures: Sequence[Measure],
+    folder: Path | None,
+    with_intervals: bool = True,
+    **options: Any,
 ) -> Result:
     """Run measures through both experiments on the arrays of a pack, or continue in a folder.
 
-    ``options``: executor, memory and progress.
+    ``with_intervals`` changes nothing here; ``options``: executor, memory and progress.
     """
     return run_on(pinned, folder, measures=measures, **options)
