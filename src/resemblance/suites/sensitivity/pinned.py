@@ -10,9 +10,10 @@ from ...measure import Measure
 from ...results.result import Result
 from ...sources.folders import read_subject
 from ...sources.trained import DOMAINS
+from ...subject import Recipe
 from ..pinning import MODELS, Pinned, Reduction, pin_model
 from ..study import purpose
-from ..training import model_folder
+from ..training import is_written, model_folder
 from .models import recipes
 from .normal_models import probes_of
 from .suite import SIZES, run
@@ -27,9 +28,7 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     known = purpose(study)
     if known.models:
         raise ValueError(f"{study} is of models that were not trained for a size of the suite")
-    plan = [
-        r for r in recipes(known.size, known.domains or tuple(DOMAINS)) if r.setting != "pretrained"
-    ]
+    plan = _trained(study, known.size)
     effort = SIZES[known.size]
     for recipe in plan:
         probes = {}
@@ -38,6 +37,15 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
             probes = {"probes": probes_of(subject, study, effort)}
         pin_model(study, recipe, pack, reduction, _first_pooling, **probes)
     return {"size": known.size, "recipes": {r.name: r.fingerprint for r in plan}}
+
+
+def _trained(study: Path, size: str) -> list[Recipe]:
+    """Return the models that are compared, of the domains that a study has in full."""
+    by_domain = [recipes(size, [domain]) for domain in DOMAINS]
+    complete = [some for some in by_domain if all(is_written(study, r) for r in some)]
+    if not complete:
+        raise ValueError(f"{study} lacks models of every domain: finish the study first")
+    return [r for some in complete for r in some if r.setting != "pretrained"]
 
 
 def _first_pooling(traits: Mapping[str, Any]) -> dict[str, list[str]]:
