@@ -56,11 +56,9 @@ def read_files(*folders: str | Path, series: str = SERIES) -> tuple[ScoreFile, .
     """Return all score files of a series of packs, also those of earlier versions, which come
     first: the files that ship with the library, and those in folders of results."""
     places = [*([SHIPPED] if SHIPPED.is_dir() else []), *map(Path, folders)]
-    files = [read_scores(f) for folder in places for f in score_files(folder)]
-    of_series = (scores for scores in files if series_of(scores.pack) == series)
-    return tuple(
-        sorted(of_series, key=lambda scores: (scores.pack_version, scores.measure.version))
-    )
+    paths = [path for folder in places for path in score_files(folder)]
+    files = [read_scores(path) for path in paths if series_of(path.parent.name) == series]
+    return tuple(sorted(files, key=lambda scores: (scores.pack_version, scores.measure.version)))
 
 
 def current(files: Sequence[ScoreFile]) -> tuple[ScoreFile, ...]:

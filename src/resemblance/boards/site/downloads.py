@@ -24,7 +24,7 @@ COLUMNS = (
 def score_records(content: Content) -> Iterator[dict[str, Any]]:
     """Yield a record for every score: the newest version of every measure in every cell."""
     for suite, files in content.board.files.items():
-        for spec, scores in files.items():
+        for spec, scores in sorted(files.items()):
             for cell in scores.cells:
                 rank = content.ranks[suite].get((cell.test, cell.cell), {}).get(spec)
                 where = (suite, scores.pack, cell.test, cell.cell, domain_of(cell.cell))
@@ -41,7 +41,7 @@ def ranking_records(content: Content, views: Sequence[View]) -> list[dict[str, A
 def downloads(content: Content, ranking: Sequence[Mapping[str, Any]]) -> dict[str, str | bytes]:
     """Return the files for programs by their names; Parquet only where it can be written."""
     scores = list(score_records(content))
-    packs = {s.pack: s.manifest for of in content.board.files.values() for s in of.values()}
+    packs = {s.pack: s.manifest for s in sorted(content.files, key=lambda s: s.pack)}
     document = {
         "series": content.series,
         "state": content.state,

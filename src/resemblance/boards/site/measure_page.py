@@ -20,7 +20,7 @@ from .badges import badge
 from .comparing import neighbours
 from .content import Content, raw_address
 from .measure_scores import ScoresInTest, cell_rows, scores_in_tests
-from .tables import Drawn, LinkedTable, drawn, linked
+from .tables import LinkedTable, SiteFigure, drawn, linked
 from .versions import VersionOf, versions_table
 
 NEAR = 3  # neighbours in the ranking, on either side
@@ -91,7 +91,7 @@ def _tests_table(tests: tuple[ScoresInTest, ...]) -> LinkedTable:
     return linked(Table("tests", "Scores by test", columns, rows, note), addresses)
 
 
-def _figure(content: Content, spec: str, tests: tuple[ScoresInTest, ...]) -> Drawn | None:
+def _figure(content: Content, spec: str, tests: tuple[ScoresInTest, ...]) -> SiteFigure | None:
     """Draw the mean rank in every test."""
     ranked = [t for t in tests if t.rank is not None]
     if not ranked:

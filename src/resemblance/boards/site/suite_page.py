@@ -20,7 +20,7 @@ from ..views import ALL, View, tests_of
 from ..words import letters, place_words, view_words
 from .content import Content
 from .measure_scores import median
-from .tables import Drawn, LinkedTable, drawn, linked
+from .tables import LinkedTable, SiteFigure, drawn, linked
 
 
 def suite_page(content: Content, suite: str, views: Sequence[View]) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def suite_page(content: Content, suite: str, views: Sequence[View]) -> dict[str,
     }
 
 
-def _figure(content: Content, view: View) -> Drawn | None:
+def _figure(content: Content, view: View) -> SiteFigure | None:
     """Draw the mean ranks with their intervals, where there is an order."""
     if not view.is_settled:
         return None
@@ -80,10 +80,8 @@ def _ranking(content: Content, suite: str, view: View) -> LinkedTable:
     tests = (f"{test} ({len(cells)})" for test, cells in by_test.items())
     columns = ("measure", "place", "mean rank", "95 %", "ties", *tests)
     note = (
-        "By name, since there is no order. "
-        * (not placed)
-        + "Then mean ranks by test; in brackets: the number of cells that tell measures apart. "
-        "Shaded: cannot be told from the leader."
+        f"{'Shaded: cannot be told from the leader' if placed else 'By name, for want of an order'}. "
+        "The last columns are mean ranks by test, with the number of cells in brackets."
     )
     marked = tuple(i for i, spec in enumerate(order) if spec in placed and placed[spec].is_tied)
     addresses = {(i, 0): content.address(spec) for i, spec in enumerate(order)}

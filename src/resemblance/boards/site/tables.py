@@ -37,7 +37,7 @@ class LinkedTable(NamedTuple):
     place: str
 
 
-class Drawn(NamedTuple):
+class SiteFigure(NamedTuple):
     """A figure as the templates show it: its markup, and its place on the page."""
 
     title: str
@@ -62,6 +62,6 @@ def linked(table: Table, addresses: Mapping[tuple[int, int], str]) -> LinkedTabl
     return LinkedTable(table.title, table.note, table.columns, shown.is_number, rows, table.name)
 
 
-def drawn(figure: Bars) -> Drawn:
+def drawn(figure: Bars) -> SiteFigure:
     """Return a figure of dots or bars."""
-    return Drawn(figure.title, figure.note, bars(figure), figure.name)
+    return SiteFigure(figure.title, figure.note, bars(figure), figure.name)

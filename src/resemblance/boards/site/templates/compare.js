@@ -20,9 +20,9 @@
   const sentence = (i, j) => {
     const [behind, low, high] = pair(i, j), [one, other] = [data.labels[i], data.labels[j]];
     if (low === null) return `${one} and ${other} have too few cells in common to say which is ahead.`;
-    const gap = `the mean rank of ${other} is ${signed(Math.abs(behind), 2)} ${behind < 0 ? "better" : "worse"} (95 %, for all pairs at once: ${signed(low, 1)} to ${signed(high, 1)})`;
-    if (low <= 0 && high >= 0) return `${one} and ${other} cannot be told apart: ${gap}.`;
-    return `${behind > 0 ? one : other} is ahead: ${gap}.`;
+    const all = "95 %, for all pairs at once", ends = (x, y) => `${signed(x, 1)} to ${signed(y, 1)}`;
+    if (low <= 0 && high >= 0) return `${one} and ${other} cannot be told apart: the mean rank of ${other} minus that of ${one} is ${signed(behind, 2)} (${all}: ${ends(low, high)}).`;
+    return `${behind > 0 ? one : other} is ahead, with a mean rank that is better by ${Math.abs(behind).toFixed(2)} (${all}: ${behind > 0 ? ends(low, high) : ends(-high, -low)}).`;
   };
   const row = (cell, k, i, j) => {
     const line = make("tr"), [suite, test, name] = cell, [a, b] = [data.ranks[k][i], data.ranks[k][j]];
