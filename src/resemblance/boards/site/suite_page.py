@@ -80,7 +80,7 @@ def _ranking(content: Content, suite: str, view: View) -> LinkedTable:
     tests = (f"{test} ({len(cells)})" for test, cells in by_test.items())
     columns = ("measure", "place", "mean rank", "95 %", "ties", *tests)
     note = (
-        f"{'Shaded: cannot be told from the leader' if placed else 'By name, for want of an order'}. "
+        f"{'Shaded: tied with the leader' if placed else 'By name, for want of an order'}. "
         "The last columns are mean ranks by test, with the number of cells in brackets."
     )
     marked = tuple(i for i, spec in enumerate(order) if spec in placed and placed[spec].is_tied)
