@@ -11,6 +11,7 @@ import typer
 
 from .. import __version__
 from . import comparing, entries
+from .board import board_commands
 from .checking import CHECK, check_command
 from .cite import CITE, cite_command
 from .demo import CALLS, demo_command
@@ -81,6 +82,7 @@ commands.command("evidence", epilog=examples(*EVIDENCE))(evidence_command)
 commands.command("drift", epilog=examples(*DRIFT))(drift_command)
 commands.command("joint", epilog=examples(*JOINT))(joint_command)
 commands.add_typer(packs, name="pack")
+commands.add_typer(board_commands, name="board")
 commands.command("cite", epilog=examples(*CITE))(cite_command)
 commands.command("demo", epilog=examples(*CALLS))(demo_command)
 
