@@ -87,6 +87,12 @@ class ScoreFile(NamedTuple):
         return Path(self.pack) / file_name(self.measure.spec, self.measure.version)
 
     @property
+    def pack_version(self) -> int:
+        """The version of the pack: 1 of "resi-compact@1"; 0 where there is none."""
+        version = self.pack.rpartition("@")[2]
+        return int(version) if version.isdecimal() else 0
+
+    @property
     def is_complete(self) -> bool:
         """Whether the measure has a score in all cells."""
         return all(cell.value is not None and not cell.is_incomplete for cell in self.cells)
