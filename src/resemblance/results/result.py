@@ -124,10 +124,19 @@ class Result:
         }
         return {cell: of_measures for cell, of_measures in ranks.items() if of_measures}
 
+    def models(self) -> dict[tuple[str, str], str]:
+        """Return the models that every cell is of, by test and cell; "" where no rule names
+        them."""
+        return {
+            s.key(cell): s.rules.get(cell, BY_SCORES).models
+            for s in self.sections
+            for cell in s.scores
+        }
+
     def places(self) -> Places:
         """Return the mean rank of every measure over the cells, best first, and which measures
-        cannot be distinguished from the leader."""
-        return places({self.suite: self.ranks()})
+        cannot be told apart; cells of the same models are resampled together."""
+        return places({self.suite: self.ranks()}, strata={self.suite: self.models()})
 
     def headline(self) -> str:
         """Say what leads, and what cannot be distinguished from it; of a trial, that it is one."""

@@ -65,7 +65,8 @@ class RankRule(NamedTuple):
     their comparisons failed. ``failures``: "last" ranks these, and measures without a score, behind
     all others; "unranked" ranks these by their score, and measures without one not at all.
     ``is_shared``: all measures get the mean of all ranks. ``test``: what the cell is a cell of; by
-    default its section.
+    default its section. ``models``: the models that the cell is of; cells of the same models are
+    resampled together.
     """
 
     parts: tuple[Mapping[str, float | None], ...] = ()
@@ -73,6 +74,7 @@ class RankRule(NamedTuple):
     failures: str = "last"
     is_shared: bool = False
     test: str = ""
+    models: str = ""
 
 
 class Section(NamedTuple):

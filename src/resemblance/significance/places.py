@@ -1,82 +1,22 @@
-"""Ranks of measures over many cells, with intervals: where each measure stands, and which of two is
-ahead."""
+"""Where measures stand over many cells: mean ranks, and which of two measures is ahead."""
 
 from __future__ import annotations
 
-import itertools
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..rng import generator
+from .cell_ranks import DECIMALS
+from .cells import Cells, Sampled, Strata, sampled
 from .estimates import known_mean, percentile_interval
+from .gaps import drawn_gaps, margins, pairs_of
 
-DECIMALS = 9  # of ranks: what differs by rounding is equal
 # cells: with fewer, a measure may come first in all of them by chance, with p > 0.05, as 2 * 0.5**5
 # is
 SETTLING = 6
-Cells = Mapping[Any, Mapping[str, float]]  # by cell, the ranks of measures in it
-
-
-class Ranking(NamedTuple):
-    """The ranks of a measure over many cells: their mean with a 95 % interval, their median, and
-    all of them."""
-
-    measure: str
-    mean: float
-    low: float
-    high: float
-    median: float
-    ranks: tuple[float, ...]
-
-
-def rank_within(
-    values: Mapping[str, float], incomplete: Iterable[str] = (), *, failures: str = "last"
-) -> dict[str, float]:
-    """Rank measures within one cell, 1 for the largest value; values equal to 1e-9 share the best
-    rank.
-
-    ``incomplete`` are measures with failed comparisons. ``failures="last"``: they, and measures
-    without a value (NaN), rank behind all others, so that failing on hard cases gains nothing.
-    ``"unranked"``: a measure without a value has no rank, one with fewer comparisons is ranked as
-    if nothing were missing (the authors' way).
-    """
-    if failures not in ("last", "unranked"):
-        raise ValueError(f"failures must be 'last' or 'unranked'; got {failures!r}")
-    behind = {m for m, v in values.items() if np.isnan(v)} | (
-        set(incomplete) if failures == "last" else set()
-    )
-    # Rounding must not decide.
-    complete = {m: round(v, 9) for m, v in values.items() if m not in behind}
-    ranks = {m: 1.0 + sum(other > v for other in complete.values()) for m, v in complete.items()}
-    if failures == "last":
-        ranks |= dict.fromkeys((m for m in values if m in behind), 1.0 + len(complete))
-    return ranks
-
-
-def summarize(
-    cells: Mapping[Hashable, Mapping[str, float]], *, draws: int = 2000, seed: int = 0
-) -> tuple[Ranking, ...]:
-    """Return the standing of every measure over cells of ranks, best median first, then best mean.
-
-    The interval is the 2.5 and 97.5 percentile of the mean rank over bootstrap samples of the
-    cells; all measures see the same samples. A measure without any rank is left out.
-    """
-    names = list(dict.fromkeys(m for ranks in cells.values() for m in ranks))
-    table = np.array([[ranks.get(m, np.nan) for m in names] for ranks in cells.values()])
-    if not names:
-        return ()
-    drawn = generator(seed, "bootstrap", len(table)).integers(len(table), size=(draws, len(table)))
-    rankings = []
-    for position, name in enumerate(names):
-        column = table[:, position]
-        ranks = column[~np.isnan(column)]
-        low, high = percentile_interval(known_mean(column[drawn], axis=-1))
-        mean, median = float(ranks.mean()), float(np.median(ranks))
-        rankings.append(Ranking(name, mean, low, high, median, tuple(ranks)))
-    return tuple(sorted(rankings, key=lambda r: (r.median, r.mean, r.measure)))
+Interval: TypeAlias = tuple[float, float]
 
 
 class Place(NamedTuple):
@@ -85,8 +25,10 @@ class Place(NamedTuple):
 
     ``position``: 1 for the best, with the interval that samples of the cells give. ``behind``: how
     far its rank is behind that of the leader, on the mean over the cells where both have one, with
-    its 95 % interval. ``is_tied``: it cannot be told from the leader, because that interval holds 0
-    or they have too few cells in common to settle that.
+    its own 95 % interval. ``simultaneous``: the interval of the same difference, wide enough that
+    those of all pairs of measures hold together with a confidence of 95 %; two NaN where they have
+    too few cells in common. ``is_tied``: it cannot be told from the leader, because that interval
+    holds 0 or there is none.
     """
 
     measure: str
@@ -99,6 +41,7 @@ class Place(NamedTuple):
     behind: float
     behind_low: float
     behind_high: float
+    simultaneous: Interval
     is_tied: bool
 
 
@@ -107,131 +50,187 @@ class Places(NamedTuple):
 
     ``before``: by two measures, the share of the samples of the cells in which the first has the
     better mean rank, equal ones half. ``by_group``: mean ranks in every group. ``cells``: how many
-    there are in all groups.
+    there are in all groups. ``differences``: by two measures, the simultaneous interval of how far
+    the first is behind the second. ``groups``: the largest sets of measures next to each other in
+    this order of which no two can be told apart; every measure is in at least one.
     """
 
     rows: tuple[Place, ...]
     before: Mapping[tuple[str, str], float]
     by_group: Mapping[str, Mapping[str, float]]
     cells: int
+    differences: Mapping[tuple[str, str], Interval] = {}
+    groups: tuple[tuple[str, ...], ...] = ()
 
     @property
     def is_settling(self) -> bool:
         """Whether there are enough cells for any order to be more than chance."""
         return self.cells >= SETTLING
 
+    def tied_with(self, measure: str) -> tuple[str, ...]:
+        """Return the other measures that cannot be told from this one, best first; ``ValueError``
+        for one without a place."""
+        names = [place.measure for place in self.rows]
+        if measure not in names:
+            raise ValueError(f"no place for {measure!r}; there are {', '.join(names) or 'none'}")
+        return tuple(m for m in names if m != measure and _holds_0(self.differences[m, measure]))
 
-def places(groups: Mapping[str, Cells], *, draws: int = 2000, seed: int = 0) -> Places:
+
+def places(
+    groups: Mapping[str, Cells],
+    *,
+    strata: Mapping[str, Strata] | None = None,
+    draws: int = 2000,
+    seed: int = 0,
+) -> Places:
     """Return where measures stand over the cells of one group, or of several that count alike, such
     as suites.
 
-    What is resampled are cells: each of ``draws`` samples takes as many cells of every group as
-    there are, with replacement, and with each cell the ranks of all measures in it. So two measures
+    What is resampled are cells: each of ``draws`` samples takes as many cells of every stratum as
+    it has, with replacement, and with each cell the ranks of all measures in it. So two measures
     are compared in the same cells, by the interval of their difference; that their own intervals
-    overlap says nothing. Intervals are not corrected for the number of measures, and are too narrow
-    where cells share models, which makes them depend on each other.
+    overlap says nothing. The intervals of all differences hold at once with a confidence of 95 %
+    (see :func:`resemblance.significance.gaps.margins`), and a pair whose interval holds 0 is tied.
+    They are for other cells of the same models: other models may order the measures otherwise.
 
     ``groups``: by name, the ranks of every measure in every cell; a measure without a rank is
-    missing there. Measures without any rank in some group are left out.
+    missing there, or NaN. Measures without any rank in some group are left out. ``strata``: by
+    group, the models that every cell is of; cells of the same models are a stratum, and so is a
+    group that is not in ``strata``. Cells that are the only ones of their models share a stratum;
+    a group of a single cell is taken as it is. No number depends on the order of cells or measures.
+
+    Raises ``ValueError`` for strata of an unknown group, or without one of its cells.
     """
-    named = {name: list(cells.values()) for name, cells in groups.items() if cells}
-    ranked = [set().union(*cells) for cells in named.values()]
-    names = sorted(set.intersection(*ranked)) if ranked else []
-    tables = {
-        g: np.array([[ranks.get(m, np.nan) for m in names] for ranks in cells])
-        for g, cells in named.items()
-    }
+    strata = strata or {}
+    if unknown := sorted(set(strata) - set(groups)):
+        raise ValueError(f"places: strata of {unknown[0]!r}; groups: {', '.join(groups) or 'none'}")
+    named = {name: cells for name, cells in groups.items() if cells}
+    names = _ranked_everywhere(named.values())
     count = sum(map(len, named.values()))
     if not names:
         return Places((), {}, {}, count)
-    once = {g: np.ones((1, len(table))) for g, table in tables.items()}
-    times = {g: _times(len(table), draws, seed, g) for g, table in tables.items()}
-    whole = _means(tables, once)[0]
-    order = sorted(range(len(names)), key=lambda i: (whole[i], names[i]))
-    gaps = [{g: table - table[:, [i]] for g, table in tables.items()} for i in range(len(names))]
-    drawn = [_means(gap, times) for gap in gaps]
-    first = gaps[order[0]]
-    common = np.sum([(~np.isnan(gap)).sum(axis=0) for gap in first.values()], axis=0)
-    rows = _rows(
-        names, whole, _means(tables, times), _means(first, once)[0], drawn[order[0]], common
-    )
-    before = {
-        (a, b): _share_before(drawn[j][:, i])
-        for i, a in enumerate(names)
-        for j, b in enumerate(names)
-        if i != j
+    tables = {
+        group: sampled(group, cells, names, strata.get(group), draws=draws, seed=seed)
+        for group, cells in named.items()
     }
+    means = _means(tables.values()).round(DECIMALS)
+    order = sorted(range(len(names)), key=lambda i: (means[i], names[i]))
+    ordered = {g: table._replace(ranks=table.ranks[:, order]) for g, table in tables.items()}
+    return _places([names[i] for i in order], ordered, count)
+
+
+def _ranked_everywhere(groups: Iterable[Cells]) -> list[str]:
+    """The measures with a rank in every group, by name."""
+    ranked = [set(_ranked(cells)) for cells in groups]
+    return sorted(set.intersection(*ranked)) if ranked else []
+
+
+def _ranked(cells: Cells) -> Iterator[str]:
+    """Every measure that has a rank, once for each of its ranks."""
+    for ranks in cells.values():
+        yield from (m for m, rank in ranks.items() if not math.isnan(rank))
+
+
+def _places(names: Sequence[str], tables: Mapping[str, Sampled], count: int) -> Places:
+    """The places of measures that are in order."""
+    samples = list(tables.values())
+    pairs = pairs_of(samples)
+    gaps = pairs.gap.round(DECIMALS)
+    settled = (pairs.common >= SETTLING) & ~np.isnan(gaps)
+    margin = margins(samples, pairs, settled)
+    # To the left of 0 and to the right, so that intervals of both orders are mirror images.
+    low, high = (gaps - margin).round(DECIMALS) + 0.0, (gaps + margin).round(DECIMALS) + 0.0
+    shares, leading = np.empty(len(gaps)), np.zeros((len(samples[0].times), 1))
+    for part, drawn in drawn_gaps(samples, pairs):
+        drawn = drawn.round(DECIMALS)
+        shares[part] = _shares_before(drawn)
+        leading = np.hstack([leading, drawn]) if part.start == 0 else leading
+    before, differences = {}, {}
+    for i, j, share, near, far in zip(pairs.first, pairs.second, shares, low, high):
+        one, other = names[i], names[j]
+        before[one, other], before[other, one] = float(share), float(1 - share)
+        differences[other, one] = float(near), float(far)
+        differences[one, other] = -float(far) + 0.0, -float(near) + 0.0
+    rows = _rows(names, samples, gaps, leading, differences)
     by_group = {
-        g: dict(zip(names, _means({g: table}, once)[0].tolist())) for g, table in tables.items()
+        g: dict(zip(names, _means([t]).round(DECIMALS).tolist())) for g, t in tables.items()
     }
-    return Places(tuple(rows[i] for i in order), before, by_group, count)
+    return Places(rows, before, by_group, count, differences, _tie_groups(names, differences))
 
 
 def _rows(
     names: Sequence[str],
-    whole: np.ndarray,
-    drawn: np.ndarray,
-    behind: np.ndarray,
+    samples: Sequence[Sampled],
     gaps: np.ndarray,
-    common: np.ndarray,
-) -> list[Place]:
-    from scipy.stats import rankdata
-
-    positions = rankdata(drawn, method="min", axis=1, nan_policy="omit")
+    leading: np.ndarray,
+    differences: Mapping[tuple[str, str], Interval],
+) -> tuple[Place, ...]:
+    """The rows of the table, of which the leader is the first."""
+    whole, drawn = _means(samples).round(DECIMALS), _drawn_means(samples).round(DECIMALS)
+    behind = np.append(0.0, gaps[: len(names) - 1])
+    positions = _positions(drawn)
     rows = []
     for i, name in enumerate(names):
-        low, high = percentile_interval(drawn[:, i])
-        near, far = percentile_interval(gaps[:, i])
         best, worst = percentile_interval(positions[:, i], method="nearest")
         position = 1 + int((whole < whole[i]).sum())
-        is_tied = bool(common[i] < SETTLING or not near > 0)
-        standing = (name, float(whole[i]), low, high, position, int(best), int(worst))
-        rows.append(Place(*standing, float(behind[i]), near, far, is_tied))
-    return rows
+        standing = (name, float(whole[i]), *percentile_interval(drawn[:, i]), position)
+        difference = (float(behind[i]), *percentile_interval(leading[:, i]))
+        interval = differences.get((name, names[0]), (0.0, 0.0))
+        rows.append(
+            Place(*standing, int(best), int(worst), *difference, interval, _holds_0(interval))
+        )
+    return tuple(rows)
 
 
-def _times(count: int, draws: int, seed: int, group: str) -> np.ndarray:
-    """How often each cell of a group is in each sample, (draws, cells)."""
-    times: np.ndarray = generator(seed, "joint", group).multinomial(
-        count, np.full(count, 1 / count), size=draws
-    )
-    return times
-
-
-def _means(tables: Mapping[str, np.ndarray], times: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Mean over groups of the mean over the cells of every sample, (draws, measures); NaN where a
-    sample has none."""
-    means = []
-    for group, table in tables.items():
-        known = ~np.isnan(table)
-        with np.errstate(invalid="ignore"):
-            means.append((times[group] @ np.where(known, table, 0.0)) / (times[group] @ known))
-    mean: np.ndarray = np.mean(means, axis=0).round(DECIMALS)
+def _means(tables: Iterable[Sampled]) -> np.ndarray:
+    """Mean over groups of the mean ranks over cells, (measures,)."""
+    mean: np.ndarray = np.mean([known_mean(table.ranks) for table in tables], axis=0)
     return mean
 
 
-def _share_before(gaps: np.ndarray) -> float:
-    """Share of differences of ranks that are negative, zeros half."""
-    known = gaps[~np.isnan(gaps)]
-    return float(np.mean((1 - np.sign(known)) / 2)) if len(known) else np.nan
+def _drawn_means(tables: Iterable[Sampled]) -> np.ndarray:
+    """The same in every sample, (draws, measures); NaN where a sample has no rank."""
+    means = []
+    for table in tables:
+        known = ~np.isnan(table.ranks)
+        with np.errstate(invalid="ignore"):
+            means.append((table.times @ np.where(known, table.ranks, 0)) / (table.times @ known))
+    mean: np.ndarray = np.mean(means, axis=0)
+    return mean
 
 
-class Duel(NamedTuple):
-    """In how many cells one measure is ranked before another, of those in which both have a
-    rank."""
+def _positions(means: np.ndarray) -> np.ndarray:
+    """The position of every measure in every sample, 1 for the best; NaN without a rank."""
+    ordered = np.sort(means, axis=1)  # NaN last
+    better = [np.searchsorted(row, values) for row, values in zip(ordered, means)]
+    positions: np.ndarray = np.where(np.isnan(means), np.nan, 1.0 + np.array(better))
+    return positions
 
-    better: int
-    tied: int
-    cells: int
+
+def _shares_before(gaps: np.ndarray) -> np.ndarray:
+    """Share of the samples in which a gap is positive, zeros half; NaN where none is known."""
+    shares: np.ndarray = known_mean((1 + np.sign(gaps)) / 2)
+    return shares
 
 
-def duels(cells: Mapping[Hashable, Mapping[str, float]]) -> dict[tuple[str, str], Duel]:
-    """Return for every ordered pair of measures (a, b) in how many cells a beats b."""
-    counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
-    for ranks in cells.values():
-        for a, b in itertools.permutations(ranks, 2):
-            count = counts[a, b]
-            count[0] += ranks[a] < ranks[b]
-            count[1] += ranks[a] == ranks[b]
-            count[2] += 1
-    return {pair: Duel(*count) for pair, count in counts.items()}
+def _tie_groups(
+    names: Sequence[str], differences: Mapping[tuple[str, str], Interval]
+) -> tuple[tuple[str, ...], ...]:
+    """The largest runs of measures that are all tied with each other."""
+    groups, end = [], 0
+    for start in range(len(names)):
+        stop = max(end, start + 1)
+        while stop < len(names) and all(
+            _holds_0(differences[names[stop], name]) for name in names[start:stop]
+        ):
+            stop += 1
+        if stop > end:
+            groups.append(tuple(names[start:stop]))
+        end = stop
+    return tuple(groups)
+
+
+def _holds_0(interval: Interval) -> bool:
+    """Whether an interval does not exclude 0; one that is not known does not."""
+    low, high = interval
+    return not (low > 0 or high < 0)

@@ -50,8 +50,7 @@ def joint_ranks(studies: Sequence[Result]) -> JointRanks:
     ranks = {study.suite: study.ranks(among) for study in ranked}
     cells = {suite: _ordered(suite, of_suite) for suite, of_suite in ranks.items()}
     tied = {suite: len(of_suite) - len(cells[suite]) for suite, of_suite in ranks.items()}
-    # Samples are drawn by position, so that cells go by name: no interval depends on their order.
-    standing = places({suite: dict(sorted(of_suite.items())) for suite, of_suite in cells.items()})
+    standing = places(cells, strata={study.suite: study.models() for study in ranked})
     return JointRanks(ranked, is_trial, _labels(ranked, among), cells, tied, standing)
 
 

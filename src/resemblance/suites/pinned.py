@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from ..catalogue import get_measures
 from ..measure import Measure
 from ..packs import Manifest, Pack, write_pack
+from ..packs.manifest import SUFFIX
 from ..results.ranks import BY_SCORES
 from ..results.result import Result
 from . import SUITES
@@ -65,7 +66,7 @@ def build_pack(
         result = _run(known.suite, pinned, get_measures(WITNESSES), None, with_intervals=False)
         facts["cells"] = [list(cell) for cell in _cells(result)]
         facts["reduction"] = {k: v for k, v in reduction._asdict().items() if v}
-        return write_pack(
+        manifest = write_pack(
             content,
             Path(target),
             name=name or f"{known.suite}-{known.size}",
@@ -74,6 +75,9 @@ def build_pack(
             about=_about(known.suite, known.size, reduction),
             facts=facts,
         )
+    place = Path(target)
+    is_archive = place.name.endswith(SUFFIX)
+    return place if is_archive else place / f"{manifest.identity}{SUFFIX}", manifest
 
 
 def _about(suite: str, size: str, reduction: Reduction) -> str:

@@ -48,8 +48,10 @@ class Reduction(NamedTuple):
 
     def array(self, values: np.ndarray, dataset: str) -> np.ndarray:
         """Return an array of samples with the rows and in the precision that stay."""
-        chosen = values[self.rows(dataset, len(values))]
-        return chosen.astype(np.float16) if self.half and chosen.dtype.kind == "f" else chosen
+        chosen: np.ndarray = values[self.rows(dataset, len(values))]
+        if self.half and chosen.dtype.kind == "f":
+            chosen = chosen.astype(np.float16)
+        return chosen
 
 
 def check_reduction(reduction: Reduction) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...results.figures import Chart, Clouds
 from ...results.result import Result
-from ...results.sections import Entry, Section, Table
+from ...results.sections import Entry, RankRule, Section, Table
 from ...results.values import known
 from ..study import Judge, judged_by
 from . import curves
@@ -166,13 +166,15 @@ def _experiment(
     grades: Sequence[Grade],
     claims: Mapping[str, Judge],
 ) -> Section:
+    scores = _scores(name, grades)
     return Section(
         name,
         EXPERIMENTS[name],
         ABOUT[name],
         figures=_figures(name, facts, drawn),
         claims=judged_by(claims, name, facts),
-        scores=_scores(name, grades),
+        scores=scores,
+        rules={cell: RankRule(models=name) for cell in scores},
     )
 
 

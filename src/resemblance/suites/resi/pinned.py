@@ -9,7 +9,7 @@ from typing import Any
 from ...measure import Measure
 from ...results.result import Result
 from ...sources.folders import read_subjects
-from ..pinning import MODELS, Layers, Pinned, Reduction, pin_model
+from ..pinning import MODELS, Layers, Pinned, Reduction, all_layers_of, pin_model
 from ..study import purpose, study_folder
 from .evaluation import evaluate
 from .material import models_of
@@ -24,16 +24,15 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     if known.models or known.portions:
         raise ValueError(f"{study} is of models that were not trained for a size of the suite")
     plan = models_of(known)
+    deep = {recipe[:3] for recipe in plan if recipe.setting == "layers"}
     for recipe in plan:
-        pin_model(study, recipe, pack, reduction, _layers_of)
+        has_all = recipe.setting == ("layers" if recipe[:3] in deep else "normal")
+        pin_model(study, recipe, pack, reduction, all_layers_of if has_all else _last_of)
     return {"size": known.size, "recipes": {r.name: r.fingerprint for r in plan}}
 
 
-def _layers_of(traits: Mapping[str, Any]) -> Layers:
-    layers: Layers = traits["layers"]
-    if traits["setting"] == "layers":
-        return layers
-    return {pooling: names[-1:] for pooling, names in layers.items()}
+def _last_of(traits: Mapping[str, Any]) -> Layers:
+    return {pooling: names[-1:] for pooling, names in traits["layers"].items()}
 
 
 def run_pinned(

@@ -51,10 +51,18 @@ def ranked_cells(
     return {
         cell: RankedCell(
             {s.measure: known(s.value) for s in members[cell]},
-            _rule(members[cell], failures, is_shared=is_code and cell[0] == "layers"),
+            _rule(members[cell], failures, is_shared=is_code and cell[0] == "layers")._replace(
+                models=models_of(cell)
+            ),
         )
         for cell in first.values()
     }
+
+
+def models_of(cell: Cell) -> str:
+    """Return the models of a cell: their domain, data set and architecture, whatever is read of
+    them."""
+    return "/".join(cell[2:5])
 
 
 def _rule(scores: list[Score], failures: str, *, is_shared: bool) -> RankRule:

@@ -18,7 +18,7 @@ from ...significance import Duel, Place, Places, Ranking, duels, places
 from ...sources.trained import DOMAINS
 from .facts import Evaluation
 from .grading import PRESETS
-from .ranking import Ranks, ranking
+from .ranking import Ranks, models_of, ranking
 from .words import cell_text
 
 
@@ -50,7 +50,7 @@ def standings_of(facts: Evaluation) -> Standings:
     """Return the standings of an evaluation."""
     names = distinct({m.spec: m.label for m in facts.measures})
     ranks = facts.ranks()
-    positions = places({"resi": ranks})
+    positions = places({"resi": ranks}, strata={"resi": {c: models_of(c) for c in ranks}})
     ranked = [p.measure for p in positions.rows]
     if facts.is_trial:
         ranked = [spec for spec in names if spec in set(ranked)]

@@ -7,7 +7,7 @@ from itertools import product
 
 from ...results.claims import Claim
 from ...results.figures import Bar, Bars, Chart, Line
-from ...results.sections import Entry, Section, Table
+from ...results.sections import Entry, RankRule, Section, Table
 from .benchmarks import BENCHMARKS, Benchmark
 from .facts import (
     ALL,
@@ -70,6 +70,7 @@ def benchmark_section(
         claims,
         scores_of(facts),
         reasons,
+        rules=rules_of(facts),
     )
 
 
@@ -87,6 +88,15 @@ def scores_of(facts: Iterable[FamilyFacts]) -> dict[str, dict[str, float | None]
             values = {spec: score.estimate(quality).value for spec, score in means.items()}
             scores[f"{family.family.title}/{name}/{quality}"] = values
     return scores
+
+
+def rules_of(facts: Iterable[FamilyFacts]) -> dict[str, RankRule]:
+    """Return the family of models that every cell is of."""
+    return {
+        cell: RankRule(models=family.family.title)
+        for family in facts
+        for cell in scores_of([family])
+    }
 
 
 def bootstrap_figures(facts: FamilyFacts) -> list[Chart | Bars]:

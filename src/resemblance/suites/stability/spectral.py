@@ -13,7 +13,7 @@ from ...grounding import spearman
 from ...measure import Measure
 from ...representation import Representation
 from ...results.figures import Chart, Line
-from ...results.sections import Section, Table
+from ...results.sections import RankRule, Section, Table
 from ...results.values import distinct, known
 from ..experiments import Experiment, Part, RunConfig, claims_of, measured
 
@@ -152,6 +152,7 @@ def conclude(curves: Curves, labels: Mapping[str, str]) -> Section:
         (),
         {"order": {spec: _order(curves[spec]) for spec in labels}},
         {labels.get(s, s): why for s, curve in curves.items() if (why := _reason(curve))},
+        rules={"order": RankRule(models="spectral")},
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...measure import Measure
 from ...results.figures import Bar, Bars, Chart, Line
-from ...results.sections import Entry, Section, Table
+from ...results.sections import Entry, RankRule, Section, Table
 from ...results.values import distinct, known, mean
 from .detection import roc
 from .weight_changes import (
@@ -71,7 +71,7 @@ def conclude(
     if not models:
         return Section("canary", TITLE, ABOUT, reasons=reasons)
     labels = _labels(measures)
-    scores, why = _scores(models, labels)
+    scores, why, rules = _scores(models, labels)
     return Section(
         "canary",
         TITLE,
@@ -90,6 +90,7 @@ def conclude(
         (),
         scores,
         {**reasons, **_unscaled(models, labels), **why},
+        rules=rules,
     )
 
 
@@ -331,8 +332,9 @@ Scores = dict[str, dict[str, float | None]]
 
 def _scores(
     models: Sequence[DisturbedModel], labels: dict[str, str]
-) -> tuple[Scores, dict[str, str]]:
-    """Return how well every measure detects losses of accuracy, and why it has no number.
+) -> tuple[Scores, dict[str, str], dict[str, RankRule]]:
+    """Return how well every measure detects losses of accuracy, why it has no number, and the
+    models of every cell.
 
     By kind of model and disturbance.
 
@@ -340,7 +342,7 @@ def _scores(
     copies enough lost more than two points and did not, Spearman's correlation elsewhere, none
     where no accuracy was lost.
     """
-    cells, reasons = Scores(), dict[str, str]()
+    cells, reasons, rules = Scores(), dict[str, str](), dict[str, RankRule]()
     for name, members in families(models).items():
         for kind in KINDS:
             harmed, others = lost(members, kind, POINTS[1])
@@ -352,11 +354,11 @@ def _scores(
                 )
             scores = {s: known(_quality(members, s, kind, enough)) for s in labels}
             if any(v is not None for v in scores.values()):
-                cells[cell] = scores
+                cells[cell], rules[cell] = scores, RankRule(models=name)
                 reasons |= {
                     f"{cell}: {s}": _why(members, s, kind) for s, v in scores.items() if v is None
                 }
-    return cells, reasons
+    return cells, reasons, rules
 
 
 def _quality(models: Sequence[DisturbedModel], spec: str, kind: str, area: bool) -> float:

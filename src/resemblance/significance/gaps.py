@@ -1,0 +1,188 @@
+"""Differences of mean ranks of all pairs of measures, with intervals that hold all at once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from .cells import Sampled
+
+BORROWED = 4.0  # degrees of freedom that the spread of a pair borrows from all pairs
+TOGETHER = 0.95  # of the samples in which all differences are inside their intervals
+OfPairs: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (draws, pairs)
+EXACT = 1e-9  # of mean ranks: a smaller spread is one of rounding
+
+
+class MeasurePairs(NamedTuple):
+    """Every pair of measures, the first before the second in the order of names.
+
+    ``gap``: how far the second is behind the first, on the mean over groups of the mean over the
+    cells where both have a rank; NaN where a group has no such cell. ``variance`` of that, from the
+    spread within strata, ``freedom``: its degrees of freedom, ``scale``: what it would be if every
+    cell had variance 1. ``common``: how many cells both have a rank in.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    gap: np.ndarray
+    variance: np.ndarray
+    freedom: np.ndarray
+    scale: np.ndarray
+    common: np.ndarray
+
+
+def pairs_of(tables: Sequence[Sampled]) -> MeasurePairs:
+    """Return what is known of all pairs without samples."""
+    first, second = np.triu_indices(tables[0].ranks.shape[1], 1)
+    gap, variance, squared, scale, common = np.zeros((5, len(first)))
+    for table in tables:
+        parts = _parts(table, first, second)
+        sizes = table.sizes[:, None]
+        of_strata = table.of_strata(_centred(table, parts.linear) ** 2) * sizes / _freedom(sizes)
+        gap += parts.mean / len(tables)
+        variance += of_strata.sum(axis=0) / len(tables) ** 2
+        squared += (of_strata**2 / _freedom(sizes)).sum(axis=0) / len(tables) ** 4
+        scale += 1 / np.maximum(parts.counts, 1) / len(tables) ** 2
+        common += parts.counts
+    with np.errstate(invalid="ignore"):
+        return MeasurePairs(first, second, gap, variance, variance**2 / squared, scale, common)
+
+
+class Linear(NamedTuple):
+    """The mean gap of every pair over the cells of a group where both have a rank, how many these
+    are, and what each cell adds to deviations of the mean, (cells, pairs).
+
+    The mean is a ratio where ranks are missing, and the parts are those of its linear form.
+    """
+
+    mean: np.ndarray
+    counts: np.ndarray
+    linear: np.ndarray
+
+
+def _parts(table: Sampled, first: np.ndarray, second: np.ndarray) -> Linear:
+    gaps = _apart(table.ranks, first, second)
+    known = ~np.isnan(gaps)
+    counts = known.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        mean = np.where(known, gaps, 0).sum(axis=0) / counts
+        return Linear(mean, counts, np.where(known, gaps - mean, 0) / np.maximum(counts, 1))
+
+
+def _centred(table: Sampled, values: np.ndarray) -> np.ndarray:
+    """Values of cells minus their means over the stratum."""
+    means = table.of_strata(values) / table.sizes[:, None]
+    centred: np.ndarray = values - np.repeat(means, table.sizes, axis=0)
+    return centred
+
+
+def _freedom(sizes: np.ndarray) -> np.ndarray:
+    freedom: np.ndarray = np.maximum(sizes - 1, 1)
+    return freedom
+
+
+def margins(tables: Sequence[Sampled], pairs: MeasurePairs, settled: np.ndarray) -> np.ndarray:
+    """Return how far every gap may be from its expectation, all at once with a confidence of 95 %;
+    NaN for pairs that are not ``settled``.
+
+    The largest deviation of a sample, over all pairs and in standard errors, has the quantile that
+    independent or dependent pairs need; Student's t takes its place, since standard errors of few
+    cells are uncertain. Strata of few cells vary too little in samples, by (n - 1) / n, which is
+    made up for. A difference that is the same in all cells has the margin of what it borrows, 0
+    where no pair varies.
+    """
+    from scipy.stats import norm, t
+
+    error, freedom = _moderated(pairs, settled)
+    varies = settled & (error > EXACT)
+    largest = np.zeros(len(tables[0].times))
+    for part, strays in _over_tables([_strays_of(table) for table in tables], pairs):
+        relative = np.abs(strays[:, varies[part]]) / error[part][varies[part]]
+        largest = np.maximum(largest, relative.max(axis=1, initial=0.0))
+    tail = norm.sf(np.quantile(largest, TOGETHER))
+    return np.where(settled, np.where(varies, t.isf(tail, freedom) * error, 0.0), np.nan)
+
+
+def _moderated(pairs: MeasurePairs, settled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The standard error of every pair, and its degrees of freedom.
+
+    Among many pairs some spread little over few cells by chance. So each borrows from all, as if
+    ``BORROWED`` degrees of freedom came from their mean (the moderated t of Smyth 2004).
+    """
+    varies = settled & (pairs.variance > EXACT**2)
+    if not varies.any():
+        return np.zeros(len(settled)), np.ones(len(settled))
+    variance, squared = pairs.variance[varies], pairs.variance[varies] ** 2 / pairs.freedom[varies]
+    usual = float(variance.mean() ** 2 / squared.mean())
+    relative = pairs.variance / pairs.scale
+    typical = float(relative[settled].mean())
+    borrowed = BORROWED / (BORROWED + usual)
+    error = np.sqrt(pairs.scale * ((1 - borrowed) * relative + borrowed * typical))
+    freedom = np.where(varies, np.minimum(pairs.freedom, usual), usual)
+    return np.where(settled, error, 0.0), freedom + BORROWED
+
+
+def drawn_gaps(
+    tables: Sequence[Sampled], pairs: MeasurePairs
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield pairs and their gaps in every sample, (draws, pairs); NaN where a sample has none."""
+    return _over_tables([_drawn_of(table) for table in tables], pairs)
+
+
+def _drawn_of(table: Sampled) -> OfPairs:
+    """The mean gaps of pairs in every sample; where no rank is missing from the means."""
+    if table.is_complete:
+        return partial(_apart, table.times @ table.ranks / len(table.ranks))
+    return partial(_drawn_gaps, table)
+
+
+def _drawn_gaps(table: Sampled, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    gaps = _apart(table.ranks, first, second)
+    known = ~np.isnan(gaps)
+    with np.errstate(invalid="ignore"):
+        means: np.ndarray = (table.times @ np.where(known, gaps, 0)) / (table.times @ known)
+    return means
+
+
+def _strays_of(table: Sampled) -> OfPairs:
+    """How far gaps in samples are from those of all cells, to first order."""
+    if table.is_complete:
+        return partial(_apart, _deviations(table, table.ranks / len(table.ranks)))
+    return lambda *pair: _deviations(table, _parts(table, *pair).linear)
+
+
+def _deviations(table: Sampled, parts: np.ndarray) -> np.ndarray:
+    """How far sums over the cells of samples are from that over all cells, (draws, ...), with the
+    variance that independent cells have."""
+    sizes = np.repeat(table.sizes, table.sizes)[:, None]
+    deviations: np.ndarray = table.times @ (
+        _centred(table, parts) * np.sqrt(sizes / _freedom(sizes))
+    )
+    return deviations
+
+
+def _apart(values: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Values of the second measures minus those of the first, by row."""
+    difference: np.ndarray = values[:, second] - values[:, first]
+    return difference
+
+
+def _over_tables(
+    of_tables: Sequence[OfPairs], pairs: MeasurePairs
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield the pairs of one measure after the other, so that not all samples are held at once,
+    with the mean over groups of what each has in every sample."""
+    for part in _chunks(pairs):
+        chosen = pairs.first[part], pairs.second[part]
+        yield part, np.mean([of_pairs(*chosen) for of_pairs in of_tables], axis=0)
+
+
+def _chunks(pairs: MeasurePairs) -> Iterator[slice]:
+    """Yield where the pairs of each first measure are."""
+    edges = np.flatnonzero(np.diff(pairs.first, prepend=-1, append=-1))
+    for start, stop in itertools.pairwise(edges):
+        yield slice(int(start), int(stop))
