@@ -107,9 +107,14 @@ def write_scores(folder: str | Path, scores: ScoreFile) -> Path:
     """Write a score file to its place in a folder of results, at once; return its path."""
     path = Path(folder) / scores.path
     path.parent.mkdir(parents=True, exist_ok=True)
-    document = _document(scores)
-    write_atomically(path, _text({**document, "sha256": _digest(document)}))
+    write_atomically(path, scores_text(scores))
     return path
+
+
+def scores_text(scores: ScoreFile) -> str:
+    """Return the content of a score file."""
+    document = _document(scores)
+    return _text({**document, "sha256": _digest(document)})
 
 
 def read_scores(path: str | Path) -> ScoreFile:
