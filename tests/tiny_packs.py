@@ -53,8 +53,8 @@ def manifolds_pack(folder: Path, version: int = 1) -> Pack:
         np.save(place / "reference.npy", reference)
         about = [[name, float(at)] for name, places in experiments.items() for at in places]
         for i in range(len(about)):
-            noise = g.standard_normal((N, 3))
-            np.save(place / f"{i}.npy", reference + (i + 1) / 3 * noise)
+            mixed = reference @ (np.eye(3) + i * g.standard_normal((3, 3)))
+            np.save(place / f"{i}.npy", mixed + (i + 1) / 4 * g.standard_normal((N, 3)))
         case = CloudCase(shape, N, 2, 0, tuple(map(float, next(iter(experiments.values())))))
         documents.append({"case": encode(case), "variants": about})
     return _written(content, folder, "manifolds", {"clouds": documents}, version)

@@ -20,6 +20,7 @@ from .joint import JOINT, joint_command
 from .models import MODELS, models_command
 from .options import examples, flowing
 from .packs import packs
+from .ranking import RANK, rank_command
 from .stream import STREAM, stream_command
 
 commands = typer.Typer(
@@ -78,6 +79,7 @@ commands.command("stream", epilog=examples(*STREAM))(stream_command)
 commands.command("evidence", epilog=examples(*EVIDENCE))(evidence_command)
 commands.command("drift", epilog=examples(*DRIFT))(drift_command)
 commands.command("joint", epilog=examples(*JOINT))(joint_command)
+commands.command("rank", epilog=examples(*RANK))(rank_command)
 commands.add_typer(packs, name="pack")
 commands.command("cite", epilog=examples(*CITE))(cite_command)
 commands.command("demo", epilog=examples(*CALLS))(demo_command)
