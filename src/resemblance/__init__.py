@@ -36,6 +36,7 @@ from .views.recall import neighbour_recall
 
 if _TYPE_CHECKING:
     from . import plot
+    from .boards.frames import board
 
 __version__ = "0.1.0"
 
@@ -56,6 +57,7 @@ __all__ = [
     "Undefined",
     "UninformativeWarning",
     "as_representation",
+    "board",
     "compare",
     "compare_models",
     "drift",
@@ -93,7 +95,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    """Import ``plot`` when it is asked for: it imports all results there are."""
+    """Import ``plot`` and ``board`` when they are asked for: they import all results there are."""
     if name == "plot":
         return _import_module(".plot", __name__)
+    if name == "board":
+        return _import_module(".boards.frames", __name__).board
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..extras import need
+from ..significance import Place
 from .ranking import SERIES, Board, read_board
 from .score_files import MeasureCard
 from .views import View, chosen_cells, chosen_measures, seconds_of, view
@@ -33,7 +34,7 @@ def board(*folders: str | Path, series: str = SERIES) -> pandas.DataFrame:
     scores = read_board(*folders, series=series)
     whole = view(scores, chosen_cells(scores), chosen_measures(scores))
     frame: pandas.DataFrame = pd.DataFrame(records_of(scores, whole))
-    whole_numbers = {name: "Int64" for name in ("place", "best", "worst")}
+    whole_numbers = dict.fromkeys(("place", "best", "worst"), "Int64")
     return frame.astype(whole_numbers | {"is_tied": "boolean"})
 
 
@@ -49,19 +50,20 @@ def records_of(board: Board, shown: View) -> list[dict[str, Any]]:
     records = []
     for spec in (*placed, *rest):
         place, card = placed.get(spec), board.cards[spec]
-        record = {
-            "spec": spec, "label": labels[spec], "version": card.version, "family": card.family,
-        }  # fmt: skip
-        record |= {
-            "place": place and place.position, "best": place and place.best,
-            "worst": place and place.worst, "mean_rank": place and place.mean,
-            "low": place and place.low, "high": place and place.high,
-            "is_tied": place and place.is_tied,
-        }  # fmt: skip
+        record: dict[str, Any] = {"spec": spec, "label": labels[spec]}
+        record |= {"version": card.version, "family": card.family, **_standing(place)}
         means = shown.places.by_group
         record |= {f"rank_{s}": means[s][spec] if place and s in means else None for s in suites}
         records.append(record | {"cpu_seconds": seconds_of(board, spec), **_claims(card)})
     return records
+
+
+def _standing(place: Place | None) -> dict[str, Any]:
+    names = ("place", "best", "worst", "mean_rank", "low", "high", "is_tied")
+    if place is None:
+        return dict.fromkeys(names)
+    where = (place.position, place.best, place.worst, place.mean, place.low, place.high)
+    return dict(zip(names, (*where, place.is_tied)))
 
 
 def labels_of(board: Board) -> dict[str, str]:

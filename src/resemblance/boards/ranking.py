@@ -58,7 +58,9 @@ def read_files(*folders: str | Path, series: str = SERIES) -> tuple[ScoreFile, .
     places = [*([SHIPPED] if SHIPPED.is_dir() else []), *map(Path, folders)]
     files = [read_scores(f) for folder in places for f in score_files(folder)]
     of_series = (scores for scores in files if series_of(scores.pack) == series)
-    return tuple(sorted(of_series, key=lambda scores: (scores.pack_version, scores.measure.version)))
+    return tuple(
+        sorted(of_series, key=lambda scores: (scores.pack_version, scores.measure.version))
+    )
 
 
 def current(files: Sequence[ScoreFile]) -> tuple[ScoreFile, ...]:

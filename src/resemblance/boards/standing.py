@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..significance import Place, Places
 from .frames import labels_of
-from .ranking import Board, board_of
+from .ranking import Board
 from .score_files import ScoreFile
 from .views import REFERENCE, View, chosen_cells, chosen_measures, view
 
@@ -49,10 +49,12 @@ class Standing(NamedTuple):
     times: float | None
 
 
-def with_scores(files: Sequence[ScoreFile], scores: Iterable[ScoreFile]) -> Board:
-    """Return the board of score files and of those of new measures, which replace others of the
-    same specification."""
-    return board_of([*files, *scores])
+def can_rank(files: Sequence[ScoreFile]) -> bool:
+    """Return whether score files are of two suites, and of two measures that both have."""
+    by_suite: dict[str, set[str]] = {}
+    for scores in files:
+        by_suite.setdefault(scores.suite, set()).add(scores.measure.spec)
+    return len(by_suite) > 1 and len(set.intersection(*by_suite.values())) > 1
 
 
 def view_of(board: Board, suite: str | None = None) -> View:

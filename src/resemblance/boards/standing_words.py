@@ -9,7 +9,7 @@ from ..report.numbers import counted, duration, number
 from ..report.terminal import plain_table
 from ..results.headlines import listed
 from ..significance import Place
-from .site.words import place_sentence
+from .words import place_sentence
 from .standing import Standing
 
 MARK = "→"  # before the measure in question

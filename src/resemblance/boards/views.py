@@ -116,24 +116,20 @@ def measure_sets(board: Board) -> tuple[MeasureSet, ...]:
     the same as all measures, or fewer than two, is no choice.
     """
     everything = frozenset(board.cards)
-    families = sorted({card.family for card in board.cards.values()})
+    families: dict[str, set[str]] = {}
+    for spec, card in sorted(board.cards.items()):
+        families.setdefault(card.family, set()).add(spec)
+    metrics = frozenset(spec for spec, card in board.cards.items() if card.metric)
     sets = [
-        MeasureSet("metrics", "", "metrics only", _where(board, metric=True)),
+        MeasureSet("metrics", "", "metrics only", metrics),
         *(
-            MeasureSet(f, "family", f.replace("_", " "), _where(board, family=f)) for f in families
+            MeasureSet(family, "family", family.replace("_", " "), frozenset(families[family]))
+            for family in sorted(families)
         ),
         *_cost_classes(board),
     ]
     smaller = (s for s in sets if 1 < len(s.specs) < len(everything))
     return (MeasureSet(ALL, "", "all measures", everything), *smaller)
-
-
-def _where(board: Board, **claims: object) -> frozenset[str]:
-    return frozenset(
-        spec
-        for spec, card in board.cards.items()
-        if all(getattr(card, claim) == value for claim, value in claims.items())
-    )
 
 
 def _cost_classes(board: Board) -> Iterator[MeasureSet]:
@@ -169,15 +165,16 @@ def _views(board: Board, choices: Iterable[CellSet], measures: MeasureSet) -> It
             yield View(cells, measures, board.ranks.places, counts)
             continue
         names = measures.specs.intersection(*(board.results[s].labels for s in cells.suites))
-        groups = {}
+        groups: dict[str, CellRanks] = {}
         for suite in cells.suites:
             if (suite, names) not in ranks:
                 ranks[suite, names] = shared_ranks(board.results[suite].ranks(names))
             chosen = {key: of for key, of in ranks[suite, names].items() if cells.has(*key)}
-            groups |= {suite: dict(sorted(chosen.items()))} if chosen else {}
+            groups |= {suite: chosen} if chosen else {}
         counts = {suite: len(of_suite) for suite, of_suite in groups.items()}
-        enough = sum(counts.values()) >= SETTLING
-        yield View(cells, measures, places(groups if enough else {}), counts)
+        groups = groups if sum(counts.values()) >= SETTLING else {}
+        strata = {suite: board.results[suite].models() for suite in groups}
+        yield View(cells, measures, places(groups, strata=strata), counts)
 
 
 def chosen_cells(
@@ -195,9 +192,7 @@ def chosen_cells(
     return _choice(key, cell_sets(board), "cells")
 
 
-def chosen_measures(
-    board: Board, family: str | None = None, metrics: bool = False
-) -> MeasureSet:
+def chosen_measures(board: Board, family: str | None = None, metrics: bool = False) -> MeasureSet:
     """Return the measures of a family, or those that are metrics; all without any of these.
 
     Raises ``ValueError`` for what the board does not have.

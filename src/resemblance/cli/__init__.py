@@ -12,6 +12,7 @@ import typer
 from .. import __version__
 from . import comparing, entries
 from .checking import CHECK, check_command
+from .board import board_commands
 from .cite import CITE, cite_command
 from .demo import CALLS, demo_command
 from .drift import DRIFT, drift_command
@@ -23,6 +24,7 @@ from .options import examples, flowing
 from .packs import packs
 from .ranking import RANK, rank_command
 from .stream import STREAM, stream_command
+from .submitting import SUBMIT, submit_command
 
 commands = typer.Typer(
     pretty_exceptions_enable=False,
@@ -82,7 +84,9 @@ commands.command("evidence", epilog=examples(*EVIDENCE))(evidence_command)
 commands.command("drift", epilog=examples(*DRIFT))(drift_command)
 commands.command("joint", epilog=examples(*JOINT))(joint_command)
 commands.command("rank", epilog=examples(*RANK))(rank_command)
+commands.command("submit", epilog=examples(*SUBMIT))(submit_command)
 commands.add_typer(packs, name="pack")
+commands.add_typer(board_commands, name="board")
 commands.command("cite", epilog=examples(*CITE))(cite_command)
 commands.command("demo", epilog=examples(*CALLS))(demo_command)
 

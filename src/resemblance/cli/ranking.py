@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ..boards import Board, ScoreFile, write_scores
+from ..boards import Board, ScoreFile, board_of, write_scores
 from ..boards.computing import scores_on
 from ..boards.frames import labels_of, records_of
 from ..boards.ranking import SERIES, current, read_files, series_of
 from ..boards.repository import packs_for, results_in
-from ..boards.standing import Standing, standing, view_of, with_scores
+from ..boards.standing import Standing, standing, view_of
 from ..boards.standing_words import standing_parts
 from ..boards.views import View
 from ..extras import check
@@ -97,7 +97,7 @@ def rank_command(
     for of_pack in scores:
         if save is not None:
             write_scores(save, of_pack)
-    board = with_scores(_others(packs, against), scores)
+    board = board_of([*known_scores(packs, against), *scores])
     shown = view_of(board, only)
     _emit(board, shown, [standing(board, shown, m.spec) for m in tested], kind, output)
     if html is not None:
@@ -120,7 +120,7 @@ def _scored(
         return scores_on(packs, measures, executor, progress)
 
 
-def _others(packs: Sequence[Pack], against: Path | None) -> list[ScoreFile]:
+def known_scores(packs: Sequence[Pack], against: Path | None) -> list[ScoreFile]:
     """Return the known scores on packs: those that ship, and those to rank against."""
     manifests = {pack.manifest.identity: pack.manifest.sha256 for pack in packs}
     folders = [] if against is None else [results_in(against)]

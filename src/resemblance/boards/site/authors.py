@@ -49,10 +49,12 @@ def read_card(file: Path) -> AuthorsCard:
             raise ValueError(f"it has more than {MOST:,} bytes")
         document = tomllib.loads(file.read_text(encoding="utf-8"))
         return AuthorsCard(
-            _text(document, "title"),
-            _list(document, "authors"),
-            *(_text(document, name) for name in ("paper", "bib", "licence")),
-            _list(document, "tuned_on"),
+            title=_text(document, "title"),
+            authors=_list(document, "authors"),
+            paper=_text(document, "paper"),
+            bib=_text(document, "bib"),
+            licence=_text(document, "licence"),
+            tuned_on=_list(document, "tuned_on"),
         )
     except DAMAGED as error:
         raise ValueError(f"{file} is not the card of a measure: {error}") from error

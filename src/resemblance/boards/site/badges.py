@@ -6,17 +6,13 @@ from collections.abc import Iterator
 
 from ...report.svg import tag, text
 from ...significance import Place
+from ..words import place_words
 
 NAME = "resemblance board"
 HEIGHT, SIDE = 20.0, 7.0  # of a badge, and the room at the sides of a text
 CHARACTER = 6.4  # mean width of a character
 FONT = "Verdana, DejaVu Sans, Geneva, sans-serif"
 DARK, BLUE, GREY = "#3d4650", "#0b62a4", "#6b7683"
-
-
-def place_words(place: Place) -> str:
-    """Return the place of a measure with its interval: "3" or "3 to 6"."""
-    return f"{place.best}" if place.best == place.worst else f"{place.best} to {place.worst}"
 
 
 def badge(place: Place | None, count: int) -> str:

@@ -13,7 +13,7 @@ from ...documents import read_document, replacing, write_atomically
 from ...report.page import environment
 from ..ranking import SERIES, board_of, current, read_files
 from ..score_files import ScoreFile, scores_text
-from ..views import View, all_views
+from ..views import all_views
 from .authors import AuthorsCard, read_cards
 from .badges import badge
 from .comparing import pairs_page
@@ -27,8 +27,8 @@ from .versions import history_page, packs_of, versions_of
 HERE = Path(__file__).parent
 TITLE = "The board of similarity measures"
 LIST = "site.json"  # of all files of the site, so that the next build removes what it leaves out
+FIRST = ("index.html", "Ranking")
 SECTIONS = (
-    ("index.html", "Ranking"),
     ("compare.html", "Compare two"),
     ("history.html", "Versions"),
     ("about.html", "How it works"),
@@ -89,8 +89,11 @@ def site_files(content: Content) -> Files:
     versions = {spec: versions_of(content, spec) for spec in content.board.cards}
     ranking = ranking_records(content, views)
     page = partial(_rendered, _templates(), content)
-    yield "index.html", page("ranking", "index.html", TITLE, _joint(content, views))
-    yield "compare.html", page("compare", "compare.html", "Compare two measures", pairs_page(content))
+    yield "index.html", page("ranking", "index.html", TITLE, ranking_page(content, views))
+    yield (
+        "compare.html",
+        page("compare", "compare.html", "Compare two measures", pairs_page(content)),
+    )
     yield (
         "history.html",
         page("history", "history.html", "Versions", history_page(content, versions)),
@@ -113,13 +116,6 @@ def site_files(content: Content) -> Files:
         yield f"{SCORES}/{scores.path.as_posix()}", scores_text(scores)
 
 
-def _joint(content: Content, views: tuple[View, ...]) -> dict[str, Any]:
-    papers = [key for key in PAPERS_OF["joint"] if key in entries()]
-    citing = "Cite the software, and the papers of the suites."
-    bibtex = "\n\n".join(map(entry, [SOFTWARE, *papers]))
-    return ranking_page(content, views) | {"bibtex": bibtex, "citing": citing}
-
-
 # ------------------------------------------------------------------------------------------- pages
 
 
@@ -130,7 +126,6 @@ def _templates() -> Any:
     templates.globals |= {
         "board_css": (HERE / "templates" / "board.css").read_text(encoding="utf-8"),
         "site_title": TITLE,
-        "sections": SECTIONS,
         "version": __version__,
     }
     scripts = {
@@ -144,14 +139,22 @@ def _templates() -> Any:
 def _rendered(
     templates: Any, content: Content, name: str, address: str, title: str, shown: dict[str, Any]
 ) -> str:
-    defaults = {"title": title, "bibtex": "", "citing": "", "content": content, "here": address}
-    root = "../" * address.count("/")
+    suites = [(f"suite/{suite}.html", suite) for suite in content.board.results]
+    place: dict[str, Any] = {"here": address, "root": "../" * address.count("/")}
+    place |= {"sections": (FIRST, *suites, *SECTIONS)}
+    papers = [key for key in PAPERS_OF["joint"] if key in entries()]
+    defaults = {
+        "title": title,
+        "content": content,
+        "citing": "Cite the software, and the papers of the suites.",
+        "bibtex": "\n\n".join(map(entry, [SOFTWARE, *papers])),
+    }
     template = templates.get_template(f"{name}.html.j2")
-    text: str = template.render(**defaults | {"root": root} | shown)
+    text: str = template.render(**defaults | place | shown)
     return text
 
 
-# ------------------------------------------------------------------------------- the folder of output
+# ----------------------------------------------------------------------------- the folder of output
 
 
 def check_folder(output: Path) -> None:
@@ -165,7 +168,9 @@ def check_folder(output: Path) -> None:
 def _listed(output: Path) -> set[str]:
     """Return the files of an earlier site in the folder."""
     place = output / LIST
-    return set(read_document(place, _names, "the list of files of a site") if place.exists() else ())
+    return set(
+        read_document(place, _names, "the list of files of a site") if place.exists() else ()
+    )
 
 
 def _list(output: Path, names: set[str]) -> None:

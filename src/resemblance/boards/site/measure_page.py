@@ -1,4 +1,4 @@
-"""The page of a measure: what it claims, where it stands, its scores, costs, versions and sources."""
+"""The page of a measure: its place, scores, claims, costs, versions and sources."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...citations import SOFTWARE, entries, entry, short, url_of
-from ...report.numbers import duration
+from ...report.numbers import duration, number
 from ...results.figures import Bar, Bars
 from ...results.sections import Entry, Table
 from ...suites import SUITES
 from ...texts import printable
 from ..score_files import ScoreFile
 from ..views import seconds_of
+from ..words import claims_of, place_sentence, place_words
 from .authors import AuthorsCard
-from .badges import badge, place_words
+from .badges import badge
 from .comparing import neighbours
 from .content import Content, raw_address
 from .measure_scores import ScoresInTest, cell_rows, scores_in_tests
 from .tables import Drawn, LinkedTable, drawn, linked
 from .versions import VersionOf, versions_table
-from .words import claims_of, place_sentence, times_of
 
 NEAR = 3  # neighbours in the ranking, on either side
 
 
-class Paper(NamedTuple):
+class Work(NamedTuple):
     """The work that introduced a measure: its name, address and BibTeX; "" where not known."""
 
     name: str
@@ -34,9 +34,7 @@ class Paper(NamedTuple):
     bibtex: str
 
 
-def measure_page(
-    content: Content, spec: str, versions: Sequence[VersionOf]
-) -> dict[str, Any]:
+def measure_page(content: Content, spec: str, versions: Sequence[VersionOf]) -> dict[str, Any]:
     """Return what the page of a measure shows."""
     card, place = content.board.cards[spec], content.places.get(spec)
     files = {suite: of[spec] for suite, of in content.board.files.items() if spec in of}
@@ -72,10 +70,10 @@ def measure_page(
     }
 
 
-def _paper(key: str) -> Paper:
+def _paper(key: str) -> Work:
     if key not in entries():
-        return Paper(printable(key), "", "")
-    return Paper(short(key), url_of(key) or "", entry(key))
+        return Work(printable(key), "", "")
+    return Work(short(key), url_of(key) or "", entry(key))
 
 
 def _tests_table(tests: tuple[ScoresInTest, ...]) -> LinkedTable:
@@ -86,8 +84,8 @@ def _tests_table(tests: tuple[ScoresInTest, ...]) -> LinkedTable:
         (t.test, t.suite, t.cells, t.rank, t.measures, t.score, t.others) for t in tests
     )
     note = (
-        "Mean rank among all measures with scores in the suite, and the mean of the scores, next to "
-        "the median over the other measures of theirs. Scores of different tests cannot be compared."
+        "Mean rank among all measures with scores in the suite; the mean of the scores, and the "
+        "median over the other measures of theirs. Scores of different tests cannot be compared."
     )
     addresses = {(i, 1): f"suite/{t.suite}.html" for i, t in enumerate(tests)}
     return linked(Table("tests", "Scores by test", columns, rows, note), addresses)
@@ -137,5 +135,6 @@ def _reasons(files: Mapping[str, ScoreFile]) -> Iterator[tuple[str, str]]:
 def _costs(content: Content, spec: str, files: Mapping[str, ScoreFile]) -> dict[str, str]:
     total = seconds_of(content.board, spec)
     reference = content.reference if spec in content.board.ranks.labels else None
-    whole = ", ".join([duration(total), *times_of(total, reference)])
+    times = [f"{number(total / reference, 2)} times that of CKA"] if reference else []
+    whole = ", ".join([duration(total), *times])
     return {"all packs": whole, **{SUITES[s]: duration(f.seconds) for s, f in files.items()}}

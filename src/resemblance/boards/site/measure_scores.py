@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ...results.values import known, mean
@@ -39,20 +39,23 @@ def scores_in_tests(content: Content, spec: str) -> tuple[ScoresInTest, ...]:
 
 
 def _of_test(content: Content, suite: str, test: str, spec: str) -> ScoresInTest:
-    scores = [of for (t, _), of in content.board.results[suite].scores().items() if t == test]
-    ranks = [of[spec] for (t, _), of in content.ranks[suite].items() if t == test and spec in of]
-    others = [
-        mean(of.get(other) for of in scores) for other in content.board.files[suite] if other != spec
-    ]
+    scores = [of for key, of in content.board.results[suite].scores().items() if key[0] == test]
+    ranks = [of[spec] for key, of in content.ranks[suite].items() if key[0] == test and spec in of]
+    files = content.board.files[suite]
+    others = [_mean_score(scores, other) for other in files if other != spec]
     return ScoresInTest(
         suite,
         test,
         len(scores),
         known(mean(ranks)),
-        len(content.board.files[suite]),
-        known(mean(of.get(spec) for of in scores)),
+        len(files),
+        known(_mean_score(scores, spec)),
         median(others),
     )
+
+
+def _mean_score(scores: Sequence[Mapping[str, float | None]], spec: str) -> float:
+    return mean(of_cell.get(spec) for of_cell in scores)
 
 
 def cell_rows(content: Content, spec: str) -> Iterator[tuple[str | float | None, ...]]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from ...report.numbers import duration
 from ...significance import Place
 from ...suites import SUITES
 from ..views import ALL, CellSet, MeasureSet, View, cell_sets, measure_sets, seconds_of
-from .badges import place_words
+from ..words import letters, place_words, view_words
 from .content import Content
-from .words import letters, view_words
 
 SEPARATOR = "|"  # between the keys of a view
 FIGURES = 2  # decimals of ranks
@@ -83,18 +81,16 @@ def _rows(content: Content, whole: View) -> Iterator[Ranked]:
 
 
 def _at(place: Place, count: int) -> tuple[float, float, float]:
-    mean, low, high = (
-        round(100 * (rank - 1) / max(count - 1, 1), 1) for rank in place[1:4]
-    )
+    mean, low, high = (round(100 * (rank - 1) / max(count - 1, 1), 1) for rank in place[1:4])
     return mean, low, high
 
 
-def menus(choices: Sequence[CellSet] | Sequence[MeasureSet]) -> tuple[Menu, ...]:
+def menus(choices: Sequence[CellSet | MeasureSet]) -> tuple[Menu, ...]:
     """Return the options of a switch below their headings."""
-    return tuple(
-        Menu(heading, tuple((choice.key, choice.name) for choice in of_group))
-        for heading, of_group in groupby(choices, key=lambda choice: choice.group)
-    )
+    options: dict[str, list[tuple[str, str]]] = {}
+    for choice in choices:
+        options.setdefault(choice.group, []).append((choice.key, choice.name))
+    return tuple(Menu(heading, tuple(pairs)) for heading, pairs in options.items())
 
 
 def key_of(view: View) -> str:

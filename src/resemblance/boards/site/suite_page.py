@@ -17,11 +17,10 @@ from ...suites import SUITES
 from ...suites.joint_ranks import CellRanks
 from ...texts import printable
 from ..views import ALL, View, tests_of
-from .badges import place_words
+from ..words import letters, place_words, view_words
 from .content import Content
 from .measure_scores import median
 from .tables import Drawn, LinkedTable, drawn, linked
-from .words import letters, view_words
 
 
 def suite_page(content: Content, suite: str, views: Sequence[View]) -> dict[str, Any]:
@@ -81,7 +80,8 @@ def _ranking(content: Content, suite: str, view: View) -> LinkedTable:
     tests = (f"{test} ({len(cells)})" for test, cells in by_test.items())
     columns = ("measure", "place", "mean rank", "95 %", "ties", *tests)
     note = (
-        "By name, since there is no order. " * (not placed)
+        "By name, since there is no order. "
+        * (not placed)
         + "Then mean ranks by test; in brackets: the number of cells that tell measures apart. "
         "Shaded: cannot be told from the leader."
     )

@@ -9,7 +9,7 @@ from ...results.sections import Entry, Table
 from ...significance import Place
 from ..ranking import board_of, current
 from ..score_files import ScoreFile
-from .badges import place_words
+from ..words import place_words
 from .content import Content
 from .tables import LinkedTable, linked
 
@@ -18,14 +18,15 @@ SHORT = 12  # characters of a checksum
 
 
 class VersionOf(NamedTuple):
-    """A version of a measure: its score files on the newest packs, and its place, if it has one."""
+    """A version of a measure: its score files on the newest packs, and its place ``among`` so many,
+    if it has one."""
 
     spec: str
     version: int
     files: tuple[ScoreFile, ...]
     is_current: bool
     place: Place | None
-    count: int
+    among: int
 
 
 def versions_of(content: Content, spec: str) -> tuple[VersionOf, ...]:
@@ -62,8 +63,8 @@ def versions_table(versions: Sequence[VersionOf]) -> LinkedTable:
     """Return the versions of a measure as a table."""
     rows = tuple(map(_row, versions))
     note = (
-        "A changed measure is a new version with a row of its own. An earlier version has the place "
-        "that it would have now."
+        "A changed measure is a new version with a row of its own. The place of an earlier version "
+        "is the one that it would have now."
     )
     return linked(Table("versions", "Versions", COLUMNS, rows, note), {})
 
@@ -73,7 +74,7 @@ def _row(version: VersionOf) -> tuple[Entry, ...]:
     dates = {s.environment.get("date", "") for s in version.files}
     return (
         f"{version.version}" + ("" if version.is_current else " (replaced)"),
-        f"{place_words(place)} of {version.count}" if place else "–",
+        f"{place_words(place)} of {version.among}" if place else "–",
         place.mean if place else None,
         ", ".join(sorted({s.code[:SHORT] for s in version.files})),
         ", ".join(sorted({s.environment.get("resemblance", "") for s in version.files})),
@@ -82,11 +83,10 @@ def _row(version: VersionOf) -> tuple[Entry, ...]:
     )
 
 
-def history_page(
-    content: Content, versions: Mapping[str, Sequence[VersionOf]]
-) -> dict[str, Any]:
+def history_page(content: Content, versions: Mapping[str, Sequence[VersionOf]]) -> dict[str, Any]:
     """Return what the page of versions shows."""
-    rows, addresses = [], {}
+    rows: list[tuple[Entry, ...]] = []
+    addresses: dict[tuple[int, int], str] = {}
     for spec in content.order:
         for version in versions[spec]:
             addresses[len(rows), 0] = content.address(spec)

@@ -24,6 +24,7 @@
       range.left = `${at(low)}%`;
       range.right = `${100 - at(high)}%`;
       track.querySelector(".dot").style.left = `${at(mean)}%`;
+      return row;
     };
     const show = () => {
       const view = views[`${form.cells.value}|${form.measures.value}`];
@@ -31,12 +32,7 @@
       document.getElementById("last").textContent = view.rows.length;
       order.hidden = !view.rows.length;
       for (const heading of order.querySelectorAll("[aria-sort]")) heading.removeAttribute("aria-sort");
-      for (const row of rows.values()) row.hidden = true;
-      for (const entry of view.rows) {
-        const row = rows.get(entry[0]);
-        place(row, entry, view.rows.length);
-        body.append(row);
-      }
+      body.replaceChildren(...view.rows.map(entry => place(rows.get(entry[0]), entry, view.rows.length)));
     };
     const names = ["cells", "measures"];
     const read = () => {  // a link may name a view: #cells=resi&measures=metrics
@@ -45,7 +41,7 @@
         const options = [...form[name].options].map(option => option.value);
         if (options.includes(asked.get(name))) form[name].value = asked.get(name);
       }
-      if (names.some(name => asked.has(name))) show();
+      show();
     };
     form.addEventListener("change", () => {
       history.replaceState(null, "", `#${new URLSearchParams(names.map(name => [name, form[name].value]))}`);

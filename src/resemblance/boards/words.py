@@ -1,16 +1,20 @@
-"""What the pages of the board say in words: claims, places, views."""
+"""The board in words: places, views of it, and what measures claim."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from ...declared import INVARIANCES
-from ...report.numbers import counted, number
-from ...results.headlines import headline, listed
-from ...significance import SETTLING, Place
-from ..score_files import MeasureCard
-from ..views import View
-from .badges import place_words
+from ..declared import INVARIANCES
+from ..report.numbers import number
+from ..results.headlines import headline, listed
+from ..significance import SETTLING, Place
+from .score_files import MeasureCard
+from .views import View
+
+
+def place_words(place: Place) -> str:
+    """Return the place of a measure with its interval: "3" or "3 to 6"."""
+    return f"{place.best}" if place.best == place.worst else f"{place.best} to {place.worst}"
 
 
 def claims_of(card: MeasureCard) -> dict[str, str]:
@@ -47,14 +51,16 @@ def _names(names: Sequence[str]) -> str:
 def place_sentence(place: Place, count: int) -> str:
     """Return where a measure stands: "Place 3 to 6 of 49, mean rank 8.41 (95 %: 7.9 to 9.0)."."""
     interval = f"95 %: {place.low:.1f} to {place.high:.1f}"
-    return f"Place {place_words(place)} of {count}, with a mean rank of {place.mean:.2f} ({interval})."
+    return (
+        f"Place {place_words(place)} of {count}, with a mean rank of {place.mean:.2f} ({interval})."
+    )
 
 
 def view_words(view: View, labels: Mapping[str, str]) -> str:
     """Return what a view shows: which measure leads there, or why there is no order."""
     cells = sum(view.counts.values())
     if view.is_settled:
-        return f"{headline(view.places, labels)} {_counts(view)}"
+        return f"{headline(view.places, labels)} {_counts(view)}".rstrip()
     if cells < SETTLING:
         have = "cell tells" if cells == 1 else "cells tell"
         return (
@@ -89,14 +95,3 @@ def _run(first: int, last: int) -> str:
 
 def _letter(i: int) -> str:
     return chr(97 + i) if i < 26 else f"{_letter(i // 26 - 1)}{chr(97 + i % 26)}"
-
-
-def times_of(seconds: float, reference: float | None) -> Iterator[str]:
-    """Yield how many times the CPU time of CKA a measure needs, where that is known."""
-    if reference:
-        yield f"{number(seconds / reference, 2)} times that of CKA"
-
-
-def cells_of(count: int) -> str:
-    """Return "1 cell" or "26 cells"."""
-    return counted(count, "cell")
