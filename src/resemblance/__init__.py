@@ -36,6 +36,7 @@ from .views.recall import neighbour_recall
 
 if _TYPE_CHECKING:
     from . import plot
+    from .choosing import recommend
 
 __version__ = "0.1.0"
 
@@ -80,6 +81,7 @@ __all__ = [
     "plot",
     "preset",
     "read_subjects",
+    "recommend",
     "samples_for",
     "save_subject",
     "stability",
@@ -93,7 +95,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    """Import ``plot`` when it is asked for: it imports all results there are."""
+    """Import ``plot`` and ``recommend`` when they are asked for: they import all results there
+    are."""
     if name == "plot":
         return _import_module(".plot", __name__)
+    if name == "recommend":
+        return _import_module(".choosing", __name__).recommend
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
