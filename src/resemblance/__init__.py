@@ -36,7 +36,67 @@ from .views.recall import neighbour_recall
 
 if _TYPE_CHECKING:
     from . import plot
+    from .boards.frames import board
+    from .choosing import recommend
 
+__version__ = "0.1.0"
+
+__all__ = [
+    "AllPairs",
+    "Comparison",
+    "Drift",
+    "DriftReport",
+    "Evidence",
+    "Forecast",
+    "Measure",
+    "Product",
+    "Representation",
+    "Scores",
+    "Statistic",
+    "Stream",
+    "Subject",
+    "Undefined",
+    "UninformativeWarning",
+    "as_representation",
+    "board",
+    "compare",
+    "compare_models",
+    "drift",
+    "evidence",
+    "extract_features",
+    "from_conditions",
+    "from_maps",
+    "from_tokens",
+    "from_trials",
+    "get_measure",
+    "get_statistic",
+    "join_samples",
+    "list_measures",
+    "list_statistics",
+    "load",
+    "load_evidence",
+    "measure",
+    "neighbour_recall",
+    "pair_view",
+    "open_features",
+    "plan",
+    "plot",
+    "preset",
+    "read_subjects",
+    "recommend",
+    "samples_for",
+    "save_subject",
+    "stability",
+    "statistic",
+    "stream_from_model",
+    "subject_from_model",
+    "view",
+    "when",
+    *_measures,
+]
+
+
+def __getattr__(name: str) -> _Any:
     """Import what builds on all results there are when it is asked for."""
     if name == "plot":
         return _import_module(".plot", __name__)
