@@ -63,6 +63,7 @@ LAYERS = [
     {"scoring", "execution"},
     {"outline"},
     {"compare"},
+    {"checks"},
     {"stream"},
     {"costs", "tallies", "forecast"},
     {"models"},
@@ -75,7 +76,7 @@ LAYERS = [
     {"benchmarks", "sensitivity"},  # old names of what is above
     {"report"},
     {"plot"},
-    {"board"},
+    {"boards"},
     {"choosing"},
     {"cli"},
     {"__main__"},

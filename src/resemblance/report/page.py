@@ -22,12 +22,13 @@ from ..results.result import Result
 from .chapters import chapters, common_legend, worth_a_legend
 from .citing import citing_of, meanings_of
 from .colours import style_sheet
+from .diagrams import diagram
 from .numbers import duration, minus
 from .of_comparison import result_of
 from .of_evidence import result_of_evidence
 from .page_data import page_data
 from .rows import bars
-from .standing import standing
+from .standing import standing, ties_of
 from .strip import strip
 
 SIGNS: Mapping[str, str] = {REPRODUCED: "✓", PARTLY: "◐", NOT: "✗", CONTRADICTED: "≠", NO_DATA: "–"}
@@ -172,32 +173,41 @@ def verdict(result: Result) -> str:
     return f"{total} claim{'' if total == 1 else 's'}: {'; '.join(parts)}."
 
 
-def _standing(result: Result) -> tuple[Bars, str] | None:
+def _standing(result: Result) -> tuple[Bars, str, str] | None:
+    """Return the mean ranks, and the diagram of ties where there is one, as markup."""
     figure = None if any(s.name == "ranking" for s in result.sections) else standing(result)
-    return figure and (figure, bars(figure))
+    ties = figure and ties_of(result)
+    return figure and (figure, bars(figure), diagram(ties) if ties else "")
 
 
 def _template() -> Any:
-    """Return the template; insertions are escaped, and a missing one is an error."""
+    return environment().get_template("page.html.j2")
+
+
+def environment(*folders: Path) -> Any:
+    """Return the environment of the templates of pages, those of this package and of other folders.
+
+    Insertions are escaped, and a missing one is an error. All have the style ``css`` and the script
+    ``js`` of our pages. Needs the extra ``report``.
+    """
     jinja2, here = need("jinja2"), Path(__file__).parent
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    loader = jinja2.FileSystemLoader([*folders, here])
+    templates = jinja2.Environment(
+        loader=loader,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
     )
-    source, css, *scripts = (
-        (here / name).read_text(encoding="utf-8")
-        for name in ("page.html.j2", "page.css", "page.js", "save.js")
+    css, *scripts = (
+        (here / name).read_text(encoding="utf-8") for name in ("page.css", "page.js", "save.js")
     )
-    environment.globals |= {
-        "css": css,
-        "js": "".join(scripts),
-        "ramps": style_sheet(),
-        "many": MANY_MAPS,
-    }
-    environment.globals |= {"written": written, "signs": SIGNS, "kinds": KINDS}
-    environment.globals["worth"] = worth_a_legend
-    environment.filters["minus"] = minus
-    environment.filters["badge"] = lambda name: need("markupsafe").Markup(badge(name))
-    return environment.from_string(source)
+    common = {"css": css, "js": "".join(scripts), "ramps": style_sheet(), "many": MANY_MAPS}
+    common |= {"written": written, "signs": SIGNS, "kinds": KINDS, "worth": worth_a_legend}
+    templates.globals |= common
+    templates.filters["minus"] = minus
+    templates.filters["badge"] = lambda name: need("markupsafe").Markup(badge(name))
+    return templates
 
 
 def badge(name: str) -> str:
