@@ -63,6 +63,7 @@ LAYERS = [
     {"scoring", "execution"},
     {"outline"},
     {"compare"},
+    {"checks"},
     {"stream"},
     {"costs", "tallies", "forecast"},
     {"models"},
@@ -70,10 +71,13 @@ LAYERS = [
     {"grounding"},
     {"results"},
     {"drift"},
+    {"packs"},
     {"suites"},
     {"benchmarks", "sensitivity"},  # old names of what is above
     {"report"},
     {"plot"},
+    {"board"},
+    {"choosing"},
     {"cli"},
     {"__main__"},
 ]

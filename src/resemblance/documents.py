@@ -29,13 +29,31 @@ def read_document(
     it.
     """
     try:
-        return make(json.loads(path.read_text(encoding="utf-8")))
+        text = path.read_text(encoding="utf-8")
     except DAMAGED as error:
-        problem = f"no entry {error}" if isinstance(error, KeyError) else str(error)
-        ending = f"; {remedy}" if remedy else ""
-        raise ValueError(
-            f"{path} is not {what} that can be read ({problem or type(error).__name__}){ending}"
-        ) from error
+        raise _unreadable(str(path), what, remedy, error) from error
+    return parse_document(text, make, str(path), what, remedy)
+
+
+def parse_document(
+    text: str, make: Callable[[Any], Content], where: str, what: str, remedy: str = ""
+) -> Content:
+    """Return what ``make`` builds from a text of JSON; ``where``: its origin, for the error.
+
+    Raises ``ValueError`` as ``read_document`` does.
+    """
+    try:
+        return make(json.loads(text))
+    except DAMAGED as error:
+        raise _unreadable(where, what, remedy, error) from error
+
+
+def _unreadable(where: str, what: str, remedy: str, error: Exception) -> ValueError:
+    problem = f"no entry {error}" if isinstance(error, KeyError) else str(error)
+    ending = f"; {remedy}" if remedy else ""
+    return ValueError(
+        f"{where} is not {what} that can be read ({problem or type(error).__name__}){ending}"
+    )
 
 
 def check_types(value: Any, kind: Any, where: str = "") -> None:

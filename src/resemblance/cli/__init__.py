@@ -11,6 +11,7 @@ import typer
 
 from .. import __version__
 from . import comparing, entries
+from .checking import CHECK, check_command
 from .cite import CITE, cite_command
 from .demo import CALLS, demo_command
 from .drift import DRIFT, drift_command
@@ -19,6 +20,7 @@ from .evidence import EVIDENCE, evidence_command
 from .joint import JOINT, joint_command
 from .models import MODELS, models_command
 from .options import examples, flowing
+from .packs import packs
 from .stream import STREAM, stream_command
 
 commands = typer.Typer(
@@ -72,11 +74,13 @@ def _prepare_streams() -> None:
 
 comparing.add_commands(commands)
 entries.add_commands(commands)
+commands.command("check", epilog=examples(*CHECK))(check_command)
 commands.command("models", epilog=examples(*MODELS))(models_command)
 commands.command("stream", epilog=examples(*STREAM))(stream_command)
 commands.command("evidence", epilog=examples(*EVIDENCE))(evidence_command)
 commands.command("drift", epilog=examples(*DRIFT))(drift_command)
 commands.command("joint", epilog=examples(*JOINT))(joint_command)
+commands.add_typer(packs, name="pack")
 commands.command("cite", epilog=examples(*CITE))(cite_command)
 commands.command("demo", epilog=examples(*CALLS))(demo_command)
 

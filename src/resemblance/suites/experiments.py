@@ -36,7 +36,8 @@ class RunConfig(NamedTuple):
 
     ``memory``: for views of representations at a time; no number depends on it. ``claims``: by
     section, what judges the claims of a paper from the facts of that section; see
-    :func:`claims_of`. Workers do not get them.
+    :func:`claims_of`. Workers do not get them. ``pack``: the folder of a pack whose arrays take the
+    place of trained models, and ``pinned``: what identifies it.
     """
 
     folder: Path
@@ -44,6 +45,8 @@ class RunConfig(NamedTuple):
     measures: tuple[Measure, ...]
     memory: int | str = "half"
     claims: Mapping[str, Judge] = {}
+    pack: Path | None = None
+    pinned: str = ""
 
 
 def _no_models(config: RunConfig) -> Sequence[Recipe]:
@@ -90,6 +93,8 @@ def run_experiments(
     executor: Executor | None = None,
     memory: int | str = "half",
     progress: Progress | None = None,
+    pack: Path | None = None,
+    pinned: str = "",
 ) -> Result:
     """Run experiments in a folder, or continue there, and return their result.
 
@@ -98,14 +103,15 @@ def run_experiments(
     depend on the executor, or on what was there before.
 
     ``title``, ``about``: the heading of the page, and the paragraph below it. ``claims``: by
-    section, what judges the claims of a paper; see :func:`claims_of`.
+    section, what judges the claims of a paper; see :func:`claims_of`. ``pack``, ``pinned``: see
+    :class:`RunConfig`.
 
     Raises ``ValueError`` when another process is working in the folder, or it is a study of
     something else.
     """
     show = progress or (lambda stage, done, total: None)
-    with study_folder(folder, suite, size) as (place, _):
-        config = RunConfig(place, size, tuple(measures), memory, claims or {})
+    with study_folder(folder, suite, size, models=pinned or None) as (place, _):
+        config = RunConfig(place, size, tuple(measures), memory, claims or {}, pack, pinned)
         plan = _models(experiments, config)
         if plan:
             train(place, plan, executor, show)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -107,7 +107,11 @@ def run(
     check_claims(claims)
     entrants = get_measures(MEASURES if measures is None else measures)
     with study_folder(folder, "manifolds", size) as (place, _):
-        options = {"save": place / "comparisons.db", "executor": executor, "memory": memory}
+        options: dict[str, Any] = {
+            "save": place / "comparisons.db",
+            "executor": executor,
+            "memory": memory,
+        }
         facts = collect(entrants, size, progress, **options)
         result = result_of(facts, claims, usual=[m.spec for m in get_measures(MEASURES)])
         facts.save(place / "facts.json")
@@ -120,13 +124,21 @@ def collect(
     measures: Iterable[str | Measure],
     size: str = "default",
     progress: Progress | None = None,
+    *,
+    plan: Sequence[CloudCase] | None = None,
+    draw: Callable[[CloudCase], tuple[np.ndarray, Sequence[Variant]]] = clouds,
     **options: Any,
 ) -> ManifoldFacts:
     """Compare all clouds by measures and return what was measured, of which :func:`run` makes its
-    result; ``options`` are those of :func:`resemblance.compare`."""
+    result.
+
+    ``plan``: the cases, by default all of the size; ``draw``: returns the clouds of a case.
+    ``options`` are those of :func:`resemblance.compare`.
+    """
     entrants = get_measures(measures)
-    plan = [(case, _measures_of(case, entrants, SIZES[size])) for case in cases(SIZES[size])]
-    return _facts(size, entrants, list(_compared(plan, progress, options)))
+    chosen = cases(SIZES[size]) if plan is None else plan
+    work = [(case, _measures_of(case, entrants, SIZES[size])) for case in chosen]
+    return _facts(size, entrants, list(_compared(work, draw, progress, options)))
 
 
 # ----------------------------------------------------------------------------------------- measures
@@ -162,6 +174,7 @@ class CaseComparison(NamedTuple):
 
 def _compared(
     plan: Sequence[tuple[CloudCase, Sequence[Measure]]],
+    draw: Callable[[CloudCase], tuple[np.ndarray, Sequence[Variant]]],
     progress: Progress | None,
     options: Mapping[str, Any],
 ) -> Iterator[CaseComparison]:
@@ -172,7 +185,7 @@ def _compared(
         show = partial(_show, progress, before, count, total)
         if measures:
             show(0, count)
-            yield _compare(case, measures, {**options, "progress": show})
+            yield _compare(case, draw, measures, {**options, "progress": show})
         before += count
         show(count, count)
 
@@ -187,9 +200,12 @@ def _show(
 
 
 def _compare(
-    case: CloudCase, measures: Sequence[Measure], options: Mapping[str, Any]
+    case: CloudCase,
+    draw: Callable[[CloudCase], tuple[np.ndarray, Sequence[Variant]]],
+    measures: Sequence[Measure],
+    options: Mapping[str, Any],
 ) -> CaseComparison:
-    reference, variants = clouds(case)
+    reference, variants = draw(case)
     others = [Representation(v.array, f"{v.experiment} {v.at:g}") for v in variants]
     comparison = compare(
         Representation(reference, "reference"), others, measures=measures, **options

@@ -136,7 +136,8 @@ def _draws_of(n: int, design: ResamplingDesign, effort: Effort) -> Draws:
     counts = bootstrap_counts(n, **design.drawn, draws=effort.draws)
     orders = exchanges(n, **design.exchanged, draws=effort.permutations)
     smallest = max(attainable(n, **design.exchanged), 1 / (1 + effort.permutations))
-    return Draws(counts if blocks >= FEWEST_BLOCKS else counts[:0], orders, blocks, smallest)
+    enough = blocks >= FEWEST_BLOCKS and effort.draws > 1
+    return Draws(counts if enough else counts[:0], orders, blocks, smallest)
 
 
 def blocks_of(n: int, drawn: Mapping[str, Any]) -> int:

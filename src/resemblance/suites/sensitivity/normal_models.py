@@ -42,7 +42,7 @@ def all_layers(subjects: Sequence[Subject], folder: Path, effort: Effort) -> Set
         f"{s.name}/{name}": shape_of(s.layers[name].source, f"{s.name}/{name}", effort.samples)
         for s, name in pairs
     }
-    accuracies = [_accuracy(folder, s.layers[name], _labels(s), effort.splits) for s, name in pairs]
+    accuracies = [_accuracy(folder, s, name, effort.splits) for s, name in pairs]
     seeds, layers = tuple(s.name for s, _ in pairs), tuple(name for _, name in pairs)
     design = ResamplingDesign({"blocks": seeds}, {"within": (seeds, layers)})
     rows = tuple(range(len(pairs)))
@@ -87,12 +87,29 @@ def _labels(subject: Subject) -> np.ndarray:
     return subject.labels
 
 
-def _accuracy(
-    folder: Path, x: Representation, labels: np.ndarray, splits: int, k: int = 0
-) -> float:
-    """Return what a probe reads in principal coordinates, so that only the deletion differs."""
-    remaining = delete_principal_components(x, k)
-    return probe(remaining, labels, splits=splits, cache=folder / "probes")
+def _accuracy(folder: Path, subject: Subject, layer: str, splits: int, k: int = 0) -> float:
+    """Return what a probe reads in principal coordinates, so that only the deletion differs; what
+    was read before, if the traits of a pinned model have it."""
+    pinned = subject.traits.get("probes", {}).get(layer, {})
+    if str(k) in pinned:
+        return float(pinned[str(k)])
+    remaining = delete_principal_components(subject.layers[layer], k)
+    return probe(remaining, _labels(subject), splits=splits, cache=folder / "probes")
+
+
+def probes_of(subject: Subject, folder: Path, effort: Effort) -> dict[str, dict[str, float]]:
+    """Return by layer, and by how many components are deleted, what probes read in all that the two
+    benchmarks compare; probes that a study has are not fitted again."""
+    accuracies: dict[str, dict[str, float]] = {}
+    deepest = list(subject.layers)[-effort.layers :]
+    for layer, x in subject.layers.items():
+        steps = numbers_to_delete(x.shape[1]) if layer in deepest and x.shape[1] > 3 else (0,)
+        accuracies[layer] = {
+            str(k): _accuracy(folder, subject, layer, effort.splits, k)
+            for k in {0: None, **dict.fromkeys(steps)}
+        }
+        x.forget()
+    return accuracies
 
 
 # --------------------------------------------------------------------- principal components deleted
@@ -134,7 +151,7 @@ def _deletions_of_layer(
             name = f"{s.name}/{layer} without {k}"
             rows += [len(columns)] if k == 0 else []
             columns[name] = shape_of(delete_principal_components(x, k), name, effort.samples)
-            accuracies.append(_accuracy(folder, x, _labels(s), effort.splits, k))
+            accuracies.append(_accuracy(folder, s, layer, effort.splits, k))
         x.forget()
     return RepresentationSet(columns, tuple(rows), {"probe": np.array(accuracies)})
 

@@ -25,14 +25,21 @@ NOT_FUNCTIONALITY = ("test", "shift")
 
 
 class Models(NamedTuple):
-    """Where models come from: recipes that a study has trained, or a folder of the user."""
+    """Where models come from: recipes that a study has trained, or a folder of the user, whose
+    subjects are read once."""
 
     recipes: tuple[Recipe, ...] = ()
     folder: str | None = None
+    subjects: tuple[Subject, ...] = ()
 
     def read(self, study: Path) -> tuple[Subject, ...]:
-        """Return the models. Raises ``ValueError`` for a folder without any."""
-        return read_subjects(self.folder) if self.folder else subjects_of(study, self.recipes)
+        """Return the models; their layers stay on disk."""
+        return self.subjects if self.folder else subjects_of(study, self.recipes)
+
+
+def models_in(folder: Path) -> Models:
+    """Return the models in a folder of the user. Raises ``ValueError`` for a folder without any."""
+    return Models(folder=str(folder), subjects=read_subjects(folder))
 
 
 def families(subjects: Iterable[Subject]) -> dict[ModelFamily, list[Subject]]:

@@ -23,7 +23,7 @@ from .experiment import Job, experiment
 from .facts import PAPER, FamilyFacts, SuiteFacts, name_of
 from .sections import summary_section
 from .sets import Effort
-from .subjects import Models, families
+from .subjects import Models, families, models_in
 
 __all__ = ["BENCHMARKS", "EXPERIMENTS", "MEASURES", "SIZES", "Effort", "run"]
 
@@ -59,6 +59,8 @@ def run(
     executor: Executor | None = None,
     memory: int | str = "half",
     progress: Progress | None = None,
+    pinned: str = "",
+    with_intervals: bool = True,
 ) -> Result:
     """Run measures through the four benchmarks of Ding et al., or continue an earlier run.
 
@@ -82,6 +84,8 @@ def run(
         summary all of these by benchmark. Default: no claims.
     executor, memory : as for :func:`resemblance.compare`.
     progress : called with (stage, done, total).
+    pinned : the name of the pack that ``models`` come from, by which the folder remembers them.
+    with_intervals : compute intervals and p-values, which take most of the time of fast measures.
 
     Where we differ from the paper: features are centred, not samples, as in the authors' code; the
     reference of benchmark 2 is an undeleted representation, as in the code; models, data and
@@ -98,7 +102,8 @@ def run(
     tested = get_measures(measures if measures is not None else MEASURES)
     source = _models(size, domains, models)
     facts, judges = dict[str, tuple[FamilyFacts, ...]](), claims or {}
-    plan = [experiment(Job(benchmark, source, SIZES[size], facts)) for benchmark in BENCHMARKS]
+    effort = SIZES[size] if with_intervals else SIZES[size]._replace(draws=1, permutations=1)
+    plan = [experiment(Job(benchmark, source, effort, facts)) for benchmark in BENCHMARKS]
     result = run_experiments(
         "sensitivity",
         chosen(plan, only),
@@ -109,6 +114,7 @@ def run(
         executor=executor,
         memory=memory,
         progress=progress,
+        pinned=pinned,
         title=TITLE,
         about=INTRODUCTION,
         provenance={"models": source.folder} if source.folder else {"domains": list(domains)},
@@ -174,9 +180,7 @@ def _models(size: str, domains: Sequence[str], folder: str | Path | None) -> Mod
         from .models import recipes
 
         return Models(tuple(recipes(size, domains)))
-    models = Models(folder=str(Path(folder).resolve()))
-    models.read(Path())  # mistakes of a user are found before the work
-    return models
+    return models_in(Path(folder).resolve())  # mistakes of a user are found before the work
 
 
 def _own_models(facts: SuiteFacts) -> dict[str, str]:

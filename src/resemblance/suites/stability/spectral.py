@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from ...results.values import distinct, known
 from ..experiments import Experiment, Part, RunConfig, claims_of, measured
 
 SEED = 420
+WHOLE = "harmonic.npy"  # of a pack: the representation before any deletion
 SAMPLES, FEATURES = 200, 256
 REMOVED: Mapping[str, tuple[int, ...]] = {
     "small": (0, 1, 10, 19, 20, 30, 50),
@@ -61,6 +63,11 @@ def harmonic(seed: int) -> np.ndarray:
     left, _ = np.linalg.qr(random.standard_normal((SAMPLES, SAMPLES)))
     right, _ = np.linalg.qr(random.standard_normal((FEATURES, FEATURES)))
     points: np.ndarray = (left * (100 / np.arange(1, SAMPLES + 1))) @ right.T[:SAMPLES]
+    return points
+
+
+def _stored(pack: Path) -> np.ndarray:
+    points: np.ndarray = np.load(pack / WHOLE, allow_pickle=False).astype(np.float64)
     return points
 
 
@@ -109,12 +116,13 @@ def _measure_of(config: RunConfig, part: Part) -> Measure:
 def measure_parts(config: RunConfig) -> list[Part]:
     """Return a part for every measure of a run: the measure and the deletions it is shown."""
     shared = {"what": "measure", "removed": list(REMOVED[config.size]), "seed": SEED}
+    shared |= {"pack": config.pinned} if config.pack is not None else {}
     return [{**shared, "measure": m} for m in measured(config.measures)]
 
 
 def compute_measure(config: RunConfig, part: Part) -> dict[str, list[Any]]:
     """Return what the measure of a part reports after each deletion."""
-    points = harmonic(part["seed"])
+    points = harmonic(part["seed"]) if config.pack is None else _stored(config.pack)
     return compared(config, part, points, [without_leading(points, k) for k in part["removed"]])
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
+from typing import Any
 
 from ...catalogue import get_measures, preset
 from ...measure import Measure
@@ -12,6 +13,7 @@ from ...results.result import Result
 from ...suggestions import did_you_mean
 from ...tiles import parse_bytes
 from ..experiments import chosen, run_experiments
+from ..pinning import Pinned
 from ..study import Judge, Progress
 from .models import PLANS
 from .spectral import SPECTRAL
@@ -93,6 +95,24 @@ def run(
         progress=progress,
         title=TITLE,
         about=INTRODUCTION,
+    )
+
+
+def run_on(
+    pinned: Pinned, folder: str | Path | None, *, measures: Sequence[Measure], **options: Any
+) -> Result:
+    """Run both experiments on the arrays of a pack, in a folder or without; nothing is trained."""
+    return run_experiments(
+        "stability",
+        EXPERIMENTS,
+        folder,
+        size=pinned.facts["size"],
+        measures=measures,
+        title=TITLE,
+        about=INTRODUCTION,
+        pack=pinned.folder,
+        pinned=pinned.identity,
+        **options,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...arrays import to_numpy
 from ...compare import compare
 from ...measure import Measure
 from ...representation import Representation
@@ -23,6 +24,7 @@ from ...statistics.rdm import rows, unit
 from ...subject import Recipe
 from ..experiments import Experiment, Part, RunConfig, claims_of, measured
 from .models import absent_of, labels_of, names_of, plain_models, recipe_of, subjects, weights
+from .observations import Change, Observation, pinned_parts, read_observation
 from .perturbed import adapted, noisy, rounded, shuffled
 from .weight_changes import DRIFTS, PROCRUSTES, SQUARED, disturbed_models
 from .weights_sections import conclude
@@ -58,10 +60,19 @@ LEVELS: Mapping[str, Levels] = {
     "default": Levels(tuple(k / 32 for k in range(17)), (8, 7, 6, 5, 4, 3, 2), _ADAPTERS, 3),
     "paper": Levels(tuple(k / 100 for k in range(51)), (8, 7, 6, 5, 4, 3, 2), _ADAPTERS, 3),
 }
-Change = Callable[[State], State]
+Disturbance = Callable[[State], State]
 
 
 def _parts(config: RunConfig) -> list[Part]:
+    measures = measured(config.measures)
+    if config.pack is not None:
+        pinned = {"pack": config.pinned, "measures": measures}
+        return [{**part, **pinned} for part in pinned_parts(config.pack)]
+    return [{**part, "measures": measures} for part in planned_parts(config)]
+
+
+def planned_parts(config: RunConfig) -> list[Part]:
+    """Return what is done to every model, without measures."""
     levels = LEVELS[config.size]
     plan: list[tuple[str, int, Any]] = [
         ("noise", 0, levels.noise),
@@ -71,19 +82,13 @@ def _parts(config: RunConfig) -> list[Part]:
         ("shuffled", 0, range(levels.shuffles)),
     ]
     return [
-        {
-            **names_of(recipe),
-            "kind": kind,
-            "draw": draw,
-            "levels": list(of),
-            "measures": measured(config.measures),
-        }
+        {**names_of(recipe), "kind": kind, "draw": draw, "levels": list(of)}
         for recipe in plain_models(config)
         for kind, draw, of in plan
     ]
 
 
-def _changes(part: Part) -> Iterator[tuple[str, float, Change]]:
+def _changes(part: Part) -> Iterator[tuple[str, float, Disturbance]]:
     """Yield what a part does to weights: a name, the level, and the function."""
     name, draw = part["model"], part["draw"]
     for level in part["levels"]:
@@ -116,41 +121,34 @@ def _shuffled(state: State, draw: int, name: str) -> State:
 
 def _compute(config: RunConfig, part: Part) -> Any:
     """What disturbed weights do to the accuracy, and to the last layer by every measure."""
+    seen = observed(config, part) if config.pack is None else read_observation(config.pack, part)
+    names = (UNCHANGED, *(change.name for change in seen.changes))
+    layers = {name: Representation(layer) for name, layer in zip(names, seen.layers)}
+    differences, drifts, reasons = _compared(config, Representation(seen.reference), layers)
+    points = [
+        {**change._asdict(), "differences": _at(differences, i), "drifts": _at(drifts, i)}
+        for i, change in enumerate(seen.changes, 1)
+    ]
+    unchanged = _at(differences, 0)
+    return {"accuracy": seen.accuracy, "unchanged": unchanged, "points": points, "reasons": reasons}
+
+
+def observed(config: RunConfig, part: Part) -> Observation:
+    """Return the last layer and the answers of a trained model after each change of its weights."""
     recipe = recipe_of(config, part)
-    reference, state, changes = (
-        subjects(config, recipe)[0],
-        weights(config, recipe),
-        list(_changes(part)),
-    )
-    seen = {UNCHANGED: _seen(recipe, state)} | {
-        name: _seen(recipe, change(state)) for name, _, change in changes
-    }
+    reference, state = subjects(config, recipe)[0], weights(config, recipe)
     labels = labels_of(config, recipe)
     assert reference.outputs is not None
     before = reference.outputs.argmax(axis=1) == labels
-    layers = {name: Representation(layer) for name, (layer, _) in seen.items()}
-    differences, drifts, reasons = _compared(config, reference.last, layers)
-    points = []
-    for i, (name, level, _) in enumerate(changes, 1):
-        now = seen[name][1].argmax(axis=1) == labels
-        points.append(
-            {
-                "name": name,
-                "level": level,
-                "accuracy": float(now.mean()),
-                "lost": int((before & ~now).sum()),
-                "gained": int((now & ~before).sum()),
-                "differences": _at(differences, i),
-                "drifts": _at(drifts, i),
-            }
-        )
-    unchanged = _at(differences, 0)
-    return {
-        "accuracy": float(before.mean()),
-        "unchanged": unchanged,
-        "points": points,
-        "reasons": reasons,
-    }
+    layers, changes = [_seen(recipe, state)[0]], list[Change]()
+    for name, level, change in _changes(part):
+        layer, outputs = _seen(recipe, change(state))
+        now = outputs.argmax(axis=1) == labels
+        answers = float(now.mean()), int((before & ~now).sum()), int((now & ~before).sum())
+        layers.append(layer)
+        changes.append(Change(name, level, *answers))
+    first = to_numpy(reference.last.source)
+    return Observation(float(before.mean()), tuple(changes), first, tuple(layers))
 
 
 def _compared(

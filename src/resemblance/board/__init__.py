@@ -1,0 +1,18 @@
+"""The board: scores of measures on packs as files, joined and ranked when they are read."""
+
+from .ranking import Board, board_of, read_board, score_on_packs
+from .score_files import CellScore, MeasureCard, ScoreFile, read_scores, write_scores
+from .scoring import score
+
+__all__ = [
+    "Board",
+    "CellScore",
+    "MeasureCard",
+    "ScoreFile",
+    "board_of",
+    "read_board",
+    "read_scores",
+    "score",
+    "score_on_packs",
+    "write_scores",
+]

@@ -1,0 +1,143 @@
+"""Joined score files: the ranks and places of all measures on a series of packs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import NamedTuple
+
+from ..measure import Measure
+from ..packs import Pack, known_packs, open_pack
+from ..results.result import Result
+from ..results.sections import RankRule, Section
+from ..suites import SUITES
+from ..suites.joint_ranks import JointRanks, joint_ranks
+from ..suites.study import Progress
+from .score_files import CellScore, MeasureCard, ScoreFile, read_scores, score_files
+from .scoring import score
+
+SHIPPED = Path(__file__).with_name("results")  # the scores of the measures of this library
+SERIES = "compact"  # the packs that ship with the library
+Cells = Mapping[tuple[str, str], CellScore]
+
+
+class Board(NamedTuple):
+    """The scores of measures on packs, one pack of every suite, joined.
+
+    ``results``: by suite, the scores of all measures that have some there. ``cards``: by
+    specification, what measures claim. ``files``: by suite and specification. ``ranks``: of the
+    measures that have scores in all suites.
+    """
+
+    results: Mapping[str, Result]
+    cards: Mapping[str, MeasureCard]
+    files: Mapping[str, Mapping[str, ScoreFile]]
+    ranks: JointRanks
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """CPU seconds of every measure over all packs, by specification."""
+        specs = [place.measure for place in self.ranks.places.rows]
+        return {s: sum(files[s].seconds for files in self.files.values()) for s in specs}
+
+
+def read_board(*folders: str | Path, series: str = SERIES) -> Board:
+    """Return the board of a series of packs, from the scores that ship with the library and those
+    in folders of results.
+
+    Of several versions of a measure the newest counts, and a file of a folder before one that
+    ships.
+    """
+    places = [SHIPPED, *map(Path, folders)]
+    files = [read_scores(f) for folder in places for f in score_files(folder)]
+    return board_of(scores for scores in files if series_of(scores.pack) == series)
+
+
+def series_of(pack: str) -> str:
+    """Return the series of a pack: "compact" of "resi-compact@1"."""
+    return pack.partition("@")[0].partition("-")[2]
+
+
+def board_of(files: Iterable[ScoreFile]) -> Board:
+    """Return the board of score files, later ones in place of earlier ones of the same measure.
+
+    Raises ``ValueError`` for scores on different packs of one suite, and for files whose cells
+    differ.
+    """
+    by_suite: dict[str, dict[str, ScoreFile]] = {}
+    for scores in files:
+        by_suite.setdefault(scores.suite, {})[scores.measure.spec] = scores
+    ordered = {suite: by_suite[suite] for suite in SUITES if suite in by_suite}
+    results = {suite: joined(tuple(of.values())) for suite, of in ordered.items()}
+    cards = {s.measure.spec: s.measure for of in ordered.values() for s in of.values()}
+    return Board(results, cards, ordered, joint_ranks(list(results.values())))
+
+
+def joined(files: Sequence[ScoreFile]) -> Result:
+    """Return the scores of several measures on one pack as one result, without tables.
+
+    Raises ``ValueError`` for files of different packs or with different cells.
+    """
+    first = files[0]
+    for other in files[1:]:
+        _check_same(first, other)
+    cells = {s.measure.spec: {(c.test, c.cell): c for c in s.cells} for s in files}
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for key in next(iter(cells.values())):
+        sections.setdefault(key[0], []).append(key)
+    return Result(
+        first.suite,
+        first.pack,
+        tuple(_section(test, keys, cells) for test, keys in sections.items()),
+        {s.measure.spec: s.measure.label for s in files},
+        {s.measure.spec: s.seconds for s in files},
+        {"pack": first.pack, "manifest": first.manifest},
+    )
+
+
+def _check_same(one: ScoreFile, other: ScoreFile) -> None:
+    who = f"{one.measure.spec} and {other.measure.spec}"
+    if (one.pack, one.manifest) != (other.pack, other.manifest):
+        raise ValueError(
+            f"{who} have scores on different packs: {one.pack} ({one.manifest[:12]}) and "
+            f"{other.pack} ({other.manifest[:12]}); compute them again on one"
+        )
+    if [c[:2] for c in one.cells] != [c[:2] for c in other.cells]:
+        raise ValueError(f"{who} have scores in different cells of {one.pack}")
+
+
+def _section(test: str, keys: Sequence[tuple[str, str]], cells: Mapping[str, Cells]) -> Section:
+    scores = {key[1]: {spec: of[key].value for spec, of in cells.items()} for key in keys}
+    rules = {key[1]: _rule(test, key, cells) for key in keys}
+    return Section(test, test, "", scores=scores, rules=rules)
+
+
+def _rule(test: str, key: tuple[str, str], cells: Mapping[str, Cells]) -> RankRule:
+    count = max(len(of[key].parts) for of in cells.values())
+    parts = tuple({spec: of[key].parts[i] for spec, of in cells.items()} for i in range(count))
+    incomplete = tuple(spec for spec, of in cells.items() if of[key].is_incomplete)
+    return RankRule(parts, incomplete, test=test, models=next(iter(cells.values()))[key].models)
+
+
+def score_on_packs(
+    measure: str | Measure,
+    *,
+    series: str = SERIES,
+    packs: Iterable[Pack] | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> tuple[ScoreFile, ...]:
+    """Run a measure on all packs of a series, and return its scores on each."""
+    chosen = packs_of(series) if packs is None else packs
+    return tuple(score(p, measure, executor=executor, progress=progress) for p in chosen)
+
+
+def packs_of(series: str = SERIES) -> tuple[Pack, ...]:
+    """Return the packs of a series, opened: the newest version of each, in the order of suites."""
+    newest = {
+        p.suite: p
+        for p in sorted(known_packs(), key=lambda p: p.version)
+        if series_of(f"{p.name}@{p.version}") == series
+    }
+    return tuple(open_pack(f"{newest[s].name}@{newest[s].version}") for s in SUITES if s in newest)

@@ -1,0 +1,221 @@
+"""The commands that list, show, verify, fetch and build packs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..packs import KnownPack, Manifest, get_pack, known_packs, verify
+from ..packs.archive import read_manifest
+from ..packs.manifest import SUFFIX
+from ..packs.opening import cached_packs, find_pack
+from ..report.output import deliver, show
+from ..report.terminal import plain_table
+from ..suites.study import purpose
+from .errors import complain
+from .options import check_choice, examples
+
+FORMATS = ("table", "json")
+BUILDER = "resemblance.suites.pinned"  # imported only where a pack is built
+
+packs = typer.Typer(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+    help="Packs: the pinned features of a suite, so that scores can be compared.",
+)
+
+NamedPack = Annotated[
+    str, typer.Argument(metavar="PACK", help="NAME@VERSION, an archive, or an unpacked folder.")
+]
+Format = Annotated[str, typer.Option(help="table or json.")]
+Cache = Annotated[
+    Path | None,
+    typer.Option(
+        help="Where packs are unpacked; default: RESEMBLANCE_CACHE, ~/.cache/resemblance."
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but errors.")]
+
+
+@packs.command("list", epilog=examples("pack list", "pack list --format json"))
+def list_command(format: Format = "table", cache: Cache = None) -> None:
+    """List the packs that this version knows and those in the cache."""
+    check_choice("format", format, FORMATS)
+    known = {pack.identity: pack for pack in known_packs()}
+    records = [_known_record(pack, cache) for pack in known.values()]
+    for folder in cached_packs(cache):
+        identity, _, digits = folder.name.rpartition("-")
+        if identity not in known or not known[identity].sha256.startswith(digits):
+            records.append(_cached_record(folder))
+    if format == "json":
+        deliver(json.dumps(records, indent=1) + "\n", None)
+    elif records:
+        show([plain_table(("pack", "suite", "size", "about", "where"), map(_row_of, records))])
+    else:
+        show(["No packs yet: resemblance pack get NAME@VERSION --from SOURCE fetches one."])
+
+
+def _known_record(pack: KnownPack, cache: Path | None) -> dict[str, Any]:
+    place = find_pack(pack.identity, cache=cache)
+    return {"pack": pack.identity, **pack._asdict(), "place": str(place) if place else None}
+
+
+def _cached_record(folder: Path) -> dict[str, Any]:
+    """Describe a pack in the cache that the library does not know, by its manifest."""
+    record = {"pack": folder.name.rpartition("-")[0], "place": str(folder)}
+    try:
+        manifest = read_manifest(folder)
+    except ValueError as error:
+        return record | {"suite": "", "about": f"damaged: {error}"}
+    entries = manifest.name, manifest.version, manifest.suite, manifest.about
+    return record | dict(zip(("name", "version", "suite", "about"), entries))
+
+
+def _row_of(record: Mapping[str, Any]) -> tuple[str, ...]:
+    size = size_words(record["size"]) if "size" in record else ""
+    is_here = record.get("is_shipped") and record["place"].endswith(SUFFIX)
+    where = "ships with the library" if is_here else record["place"] or "not here yet"
+    return record["pack"], record["suite"], size, record["about"], where
+
+
+@packs.command(
+    "show", epilog=examples("pack show resi-compact", "pack show my-pack@1.tar.xz --format json")
+)
+def show_command(pack: NamedPack, format: Format = "table", cache: Cache = None) -> None:
+    """Show what a pack holds and where it is from; all its files are verified first."""
+    check_choice("format", format, FORMATS)
+    manifest = verify(_place(pack, cache))
+    if format == "json":
+        document = manifest._asdict() | {"sha256": manifest.sha256}
+        document["files"] = {name: file._asdict() for name, file in manifest.files.items()}
+        deliver(json.dumps(document, indent=1) + "\n", None)
+    else:
+        show(
+            [
+                manifest.identity,
+                manifest.about,
+                plain_table(("", ""), _lines(manifest), header_row=False),
+            ]
+        )
+
+
+def _lines(manifest: Manifest) -> list[tuple[str, str]]:
+    arrays = sum(bool(file.dtype) for file in manifest.files.values())
+    facts = {name: _brief(value) for name, value in manifest.facts.items()}
+    return [
+        ("suite", manifest.suite),
+        ("files", f"{len(manifest.files)}, {arrays} of them arrays"),
+        ("size", size_words(manifest.size)),
+        *facts.items(),
+        ("versions", ", ".join(f"{name} {v}" for name, v in manifest.versions.items())),
+        ("machine", manifest.machine),
+        ("SHA-256", manifest.sha256),
+    ]
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, list | dict):
+        return f"{len(value)} entries" if len(str(value)) > 60 else json.dumps(value)
+    return str(value)
+
+
+@packs.command(
+    "verify", epilog=examples("pack verify resi-compact", "pack verify my-pack@1.tar.xz")
+)
+def verify_command(pack: NamedPack, cache: Cache = None) -> int:
+    """Check every file of a pack against its manifest; exit with 1 if one differs."""
+    place = _place(pack, cache)
+    try:
+        manifest = verify(place)
+    except ValueError as error:
+        return complain(str(error), code=1)
+    files = f"{len(manifest.files)} files, {size_words(manifest.size)}"
+    print(f"{manifest.identity} is intact: {files}, SHA-256 {manifest.sha256}")
+    return 0
+
+
+def _place(pack: str, cache: Path | None) -> Path:
+    place = find_pack(pack, cache=cache)
+    if place is None:
+        raise ValueError(
+            f"{pack} is not here; resemblance pack get {pack} --from SOURCE fetches it"
+        )
+    return place
+
+
+@packs.command(
+    "get",
+    epilog=examples(
+        "pack get resi-compact@1", "pack get my-pack@1 --from https://example.org/packs"
+    ),
+)
+def get_command(
+    pack: Annotated[str, typer.Argument(metavar="NAME@VERSION", help="The pack to fetch.")],
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from",
+            help="A folder or an http(s) address of one or of the archive (repeatable: mirrors, in "
+            "order). Default: where the pack is known to be.",
+        ),
+    ] = None,
+    sha256: Annotated[str | None, typer.Option(help="The SHA-256 that the archive has.")] = None,
+    cache: Cache = None,
+    quiet: Quiet = False,
+) -> None:
+    """Fetch a pack into the cache; it is unpacked only if its checksum is right."""
+    usual = [a for known in known_packs() if known.identity == pack for a in known.addresses]
+    sources = source or usual
+    if not sources:
+        raise ValueError(f"no address of {pack} is known: say where it is, with --from")
+    progress = not quiet and sys.stderr.isatty()
+    got = get_pack(pack, sources, sha256=sha256, cache=cache, progress=progress)
+    if not quiet:
+        print(f"{got.manifest.identity} is in {got.folder}")
+
+
+@packs.command(
+    "build",
+    epilog=examples("pack build resi study", "pack build resi study -o packs --name mine --half"),
+)
+def build_command(
+    suite: Annotated[str, typer.Argument(help="The suite of the study, such as resi.")],
+    study: Annotated[Path, typer.Argument(help="The folder of a study that has been run.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where the archive is written: a folder.")
+    ] = Path("."),
+    name: Annotated[str | None, typer.Option(help="Name; default: by suite and size.")] = None,
+    version: Annotated[
+        int, typer.Option(min=1, help="Version; another content needs another.")
+    ] = 1,
+    samples: Annotated[
+        int | None, typer.Option(min=2, help="Keep only so many samples of each model.")
+    ] = None,
+    half: Annotated[bool, typer.Option("--half", help="Store features in half precision.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Pack the features of a study, so that others can score measures on the same."""
+    known = purpose(study).suite
+    if known != suite:
+        raise ValueError(f"{study} is a study of {known}, not of {suite}")
+    build = import_module(BUILDER).build_pack
+    archive, manifest = build(study, output, name=name, version=version, samples=samples, half=half)
+    if not quiet:
+        print(
+            f"wrote {archive}: {manifest.identity}, {len(manifest.files)} files, "
+            f"{size_words(archive.stat().st_size)}"
+        )
+
+
+def size_words(size: int) -> str:
+    """Write a number of bytes: "70.6 MB"."""
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if size >= unit:
+            return f"{size / unit:.3g} {letter}B"
+    return f"{size} bytes"

@@ -1,0 +1,94 @@
+"""The manifold suite on pinned features: its clouds as arrays, the same on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...measure import Measure
+from ...results.codec import decode, encode
+from ...results.result import Result
+from ..pinning import Pinned, Reduction
+from ..study import purpose, study_folder
+from .clouds import CloudCase, Variant, cases, clouds
+from .sections import result_of
+from .suite import SIZES, collect
+
+CLOUDS = "clouds"
+SCORED = ("swiss_roll", "rings", "clusters")  # shapes of the cells in which measures are ranked
+
+
+def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
+    """Write the clouds of a size of the suite into a pack, and return what it must remember.
+
+    A pack of fewer samples has only the clouds of the cells in which measures are ranked, with all
+    their points: these are few.
+    """
+    size = purpose(study).size
+    chosen, content = cases(SIZES[size]), "all shapes"
+    if reduction.samples is not None:
+        content = "the shapes of the cells that rank"
+        chosen = tuple(c for c in chosen if c.shape in SCORED and not c.over_k)
+    documents = []
+    for number, case in enumerate(chosen):
+        reference, variants = clouds(case)
+        folder = pack / CLOUDS / str(number)
+        folder.mkdir(parents=True)
+        for name, points in {"reference": reference, **_named(variants)}.items():
+            np.save(folder / f"{name}.npy", points.astype(np.float16) if reduction.half else points)
+        about = [[v.experiment, float(v.at)] for v in variants]
+        documents.append({"case": encode(case), "variants": about})
+    return {"size": size, "clouds": documents, "content": content}
+
+
+def _named(variants: Sequence[Variant]) -> dict[str, np.ndarray]:
+    return {str(i): v.array for i, v in enumerate(variants)}
+
+
+def run_pinned(
+    pinned: Pinned,
+    measures: Sequence[Measure],
+    folder: Path | None,
+    with_intervals: bool = True,
+    **options: Any,
+) -> Result:
+    """Compare the clouds of a pack by measures, or continue in a folder, and return the result.
+
+    ``with_intervals`` changes nothing here; ``options``: executor, memory and progress.
+    """
+    folders = {
+        decode(CloudCase, entry["case"]): (pinned.folder / CLOUDS / str(number), entry["variants"])
+        for number, entry in enumerate(pinned.facts["clouds"])
+    }
+    with study_folder(folder, "manifolds", "", models=pinned.identity) as (place, _):
+        known = collect(
+            measures,
+            pinned.facts["size"],
+            plan=tuple(folders),
+            draw=partial(_stored, folders),
+            save=place / "comparisons.db",
+            **options,
+        )
+        known.save(place / "facts.json")
+    return result_of(known)
+
+
+def _stored(
+    folders: Mapping[CloudCase, tuple[Path, Sequence[tuple[str, float]]]], case: CloudCase
+) -> tuple[np.ndarray, list[Variant]]:
+    """Return the reference of a case and the clouds it is compared with, as the pack has them."""
+    folder, about = folders[case]
+    variants = [
+        Variant(experiment, at, _points(folder / f"{i}.npy"))
+        for i, (experiment, at) in enumerate(about)
+    ]
+    return _points(folder / "reference.npy"), variants
+
+
+def _points(file: Path) -> np.ndarray:
+    points: np.ndarray = np.load(file, allow_pickle=False)
+    return points

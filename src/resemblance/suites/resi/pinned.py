@@ -1,0 +1,51 @@
+"""The ReSi benchmark on pinned features: what a pack holds of a study, and the run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...measure import Measure
+from ...results.result import Result
+from ...sources.folders import read_subjects
+from ..pinning import MODELS, Layers, Pinned, Reduction, all_layers_of, pin_model
+from ..study import purpose, study_folder
+from .evaluation import evaluate
+from .material import models_of
+
+
+def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
+    """Write the models of a finished study into a pack, and return what it must remember.
+
+    Only models for the test of layers have all of these; of all others the last one is compared.
+    """
+    known = purpose(study)
+    if known.models or known.portions:
+        raise ValueError(f"{study} is of models that were not trained for a size of the suite")
+    plan = models_of(known)
+    deep = {recipe[:3] for recipe in plan if recipe.setting == "layers"}
+    for recipe in plan:
+        has_all = recipe.setting == ("layers" if recipe[:3] in deep else "normal")
+        pin_model(study, recipe, pack, reduction, all_layers_of if has_all else _last_of)
+    return {"size": known.size, "recipes": {r.name: r.fingerprint for r in plan}}
+
+
+def _last_of(traits: Mapping[str, Any]) -> Layers:
+    return {pooling: names[-1:] for pooling, names in traits["layers"].items()}
+
+
+def run_pinned(
+    pinned: Pinned,
+    measures: Sequence[Measure],
+    folder: Path | None,
+    with_intervals: bool = True,
+    **options: Any,
+) -> Result:
+    """Run measures through the six tests on the models of a pack, or continue in a folder.
+
+    ``with_intervals`` changes nothing here; ``options``: executor, memory and progress.
+    """
+    subjects = read_subjects(pinned.folder / MODELS)
+    with study_folder(folder, "resi", "", models=pinned.identity) as (place, _):
+        return evaluate(subjects, measures=measures, save=place / "comparisons.db", **options)

@@ -1,0 +1,144 @@
+"""Suites on pinned features: a study becomes a pack, and a run on the pack gives what a run of the
+study gives, without PyTorch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import resemblance as rs
+from resemblance.packs import Pack, open_pack
+from resemblance.sources.folders import read_subjects
+from resemblance.suites import manifolds, resi
+from resemblance.suites.pinned import build_pack, pinned_cells, run_pack
+from resemblance.suites.pinning import MODELS, Reduction
+from resemblance.suites.stability import weights
+from resemblance.suites.stability.suite import run as run_stability
+
+MEASURES = ("cka", "jaccard")
+
+
+def packed(study: Path, folder: Path, **reduction: object) -> Pack:
+    archive, _ = build_pack(study, folder, **reduction)
+    return open_pack(archive, cache=folder / "cache")
+
+
+def assert_same(scores, expected):
+    """The same cells, and scores that differ by rounding only."""
+    assert list(scores) == list(expected)
+    for cell, of_cell in expected.items():
+        assert scores[cell] == pytest.approx(of_cell)
+
+
+@pytest.fixture(scope="module")
+def clouds(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("clouds")
+    result = manifolds.run(folder / "study", measures=MEASURES, size="small")
+    return packed(folder / "study", folder), result
+
+
+@pytest.fixture(scope="module")
+def disturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("disturbed")
+    result = run_stability(folder / "study", measures=MEASURES, size="small")
+    return packed(folder / "study", folder), result
+
+
+@pytest.fixture(scope="module")
+def vision(vision_study, tmp_path_factory):
+    return packed(vision_study, tmp_path_factory.mktemp("vision"))
+
+
+def test_a_pack_gives_the_scores_of_its_study(clouds, disturbed):
+    for pack, result in (clouds, disturbed):
+        again = run_pack(pack, measures=MEASURES)
+        assert_same(again.scores(), result.scores())
+        assert again.size == pack.manifest.identity
+        assert not again.is_trial
+
+
+def test_a_pack_of_models_gives_the_scores_of_the_models(vision, vision_study):
+    scores = run_pack(vision, measures=["cka"]).scores()
+    expected = resi.evaluate(read_subjects(vision_study / "subjects"), measures=["cka"]).scores()
+    assert_same(scores, expected)
+    facts = vision.manifest.facts
+    assert {s.name for s in read_subjects(vision.folder / MODELS)} == set(facts["recipes"])
+    assert [tuple(c[:2]) for c in pinned_cells(vision)] == list(scores)
+
+
+def test_models_that_make_no_test_of_layers_have_their_last_layer_only(vision):
+    for subject in read_subjects(vision.folder / MODELS):
+        assert (len(subject.layers) > 1) == (subject.traits["setting"] == "normal")
+
+
+def test_weights_are_not_needed(disturbed, monkeypatch):
+    monkeypatch.setattr(weights, "_seen", None)
+    assert run_pack(disturbed[0], measures=["procrustes"]).scores()
+
+
+def test_no_suite_needs_pytorch(clouds, disturbed, vision):
+    folders = [str(pack.folder) for pack in (clouds[0], disturbed[0], vision)]
+    code = (
+        "import sys\n"
+        "from resemblance.packs import open_pack\n"
+        "from resemblance.suites.pinned import run_pack\n"
+        f"for folder in {folders!r}:\n"
+        "    assert run_pack(open_pack(folder), measures=['cka']).scores()\n"
+        "assert not {'torch', 'transformers', 'torch_geometric'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_reduced_packs_hold_the_same_samples_of_all_models_in_half_precision(
+    vision_study, tmp_path
+):
+    small = packed(vision_study, tmp_path, samples=40, half=True)
+    whole = {s.name: s for s in read_subjects(vision_study / "subjects")}
+    rows = Reduction(40).rows("digits", len(next(iter(whole.values())).labels))
+    assert len(set(rows.tolist())) == 40
+    for subject in read_subjects(small.folder / MODELS):
+        full = whole[subject.name]
+        assert np.array_equal(subject.labels, full.labels[rows])
+        assert np.array_equal(subject.outputs, full.outputs[rows].astype(np.float16))
+        assert np.array_equal(
+            subject.last.source, np.asarray(full.last.source)[rows].astype(np.float16)
+        )
+        assert subject.traits["accuracy"] == full.traits["accuracy"]
+    assert small.manifest.facts["reduction"] == {"samples": 40, "half": True}
+    assert run_pack(small, measures=["cka"]).scores()
+
+
+def test_a_study_on_a_pack_continues_and_is_of_that_pack(clouds, disturbed, tmp_path):
+    first = run_pack(clouds[0], tmp_path / "study", measures=["cka"])
+    assert run_pack(clouds[0], tmp_path / "study", measures=["cka"]).scores() == first.scores()
+    with pytest.raises(ValueError, match="use another folder"):
+        run_pack(disturbed[0], tmp_path / "study", measures=["cka"])
+
+
+def test_what_is_no_finished_study_is_refused(tmp_path, vision_study):
+    with pytest.raises(ValueError, match="not a study"):
+        build_pack(tmp_path, tmp_path)
+    with pytest.raises(ValueError, match="at least 20 samples"):
+        build_pack(vision_study, tmp_path, samples=3)
+    study = tmp_path / "unfinished"
+    study.mkdir()
+    (study / "study.json").write_text((vision_study / "study.json").read_text())
+    with pytest.raises(ValueError, match="lacks the model .*: finish the study"):
+        build_pack(study, tmp_path)
+
+
+def test_measures_of_users_run_on_packs(clouds):
+    @rs.measure(
+        label="Mine", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
+        symmetric=True, reference="mine2026",
+    )  # fmt: skip
+    def spread(x: rs.Representation, y: rs.Representation) -> float:
+        """Difference of the spreads."""
+        return abs(float(x.array.std()) - float(y.array.std()))
+
+    scores = run_pack(clouds[0], measures=[spread]).scores()
+    assert all(spread.spec in of_cell for of_cell in scores.values())
