@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from resemblance.board import Board, CellScore, ScoreFile, board_of
-from resemblance.board.scoring import card_of
+from resemblance.boards import Board, CellScore, ScoreFile, board_of
+from resemblance.boards.scoring import card_of
 
 import resemblance as rs
 from resemblance.measure import Measure

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import made_board
 import numpy as np
 import pytest
-from resemblance.board import Board
+from resemblance.boards import Board
 
 import resemblance as rs
 from resemblance.choosing import QUESTIONS, SIGHTS, Needs, cells, questions, sizes
