@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from resemblance.board import Board, ScoredCell, ScoreFile, board_of
-from resemblance.board.scoring import card_of
-
 import resemblance as rs
+from resemblance.boards import Board, ScoredCell, ScoreFile, board_of
+from resemblance.boards.scoring import card_of
 from resemblance.measure import Measure
 
 DOMAINS = ("vision/digits/resnet/mean", "language/docstrings/bert/cls", "graphs/stdlib/sage/node")

@@ -185,7 +185,7 @@ def _check_faults(measure: Measure, card: SubmittedCard, check: Check) -> Iterat
             yield Fault(file, f"{problem} ({outcome.detail})")
 
 
-# -------------------------------------------------------------------------------- what is recomputed
+# ------------------------------------------------------------------------------- what is recomputed
 
 
 def _verified(
