@@ -23,6 +23,7 @@ from pathlib import Path
 import validity_intervals
 import validity_levels
 import validity_maps
+import validity_places
 from threadpoolctl import threadpool_limits
 from validity_studies import Numbers, Row, Study, random_of
 from validity_tables import TABLES
@@ -37,6 +38,7 @@ STUDIES: tuple[Study, ...] = (
     *validity_levels.STUDIES,
     *validity_intervals.STUDIES,
     *validity_maps.STUDIES,
+    *validity_places.STUDIES,
 )
 
 

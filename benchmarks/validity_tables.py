@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -71,6 +72,8 @@ MAPS = (
     ("24 x 24, unrelated", "family-wise error"),
     ("24 x 24, 144 pairs share a signal", "power"),
 )
+STRATA = ("cells freely", "cells within sets", "sets of models")
+RANKS = ("places", "studentized maximum", "one margin for all", "not corrected")
 
 
 def by_measure(table: str, columns: Sequence[Column], rows: Sequence[Row]) -> str:
@@ -85,6 +88,21 @@ def by_measure(table: str, columns: Sequence[Column], rows: Sequence[Row]) -> st
         if any((c.case, c.way, measure, c.what) in known for c in columns)
     ]
     return document(["measure", *(column.title for column in columns)], lines)
+
+
+def by_case(table: str, ways: Sequence[str], whats: Sequence[str], rows: Sequence[Row]) -> str:
+    """Return a table with a line for each kind of data, and several percentages of every way."""
+    known = {(row.case, row.way, row.what): row.number for row in rows if row.table == table}
+    lines = [
+        [case, *(" / ".join(rounded(known[case, way, what]) for what in whats) for way in ways)]
+        for case in dict.fromkeys(case for case, _, _ in known)
+    ]
+    return document(["", *ways], lines)
+
+
+def rounded(number: float) -> str:
+    """Return a percentage without decimals."""
+    return NONE if math.isnan(number) else f"{number:.0f}"
 
 
 def cell(known: dict[tuple[str, str, str, str], Row], column: Column, measure: str) -> str:
@@ -143,4 +161,6 @@ TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
     "validity-not-offered.md": partial(by_measure, "coverage", NOT_OFFERED),
     "validity-differences.md": partial(by_measure, "differences", DIFFERENCES),
     "validity-maps.md": maps,
+    "validity-strata.md": partial(by_case, "strata", STRATA, ("these", "others", "apart")),
+    "validity-ranks.md": partial(by_case, "ranks", RANKS, ("holds", "wrong", "apart")),
 }

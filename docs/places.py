@@ -27,9 +27,7 @@ class Standing(NamedTuple):
     """The place of a measure among those that took part in all suites."""
 
     rank: float
-    interval: str
     position: int
-    positions: str
     suites: dict[str, float]
 
 
@@ -39,15 +37,16 @@ def standings() -> dict[str, Standing]:
     stored = json.loads(STORED.read_text("utf-8"))
     tables = (t for section in stored["sections"] for t in section["tables"])
     places = next(t for t in tables if t["name"] == "places")
-    first = places["columns"].index("resi")
+    rank, position, first = map(places["columns"].index, ("mean rank", "position", "resi"))
+    suites = places["columns"][first:]
     return {
-        row[0]: Standing(*row[1:5], dict(zip(places["columns"][first:], row[first:], strict=True)))
+        row[0]: Standing(row[rank], row[position], dict(zip(suites, row[first:], strict=True)))
         for row in places["rows"]
     }
 
 
 def place_of(m: rs.Measure) -> str:
-    """Return the mean rank of a measure in each suite, with the interval of the joint one."""
+    """Return the mean rank of a measure in each suite."""
     count = len(standings())
     if m.label not in standings():
         return (
@@ -55,15 +54,15 @@ def place_of(m: rs.Measure) -> str:
             f"<../joint>` of {count} measures."
         )
     standing = standings()[m.label]
-    rows = [("all suites together", f"{standing.rank:.1f} ({standing.interval})")]
+    rows = [("all suites together", f"{standing.rank:.1f}")]
     rows += [
         (f":doc:`{SUITES[name][1]} <../{SUITES[name][0]}>`", f"{rank:.1f}")
         for name, rank in standing.suites.items()
     ]
     intro = (
-        f"Position {standing.position} (95 % interval {standing.positions}) of {count} in the "
-        f":doc:`joint ranking <../joint>`. Mean ranks over the tests of each suite; 1 is best, and "
-        f"a measure that guesses has about {(count + 1) / 2:.0f}:"
+        f"Position {standing.position} of {count} in the :doc:`joint ranking <../joint>`. Mean "
+        f"ranks over the tests of each suite; 1 is best, and a measure that guesses has about "
+        f"{(count + 1) / 2:.0f}:"
     )
     return f"{intro}\n\n{table(('suite', 'mean rank'), rows, numbers=True)}"
 

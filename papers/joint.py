@@ -50,13 +50,10 @@ def joint_documents(root: Path) -> dict[str, str]:
 def _ranks(result: Result) -> str:
     (places,) = result["standing"].tables
     suites = [suite for suite in SUITES if suite in places.columns]
-    at = [places.columns.index(name) for name in ("measure", "mean rank", "95 %", *suites)]
+    at = [places.columns.index(name) for name in ("measure", "mean rank", *suites)]
     rows = [[row[i] for i in at] for row in places.rows]
-    lines = [
-        (str(name), f"{fixed(mean, 1)} ({between})", *(fixed(rank, 1) for rank in ranks))
-        for name, mean, between, *ranks in rows
-    ]
-    return table(("", "all (95 %)", *suites), lines)
+    lines = [(str(name), *(fixed(rank, 1) for rank in ranks)) for name, *ranks in rows]
+    return table(("", "all", *suites), lines)
 
 
 def _agreement(result: Result) -> str:

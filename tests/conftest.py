@@ -19,15 +19,10 @@ import browser
 import numpy as np
 import pytest
 
-from resemblance.measure import Measure
+from resemblance.checks.trial import for_few_samples as for_few_samples
 from resemblance.views import distances, heat, rectangles
 
 GOLDEN = Path(__file__).parent / "golden"
-
-
-def for_few_samples(m: Measure) -> Measure:
-    """The measure with no more neighbours than small data have."""
-    return m.where(k=10) if m.min_samples > 100 else m
 
 
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

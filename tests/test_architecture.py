@@ -63,6 +63,7 @@ LAYERS = [
     {"scoring", "execution"},
     {"outline"},
     {"compare"},
+    {"checks"},
     {"stream"},
     {"costs", "tallies", "forecast"},
     {"models"},

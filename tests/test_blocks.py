@@ -10,6 +10,7 @@ import test_stability
 from conftest import small_blocks
 
 import resemblance as rs
+from resemblance.checks.data import generic_pair
 from resemblance.rng import generator
 from resemblance.sources import layouts
 from resemblance.views import distances, heat
@@ -31,7 +32,7 @@ def test_blocks_cover_all_rows_once_whatever_their_height(monkeypatch):
     "m", [m for m in test_claims.MEMBERS if STOCHASTIC not in m.parameters], ids=str
 )
 def test_a_measure_has_the_value_of_a_single_block(m, monkeypatch):
-    x, y = test_claims.generic_pair()
+    x, y = generic_pair()
     whole = m(x, y)
     small_blocks(monkeypatch)
     assert m(x, y) == pytest.approx(whole, rel=1e-10, abs=1e-10)
@@ -42,7 +43,7 @@ def test_a_measure_has_the_value_of_a_single_block(m, monkeypatch):
 )
 def test_a_measure_of_many_samples_has_the_value_of_a_single_block(name, monkeypatch):
     """With the blocks that are used, of which 600 samples fill three."""
-    x, y = test_claims.generic_pair(n=600)
+    x, y = generic_pair(n=600)
     m = rs.get_measure(name)
     usual = m(x, y)
     monkeypatch.setattr(distances, "ROWS", 600)
@@ -63,7 +64,7 @@ def test_the_stochastic_imd_is_the_mean_over_repeats_of_its_quadratures(probes, 
     """With as many steps as samples a quadrature is exact: v' exp(-t L) v of the random vectors, by
     eigenvalues."""
     monkeypatch.setattr(heat, "PROBES", 7)
-    x, y = test_claims.generic_pair(n=24)
+    x, y = generic_pair(n=24)
     repeats = range(3)
     traces = [
         np.stack([quadratic_forms(z, 5, probes, repeat) for repeat in repeats]) for z in (x, y)

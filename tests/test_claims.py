@@ -1,5 +1,5 @@
-"""Every claim of every measure, in both directions, on generic data: invariant where claimed,
-variant where not."""
+"""Every check of every measure, at the precision of the catalogue: claims in both directions,
+invariant where claimed and variant where not."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import typing
 
 import numpy as np
 import pytest
-from conftest import for_few_samples
 
 import resemblance as rs
-from resemblance.declared import INVARIANCES, JOINT_INVARIANCES
+from resemblance.checks.checking import checks_of, outcomes_of
+from resemblance.checks.claims import claims
+from resemblance.checks.data import generic_pair
+from resemblance.checks.groups import transformed
+from resemblance.checks.trial import Trial, trial_of
 from resemblance.measure import Measure
 
 # Claims hold where values mean little, too.
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
-
-LABELS = tuple(np.random.default_rng(9).integers(4, size=60).tolist())
 
 # Members of the catalogue, the published variants, and every variant whose claims change with its
 # parameters.
@@ -90,115 +91,38 @@ EXTRA = [
 ]
 
 
+def tried(m: Measure, samples: int = 60) -> Trial:
+    """A trial in which rounding may move a value by 1e-9; by more where squared distances are near
+    the rank tolerance, or roots are of cancellations."""
+    return trial_of(m, samples, 1e-6 if m.name in ("gulp", "imd", "rtd") else 1e-9)
+
+
 def members() -> list[Measure]:
-    found = dict.fromkeys(
-        [*map(for_few_samples, rs.list_measures()), *rs.preset("resi"), *map(rs.get_measure, EXTRA)]
-    )
-    return [m.where(labels=LABELS) if m.name == "accuracy_difference" else m for m in found]
+    everything = [*rs.list_measures(), *rs.preset("resi"), *map(rs.get_measure, EXTRA)]
+    return list(dict.fromkeys(trial_of(m).measure for m in everything))
 
 
 MEMBERS = members()
-every_measure = pytest.mark.parametrize("m", MEMBERS, ids=str)
 
 
-def generic_pair(
-    n: int = 60, d: int = 6, e: int = 6, seed: int = 0
-) -> tuple[np.ndarray, np.ndarray]:
-    """Two related representations without any special symmetry; logit-like rows for the output
-    measures."""
-    rng = np.random.default_rng(seed)
-    latent = rng.standard_normal((n, 5)) + 2 * rng.standard_normal((4, 5))[rng.integers(4, size=n)]
-    x, y = (
-        np.tanh(latent @ rng.standard_normal((5, w)) / 2) + 0.3 * rng.standard_normal((n, w))
-        for w in (d, e)
-    )
-    return x * rng.uniform(0.7, 1.4, d) + rng.uniform(0.2, 0.8, d), 1.3 * y * rng.uniform(
-        0.7, 1.4, e
-    ) + 0.4
+def undecided(m: Measure) -> set[str]:
+    """The checks that may decide nothing, as few as there are."""
+    checks = {"variants"} if not m.defaults.keys() - {"labels"} else set()
+    if not m.differentiable:
+        checks.add("gradient")
+    if ("estimator", "stochastic") in m.parameters:  # random vectors belong to positions
+        checks.add("order of samples")
+    if ("estimator", "features") in m.parameters:  # what other features give has no extreme
+        checks |= {"X is most similar to X", "direction"}
+    return checks
 
 
-def orthogonal(d: int, rng: np.random.Generator) -> np.ndarray:
-    return np.linalg.qr(rng.standard_normal((d, d)))[0]
-
-
-def transformed(x: np.ndarray, invariance: str, rng: np.random.Generator) -> np.ndarray:
-    """Apply a generic member of the group, different for every call."""
-    d = x.shape[1]
-    linear = orthogonal(d, rng) * rng.uniform(0.4, 2.5, d) @ orthogonal(d, rng)
-    shift = rng.uniform(0.5, 2, d) * x.std()
-    return {
-        "permutation": lambda: x[:, np.roll(rng.permutation(d), 1)],
-        "orthogonal": lambda: x @ orthogonal(d, rng),
-        "isotropic_scaling": lambda: rng.choice([0.05, 3.1]) * x,
-        "invertible_linear": lambda: x @ linear,
-        "translation": lambda: x + shift,
-        "affine": lambda: x @ linear + shift,
-    }[invariance]()
-
-
-def tolerance(m: Measure) -> float:
-    """How far rounding may move a value: squared distances near the rank tolerance and roots of
-    cancellations."""
-    return 1e-6 if m.name in ("gulp", "imd", "rtd") else 1e-9
-
-
-@every_measure
-@pytest.mark.parametrize("invariance", INVARIANCES)
-def test_invariant_exactly_where_claimed(m, invariance):
-    """m(T X, S Y) = m(X, Y) for generic T and S of the group, if and only if it is claimed."""
-    unchanged = []
-    for seed in range(3):
-        rng = np.random.default_rng(100 + seed)
-        x, y = generic_pair(seed=seed)
-        before = m(x, y)
-        after = [
-            m(transformed(x, invariance, rng), y),
-            m(x, transformed(y, invariance, rng)),
-            m(transformed(x, invariance, rng), transformed(y, invariance, rng)),
-        ]
-        unchanged += [abs(value - before) <= tolerance(m) * max(1, abs(before)) for value in after]
-    claimed = invariance in m.invariant_to
-    assert all(unchanged) == claimed, (
-        f"{m} claims {'' if claimed else 'no '}invariance to {invariance}, but m(TX, SY) = m(X, "
-        f"Y) in {sum(unchanged)} of {len(unchanged)} cases"
-    )
-
-
-def jointly_transformed(
-    x: np.ndarray, y: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Apply one orthogonal map of the samples to both, which leaves the means as they are."""
-    n = len(x)
-    basis = np.linalg.qr(np.c_[np.ones(n), rng.standard_normal((n, n - 1))])[0]
-    mean, rest = basis[:, :1], basis[:, 1:]
-    turn = mean @ mean.T + rest @ orthogonal(n - 1, rng) @ rest.T
-    return turn @ x, turn @ y
-
-
-def joint_invariances(m: Measure) -> set[str]:
-    """What leaves the value unchanged when it is done to both sides alike, for every seed."""
-    unchanged = []
-    for seed in range(3):
-        pair = outputs_pair(m, seed)
-        before = m(*pair)
-        after = value_or_nan(m, *jointly_transformed(*pair, np.random.default_rng(seed)))
-        unchanged.append(abs(after - before) <= tolerance(m) * max(1, abs(before)))
-    return set(JOINT_INVARIANCES) if all(unchanged) else set()
-
-
-@every_measure
-def test_invariant_to_joint_maps_exactly_where_claimed(m):
-    if ("outputs", "probabilities") in m.parameters or m.name == "accuracy_difference":
-        assert not m.invariant_to & set(JOINT_INVARIANCES)  # it takes no rotated samples
-        return
-    assert joint_invariances(m) == m.invariant_to & set(JOINT_INVARIANCES)
-
-
-@every_measure
-def test_symmetric_exactly_where_claimed(m):
-    values = [(m(x, y), m(y, x)) for x, y in (generic_pair(seed=s) for s in range(3))]
-    same = all(a == pytest.approx(b, rel=1e-9, abs=1e-9) for a, b in values)
-    assert same == m.symmetric
+@pytest.mark.parametrize("m", MEMBERS, ids=str)
+def test_every_check_holds(m):
+    outcomes = list(outcomes_of(tried(m), checks_of(m)))
+    assert [o for o in outcomes if o.holds is False] == []
+    assert {o.check for o in outcomes if o.holds is None} == undecided(m)
+    assert {o.check for o in outcomes} == set(checks_of(m))
 
 
 # Numbers on which claims depend, and what keeps the rest small.
@@ -233,114 +157,19 @@ def combinations() -> list[Measure]:
 COMBINATIONS = combinations()
 
 
-def outputs_pair(m: Measure, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    return tuple(as_outputs(m, a) for a in generic_pair(n=30, seed=seed))
-
-
-def as_outputs(m: Measure, x: np.ndarray) -> np.ndarray:
-    """The same, or probabilities where the measure takes these only."""
-    powers = np.exp(x - x.max(axis=1, keepdims=True))
-    return (
-        powers / powers.sum(axis=1, keepdims=True)
-        if ("outputs", "probabilities") in m.parameters
-        else x
-    )
-
-
-def value_or_nan(m: Measure, x: np.ndarray, y: np.ndarray) -> float:
-    try:
-        return m(x, y)
-    except rs.Undefined:
-        return np.nan
-
-
-def is_symmetric(m: Measure) -> bool:
-    pairs = [outputs_pair(m, seed) for seed in range(2)]
-    return all(m(x, y) == pytest.approx(m(y, x), rel=1e-9, abs=1e-9) for x, y in pairs)
-
-
-def invariances(m: Measure) -> set[str]:
-    """What leaves the value unchanged, on both sides and for every seed."""
-    unchanged = set(INVARIANCES)
-    for seed in range(3):
-        (x, y), rng = outputs_pair(m, seed), np.random.default_rng(100 + seed)
-        before = m(x, y)
-        for t in INVARIANCES:  # in this order, for each draws from rng
-            value = value_or_nan(m, transformed(x, t, rng), transformed(y, t, rng))
-            if not abs(value - before) <= tolerance(m) * max(1, abs(before)):
-                unchanged.discard(t)
-    return unchanged
-
-
 @pytest.mark.parametrize("m", COMBINATIONS, ids=str)
 def test_claims_hold_for_every_combination_of_choices(m):
+    trial = tried(m, samples=30)
     if m.spec in REFUSED:
         why = (
             "directions='resi' takes its weights from X|estimator='features' takes kernel='linear'"
         )
         with pytest.raises(ValueError, match=f"{m.name}: ({why})"):
-            m(*outputs_pair(m, 0))
+            m(*trial.pair())
         return
-    assert is_symmetric(m) == m.symmetric
-    assert invariances(m) == m.invariant_to - set(JOINT_INVARIANCES)
-    if ("outputs", "probabilities") not in m.parameters:
-        assert joint_invariances(m) == m.invariant_to & set(JOINT_INVARIANCES)
-    (x, y), (low, high) = outputs_pair(m, 0), m.range
-    assert all(low <= value_or_nan(m, *pair) <= high for pair in ((x, y), (y, x), (x, x)))
-
-
-# An estimate of what other features would give has no bounds, and X itself is no extreme of it.
-@pytest.mark.parametrize("m", [m for m in MEMBERS if m.spec != "cka[estimator=features]"], ids=str)
-def test_values_stay_in_the_claimed_range_and_nothing_is_more_similar_than_the_same(m):
-    low, high = m.range
-    itself = []
-    for seed in range(3):
-        x, y = generic_pair(seed=seed)
-        noise = np.random.default_rng(seed).standard_normal(x.shape)
-        if (
-            "estimator",
-            "features",
-        ) in m.parameters:  # takes features that have something in common
-            noise += 2 * noise[:, :1]
-        for other in (x, y, noise, -x, x**3, x[::-1]):
-            assert low <= m(x, other) <= high
-            if not np.array_equal(x, other):
-                itself.append((m(x, x), m(x, other)))
-    assert all(
-        (same >= other - 1e-9) if m.larger_is_more_similar else (same <= other + 1e-9)
-        for same, other in itself
-    )
-
-
-def representations_of_many_kinds() -> list[np.ndarray]:
-    x, rng = generic_pair()[0], np.random.default_rng(0)
-    angles = np.arange(60) * np.pi / 30
-    return [
-        *(x, 50 * x, x[:, :1], np.c_[x, np.zeros(60)], np.c_[x, x], np.repeat(x[:30], 2, axis=0)),
-        *(
-            x[:, :2] @ rng.standard_normal((2, 6)),
-            rng.standard_normal((60, 80)),
-            np.eye(60),
-            np.eye(4)[np.arange(60) % 4],
-        ),
-        *(np.where(np.arange(60)[:, None] == 3, 0, x), np.c_[np.cos(angles), np.sin(angles)]),
-    ]
-
-
-@pytest.mark.parametrize(
-    "m", [*MEMBERS, *(m for m in COMBINATIONS if m.spec not in REFUSED)], ids=str
-)
-def test_a_representation_is_most_similar_to_itself_exactly_where_claimed(m):
-    """At the end of the range, for dead units, n < d, categories ...; where that is denied, one of
-    them shows it."""
-    extreme, found = m.range[m.larger_is_more_similar], []
-    for x in representations_of_many_kinds():
-        try:
-            found.append(m(as_outputs(m, x), as_outputs(m, x).copy()))
-        except rs.Undefined:
-            continue
-    assert found
-    assert all(value == pytest.approx(extreme, abs=1e-7) for value in found) == m.identity
+    outcomes = list(outcomes_of(trial, claims(m)))
+    assert [o for o in outcomes if o.holds is False] == []
+    assert {o.check for o in outcomes if o.holds is None} <= undecided(m) | {"triangle inequality"}
 
 
 @pytest.mark.parametrize(
@@ -369,138 +198,15 @@ def test_equal_singular_values_are_kept_or_cut_together(spec, invariance):
             ) == pytest.approx(value, abs=1e-9)
 
 
-def between(m: Measure, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> float:
-    """How much longer the direct way is than the one over y: positive where the triangle inequality
-    fails."""
-    return m(x, z) - m(x, y) - m(y, z)
+@pytest.mark.parametrize("name", ["disagreement", "jensen_shannon"])
+def test_columns_are_classes_of_outputs(name):
+    with pytest.raises(ValueError, match=r"\(60, 4\) and Y \(60, 7\) must have the same classes"):
+        rs.get_measure(name)(*generic_pair(d=4, e=7))
 
 
-METRICS = [m for m in MEMBERS if m.metric]
-
-
-@pytest.mark.parametrize("m", METRICS, ids=str)
-def test_triangle_inequality_where_a_metric_is_claimed(m):
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        x, z = generic_pair(seed=seed)
-        y = (x + z) / 2 if seed % 2 else x + 0.3 * rng.standard_normal(x.shape)
-        assert max(between(m, x, y, z), between(m, y, z, x), between(m, z, x, y)) <= 1e-9
-
-
-def line() -> tuple[np.ndarray, ...]:
-    """Three points of a line: the square of the whole way exceeds the sum of the squares of its
-    halves."""
-    x, _ = generic_pair()
-    step = 0.05 * np.random.default_rng(0).standard_normal(x.shape)
-    return x, x + step, x + 2 * step
-
-
-def walk() -> tuple[np.ndarray, ...]:
-    """Two steps of noise from 8 points of the plane; the seed is the first that violates in both
-    directions."""
-    rng = np.random.default_rng(336)
-    x = rng.standard_normal((8, 2))
-    y = x + 0.3 * rng.standard_normal(x.shape)
-    return x, y, y + 0.3 * rng.standard_normal(x.shape)
-
-
-def certain() -> tuple[np.ndarray, ...]:
-    """Certain of one class, undecided, certain of the other: 1 bit directly, 0.62 bits in two
-    steps."""
-    return tuple(np.tile(p, (3, 1)) for p in ([1.0, 0.0], [0.5, 0.5], [0.0, 1.0]))
-
-
-def joint() -> tuple[np.ndarray, ...]:
-    """Neighbours in two independent numbers are close in both, but those in one tell nothing about
-    the other."""
-    both = np.random.default_rng(0).standard_normal((60, 2))
-    return both[:, :1], both, both[:, 1:]
-
-
-def shifted() -> tuple[np.ndarray, ...]:
-    """Two small shifts, each within the noise of the samples, and what they are together."""
-    x = generic_pair()[0]
-    return x, x + 0.1, x + 0.2
-
-
-def widened() -> tuple[np.ndarray, ...]:
-    """A line, the same line in a space of 50 dimensions, and the line moved: a shift is smaller in
-    wider spaces."""
-    x = generic_pair()[0][:, :1]
-    return x, np.c_[x, np.zeros((len(x), 49))], x + 5
-
-
-VIOLATIONS = {
-    "mmd": shifted,
-    "mmd[bandwidth=0.5]": shifted,
-    "sliced_wasserstein": widened,
-    "sliced_wasserstein[projections=20,seed=1]": widened,
-    "procrustes[squared=True]": line,
-    "gulp[squared=True]": line,
-    "jensen_shannon": lambda: tuple(100 * p for p in certain()),
-    "jensen_shannon[outputs=probabilities]": certain,
-    "rtd": walk,
-    "rtd[direction=first]": walk,
-    "rtd[direction=second]": walk,
-    "information_imbalance": joint,
-    "information_imbalance[metric=cosine]": lambda: tuple(
-        np.c_[z, np.ones(len(z))] for z in joint()
-    ),
-    "information_imbalance[corrected=True,k=3]": joint,
-}
-
-
-def test_every_distance_is_claimed_to_be_a_metric_or_shown_not_to_be():
-    distances = [
-        m for m in (*MEMBERS, *map(rs.get_measure, VIOLATIONS)) if not m.larger_is_more_similar
-    ]
-    assert {m.spec for m in distances if not m.metric} == set(VIOLATIONS)
-    assert not any(m.metric for m in MEMBERS if m.larger_is_more_similar)
-
-
-@pytest.mark.parametrize("spec", VIOLATIONS)
-def test_triangle_inequality_fails_where_no_metric_is_claimed(spec):
-    m = rs.get_measure(spec)
-    assert not m.metric
-    assert between(m, *VIOLATIONS[spec]()) > 1e-6
-
-
-# The random vectors of an estimate belong to positions: another order is another draw.
-@pytest.mark.parametrize(
-    "m", [m for m in MEMBERS if ("estimator", "stochastic") not in m.parameters], ids=str
-)
-def test_order_of_samples_is_irrelevant(m):
-    x, y = generic_pair()
-    order = np.random.default_rng(1).permutation(len(x))
-    reordered = m.where(labels=np.asarray(LABELS)[order]) if m.name == "accuracy_difference" else m
-    assert reordered(x[order], y[order]) == pytest.approx(m(x, y), rel=1e-7, abs=1e-7)
-
-
-@every_measure
-def test_same_value_cold_and_warm_and_inputs_unchanged(m):
-    x, y = generic_pair()
-    x.flags.writeable = y.flags.writeable = False
-    before = x.copy(), y.copy()
-    a, b = rs.Representation(x), rs.Representation(y)
-    assert m(a, b) == m(a, b) == m(x, y)
-    assert np.array_equal(x, before[0])
-    assert np.array_equal(y, before[1])
-
-
-@every_measure
-def test_different_widths(m):
-    """Any two widths are compared; the result does not depend on which argument is wider."""
-    x, y = generic_pair(d=4, e=7)
-    if m.name in ("disagreement", "jensen_shannon"):  # columns are classes there
-        with pytest.raises(
-            ValueError, match=r"\(60, 4\) and Y \(60, 7\) must have the same classes"
-        ):
-            m(x, y)
-        return
-    value = m(x, y)
-    assert np.isfinite(value)
-    if m.symmetric:
-        assert m(y, x) == pytest.approx(value, rel=1e-9, abs=1e-9)
+@pytest.mark.parametrize("m", [m for m in MEMBERS if m.family != "outputs"], ids=str)
+def test_any_two_widths_have_a_value(m):
+    assert np.isfinite(m(*generic_pair(d=4, e=7)))
 
 
 # The eigenspace overlap divides by the width.
@@ -513,17 +219,6 @@ def test_zero_columns_change_nothing_for_rotation_invariant_measures(m):
     x, y = generic_pair()
     padded = np.hstack([x, np.zeros((len(x), 3))])
     assert m(padded, y) == pytest.approx(m(x, y), rel=1e-7, abs=1e-7)
-
-
-@every_measure
-def test_seed_is_the_only_source_of_randomness(m):
-    x, y = generic_pair()
-    np.random.seed(5)  # noqa: NPY002 - the global generator is what must not be touched
-    m(x, y)
-    drawn = np.random.random()  # noqa: NPY002
-    np.random.seed(5)  # noqa: NPY002
-    assert drawn == np.random.random()  # noqa: NPY002
-    assert m.deterministic
 
 
 @pytest.mark.parametrize("m", [m for m in MEMBERS if m.min_samples > 1], ids=str)

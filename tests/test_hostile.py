@@ -19,6 +19,7 @@ from conftest import for_few_samples
 
 import resemblance as rs
 from resemblance.arrays import at_least_zero, at_most_one
+from resemblance.checks.hostile import GROUPS, LARGEST, hostile_pairs
 from resemblance.measure import Measure
 from resemblance.views.distances import squared_distance_blocks
 
@@ -26,13 +27,10 @@ from resemblance.views.distances import squared_distance_blocks
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 
 N = 40
-RNG = np.random.default_rng(0)
-MIX = RNG.standard_normal((6, 6))
-X = RNG.standard_normal((N, 6)) @ MIX
-Y = X @ RNG.standard_normal((6, 6)) / 3 + RNG.standard_normal((N, 6)) + 0.5
+CASES = hostile_pairs()
+X, Y = CASES["generic"]
+SATURATED = CASES["both saturated in half precision"][0]
 SPECTRAL = rs.rsm_norm_difference.where(norm="spectral")
-WIDE = RNG.standard_normal((2, 20, 50))
-OFFSET = RNG.standard_normal((1, 6))
 CATALOGUE = [for_few_samples(m) for m in rs.list_measures()]
 MEASURES = CATALOGUE + [m for m in rs.preset("resi") if m not in CATALOGUE]
 
@@ -45,77 +43,6 @@ def value(measure: Measure, x: object, y: object) -> float:
         )
     return measure(x, y)
 
-
-def constant(row: np.ndarray) -> np.ndarray:
-    return np.repeat(row[None], N, axis=0)
-
-
-# Layers whose values differ by no more than one step of half precision: two values, and a saturated
-# tanh.
-TWO_VALUES = (1 + 1e-3 * RNG.integers(0, 2, (N, 6))).astype(np.float16)
-SATURATED = np.tanh(4.5 + 0.5 * RNG.standard_normal((N, 6))).astype(np.float16)
-LARGEST = np.finfo(np.float64).max / (16 * (N + 6))  # that is not refused
-
-
-def with_zero_row(data: np.ndarray, row: int) -> np.ndarray:
-    return np.where(np.arange(N)[:, None] == row, 0, data)
-
-
-CASES: dict[str, tuple[np.ndarray, np.ndarray]] = {
-    "generic": (X, Y),
-    "n < d": (WIDE[0], WIDE[1]),
-    "d = 1": (X[:, :1], Y[:, :1]),
-    "d = 1 and d = 6": (X[:, :1], Y),
-    "n = 1": (X[:1], Y[:1]),
-    "n = 2": (X[:2], Y[:2]),
-    "n = 2, d = 1": (X[:2, :1], Y[:2, :1]),
-    "n = 3": (X[:3], Y[:3]),
-    "n = 11": (X[:11], Y[:11]),
-    "constant columns": (np.c_[X, np.full(N, 0.1)], np.c_[Y, np.full(N, -7)]),
-    "duplicate columns": (np.c_[X, X], np.c_[Y, Y]),
-    "duplicate rows": (np.tile(X[:10], (4, 1)), np.tile(Y[:10], (4, 1))),
-    "duplicate rows in X": (np.tile(X[:10], (4, 1)), Y),
-    "all rows of X equal": (constant(X[0]), Y),
-    "all rows of Y equal": (X, constant(Y[0])),
-    "all rows of both equal": (constant(X[0]), constant(Y[0])),
-    "X zero": (0 * X, Y),
-    "Y zero": (X, 0 * Y),
-    "both zero": (0 * X, 0 * Y),
-    "one zero row": (with_zero_row(X, 0), Y),
-    "one zero row each": (with_zero_row(X, 0), with_zero_row(Y, 3)),
-    "one row not zero": (np.where(np.arange(N)[:, None] == 5, X, 0), Y),
-    "Y wider": (X, np.c_[Y, Y[:, :3] ** 2]),
-    "X wider": (np.c_[X, X[:, :3] ** 2], Y),
-    "rank deficient": (X[:, :2] @ MIX[:2], Y[:, :3] @ MIX[:3]),
-    "identical": (X, X.copy()),
-    "negated": (X, -X),
-    "orthogonal": (np.eye(N), np.eye(N)[::-1]),
-    "huge offset": (X + 1e6 * OFFSET, Y - 1e6 * OFFSET),
-    "huge offset of one side": (X + 1e6, Y),
-    "columns of all scales": (X * np.logspace(-100, 100, 6), Y * np.logspace(100, -100, 6)),
-    "rows of all scales": (
-        X * np.logspace(-150, 150, N)[:, None],
-        Y * np.logspace(150, -150, N)[:, None],
-    ),
-    "subnormal": (X * 1e-310, Y * 1e-310),
-    "nearly overflowing": (X * 1e300, Y * 1e300),
-    "as far apart as can be": (X * 1e300, Y * 1e-300),
-    "X of two values of half precision": (TWO_VALUES, Y.astype(np.float16)),
-    "Y of two values of half precision": (X.astype(np.float16), TWO_VALUES),
-    "both saturated in half precision": (SATURATED, SATURATED.copy()),
-    "largest": (X / np.abs(X).max() * LARGEST, Y / np.abs(Y).max() * LARGEST),
-    "X too large": (X * 1e306, Y),
-    "Y too large": (X, -Y * 1e306),
-    "NaN": (np.where(np.arange(6) == 2, np.nan, X), Y),
-    "inf": (X, np.where(np.arange(6) == 2, -np.inf, Y)),
-} | {
-    f"{side} times {scale:g}": (
-        X * (scale if side != "Y" else 1),
-        Y * (scale if side != "X" else 1),
-    )
-    for scale in (1e-150, 1e-30, 1e30, 1e150)
-    for side in ("X", "Y", "both")
-}
 
 # What is undefined, and why: by what measures declare, and what their docstrings say of a constant
 # representation. A measure of the ReSi list is looked up by its specification, then by its name.
@@ -237,6 +164,7 @@ def test_a_number_in_range_or_the_reason_why_not(measure, case):
 
 
 def test_the_table_names_what_exists():
+    assert sorted(case for group in GROUPS.values() for case in group) == sorted(CASES)
     names = {m.name for m in MEASURES} | {m.spec for m in MEASURES}
     assert set(UNDEFINED) <= set(CASES)
     assert {name for table in UNDEFINED.values() for name in table} <= names

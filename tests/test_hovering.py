@@ -23,6 +23,7 @@ from resemblance.results.figures import (
     Cloud,
     Clouds,
     Dendrogram,
+    Diagram,
     HeatMap,
     Line,
     Merge,
@@ -42,6 +43,7 @@ MARKS = {  # of each kind of figure: what the pointer is at
     "map": "svg .cells",
     "clouds": "svg",
     "tree": "svg .branch path",
+    "diagram": "svg .branch path",
     "switch": ".view:not([hidden]) :is(.marks, .branch path)",
     "choice": ".maps .cells",
 }
@@ -57,6 +59,7 @@ SAMPLE = (
     Clouds("clouds", "Clouds", (Cloud("one", ((1.0, 0.0), (0.0, 1.0))),)),
     Choice("choice", "Choice", ("measure",), (Option(("CKA",), (0,)),), (MAP,)),
     TREE,
+    Diagram("diagram", "Ties", "mean rank", ("CKA", "RSA", "GULP"), (1.2, 2.0, 2.8), ((0, 1),)),
     Switch("switch", "Switch", "measure", ("CKA",), (TREE._replace(name="inner"),)),
 )
 NAMES = ("a/1", "a/2", "b/1", "b/2")

@@ -15,7 +15,7 @@ from resemblance.report import write_page
 from resemblance.report.output import show
 from resemblance.report.result_tables import result_tables
 from resemblance.representation import Undefined
-from resemblance.results.figures import Bars, Boxes, Choice, HeatMap, Strips
+from resemblance.results.figures import Bars, Boxes, Choice, Diagram, HeatMap, Strips
 from resemblance.significance import places
 from resemblance.subject import Subject
 from resemblance.suites.resi import assess, result_of
@@ -183,13 +183,17 @@ def test_counts_are_of_models_and_of_every_comparison_once(result):
 
 def test_the_table_of_ranks_is_that_of_the_ranking(facts, result):
     rows, labels = rows_of(table(result, "ranking")), result.labels
-    found = {p.measure: p for p in places({"resi": facts.ranks()}).rows}
+    strata = {cell: "/".join(cell[2:5]) for cell in facts.ranks()}
+    found = {p.measure: p for p in places({"resi": facts.ranks()}, strata={"resi": strata}).rows}
+    assert tuple(found.values()) == result.places().rows
+    leader = next(iter(found.values()))
     for expected in ranking(facts.ranks()):
         row, place = rows[labels[expected.measure]], found[expected.measure]
         assert row["mean rank"] == expected.mean
         assert (row["median"], row["cells"]) == (expected.median, len(expected.ranks))
-        assert row["95 % interval"] == f"{place.low:.2f} to {place.high:.2f}"
-        assert row["behind"] == f"{place.behind_low:.2f} to {place.behind_high:.2f}"
+        low, high = place.simultaneous
+        assert row["behind"] == f"{low:.2f} to {high:.2f}"
+        assert (row["tied with"] == "none") == (result.places().tied_with(place.measure) == ())
     tied = [labels[p.measure] for p in found.values() if p.is_tied]
     assert [list(rows)[i] for i in table(result, "ranking").marked] == tied
     for domain in ("graphs", "language"):
@@ -200,7 +204,9 @@ def test_the_table_of_ranks_is_that_of_the_ranking(facts, result):
     bars = figure(result, "ranking", Bars)
     for bar in bars.bars:
         place = next(p for p in found.values() if labels[p.measure] == bar.name)
-        assert (bar.low, bar.high) == (place.low, place.high)
+        if place is not leader:
+            ends = [leader.mean + end for end in place.simultaneous]
+            assert [bar.low, bar.high] == [min(max(1, end), len(found)) for end in ends]
         assert bar.value == pytest.approx(rows[bar.name]["mean rank"])
 
 
@@ -250,11 +256,15 @@ def test_intervals_that_overlap_do_not_make_a_tie():
     others = {key: [0.9, 0.1, 0.1] * 4 for key in "cde"}
     result = result_of(made_up({"a": [0.5] * 12, "b": [0.4] * 12, **others}))
     bars = {bar.name: bar for bar in figure(result, "ranking", Bars).bars}
-    assert bars["a"].high > bars["b"].low
+    (ties,) = [f for f in result["ranking"].figures if isinstance(f, Diagram)]
     ranks = table(result, "ranking")
     tied = [ranks.rows[i][0] for i in ranks.marked]
     assert [name for name in tied if name in "ab"] == ["a"]
-    assert rows_of(ranks)["b"]["behind"] == "1.00 to 1.00"
+    low, high = map(float, rows_of(ranks)["b"]["behind"].split(" to "))
+    assert 0 < low < 1 < high < 2
+    first = result.places().rows[0].mean
+    assert (bars["b"].low, bars["b"].high) == pytest.approx((first + low, first + high), abs=0.01)
+    assert all("b" not in ties.names[first : last + 1] for first, last in ties.groups if not first)
     assert "b" not in result.headline().partition("; ")[2].split()
 
 

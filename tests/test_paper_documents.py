@@ -32,7 +32,9 @@ MEASURED = {
     "validity-maps.md",
     "validity-not-offered.md",
     "validity-power.md",
+    "validity-ranks.md",
     "validity-series.md",
+    "validity-strata.md",
 }
 
 

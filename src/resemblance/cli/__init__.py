@@ -12,6 +12,7 @@ import typer
 from .. import __version__
 from . import comparing, entries
 from .board import board_commands
+from .checking import CHECK, check_command
 from .cite import CITE, cite_command
 from .demo import CALLS, demo_command
 from .drift import DRIFT, drift_command
@@ -74,6 +75,7 @@ def _prepare_streams() -> None:
 
 comparing.add_commands(commands)
 entries.add_commands(commands)
+commands.command("check", epilog=examples(*CHECK))(check_command)
 commands.command("models", epilog=examples(*MODELS))(models_command)
 commands.command("stream", epilog=examples(*STREAM))(stream_command)
 commands.command("evidence", epilog=examples(*EVIDENCE))(evidence_command)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..documents import check_finite, check_types, parse_document
@@ -126,18 +126,27 @@ def _packed_file(entry: dict[str, Any]) -> PackedFile:
 
 def check_manifest(manifest: Manifest) -> None:
     """Raise ``ValueError`` unless all entries have their types and are within their limits."""
-    check_types(manifest, Manifest)
-    check_identity(manifest.name, manifest.version)
     if not 1 <= len(manifest.files) <= FILES:
         raise ValueError(f"a pack has 1 to {FILES:,} files; got {len(manifest.files):,}")
+    check_types(manifest._replace(files={}), Manifest)
+    check_identity(manifest.name, manifest.version)
     check_names(manifest.files)
     for name, file in manifest.files.items():
-        if not DIGEST.fullmatch(file.sha256):
-            raise ValueError(f"{name} has no SHA-256, but {file.sha256!r:.80}")
-        if not 0 <= file.size <= FILE_BYTES:
-            raise ValueError(f"{name} has {file.size:,} bytes; the limit is {FILE_BYTES:,}")
+        _check_file(name, file)
     if manifest.size > PACK_BYTES:
         raise ValueError(f"the files have {manifest.size:,} bytes; the limit is {PACK_BYTES:,}")
+
+
+def _check_file(name: str, file: PackedFile) -> None:
+    """Raise ``ValueError`` for an impossible entry; a pack has many, so it is short and fast."""
+    if not isinstance(file.sha256, str) or not DIGEST.fullmatch(file.sha256):
+        raise ValueError(f"{name} has no SHA-256, but {file.sha256!r:.80}")
+    if type(file.size) is not int or not 0 <= file.size <= FILE_BYTES:
+        raise ValueError(f"{name} has {file.size!r:.80} bytes; the limit is {FILE_BYTES:,}")
+    if any(type(n) is not int or n < 0 for n in file.shape or ()):
+        raise ValueError(f"{name} has no shape, but {file.shape!r:.80}")
+    if not isinstance(file.dtype, str) or bool(file.dtype) != (file.shape is not None):
+        raise ValueError(f"{name} has the type {file.dtype!r:.80} and the shape {file.shape}")
 
 
 def check_identity(name: str, version: int) -> None:
@@ -162,9 +171,10 @@ def check_names(names: Iterable[str]) -> None:
         first = spellings.setdefault(name.casefold(), name)
         if first != name or name == MANIFEST:
             raise ValueError(f"{name} and {first} are one file where case does not count")
-        for folder in list(PurePosixPath(name).parents)[:-1]:
-            first = folders.setdefault(str(folder).casefold(), str(folder))
-            if first != str(folder):
+        folder = name
+        while (folder := folder.rpartition("/")[0]) and folders.get(folder.casefold()) != folder:
+            first = folders.setdefault(folder.casefold(), folder)
+            if first != folder:
                 raise ValueError(f"{folder} and {first} are one folder where case does not count")
     for both in spellings.keys() & folders.keys():
         raise ValueError(f"{spellings[both]} is a file and also a folder")

@@ -8,6 +8,7 @@ the direction of a measure.
 
 from .arranged import mds, tree
 from .curves import layers
+from .diagrams import critical_difference
 from .drawing import draw
 from .maps import heatmap
 from .rows import drift, intervals
@@ -16,6 +17,7 @@ from .style import style
 
 __all__ = [
     "box",
+    "critical_difference",
     "draw",
     "drift",
     "heatmap",

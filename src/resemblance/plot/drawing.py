@@ -12,6 +12,7 @@ from ..results.result import Result
 from ..suggestions import did_you_mean
 from .arranged import mds, tree
 from .curves import layers
+from .diagrams import critical_difference
 from .maps import heatmap
 from .rows import drift, intervals
 from .standings import box, ranks
@@ -23,7 +24,7 @@ PAIRS: Mapping[str, Callable[..., Axes]] = {
 KINDS: Mapping[type, Mapping[str, Callable[..., Axes]]] = {
     Comparison: PAIRS,
     Evidence: {**PAIRS, "intervals": intervals},
-    Result: {"ranks": ranks, "box": box},
+    Result: {"ranks": ranks, "box": box, "critical_difference": critical_difference},
     DriftReport: {"drift": drift},
 }
 

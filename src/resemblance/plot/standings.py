@@ -30,9 +30,10 @@ class RankBox(NamedTuple):
 def ranks(result: Result, *, ax: Axes | None = None) -> Axes:
     """Draw the mean rank of each measure over the cells of a run, the best first; return the axes.
 
-    With 95 % intervals where there are enough cells for any; measures that cannot be told from the
-    leader are shaded. The dashed line is the mean of all measures, which is where measures would
-    be that do not differ.
+    Where there are enough cells, each measure has the 95 % interval of its difference from the
+    leader, drawn from the mean rank of the leader, which is dashed; measures whose interval reaches
+    it cannot be told from the leader, and are shaded. Elsewhere the dashed line is the mean of all
+    measures, which is where measures would be that do not differ.
 
     Parameters
     ----------
@@ -50,12 +51,14 @@ def ranks(result: Result, *, ax: Axes | None = None) -> Axes:
             for b in figure.bars
         ]
         marks = [dots(chosen, range(len(spans)), spans, BLUE)]
+        is_sure = figure.threshold is not None
         mean = float(np.mean([place.mean for place in places.rows]))
+        level = mean if figure.threshold is None else figure.threshold
         dashed = {"color": setting("text.color"), "linewidth": 0.9, "linestyle": (0, (4, 2))}
-        marks.append(chosen.axvline(mean, zorder=1, **dashed))
-        names = ["mean rank", "mean of all measures"]
-        if places.is_settling and not result.is_trial:
-            names[0] += ", 95 % interval"
+        marks.append(chosen.axvline(level, zorder=1, **dashed))
+        names = ["mean rank", "leader" if is_sure else "mean of all measures"]
+        if is_sure:
+            names[0] += ", 95 % interval of the difference"
             tied = [i for i, place in enumerate(places.rows) if place.is_tied]
             bands = [chosen.axhspan(i - 0.5, i + 0.5, color=SHADE, lw=0, zorder=-1) for i in tied]
             marks, names = [*marks, bands[0]], [*names, "not told from the leader"]

@@ -14,6 +14,7 @@ from ..results.figures import (
     Choice,
     Clouds,
     Dendrogram,
+    Diagram,
     Figure,
     HeatMap,
     Strips,
@@ -24,6 +25,7 @@ from ..results.sections import Entry, Section, Table
 from .cells import Grid, grid
 from .charts import Key, chart, clouds
 from .colours import limits
+from .diagrams import diagram
 from .maps import heat_map
 from .rows import bars, boxes, strips
 from .svg import note
@@ -161,6 +163,8 @@ def draw(figure: Figure, place: str, keys: Mapping[str, Key]) -> Drawing:
             return Drawing(figure, place, "clouds", tuple(zip(names, clouds(figure))))
         case Dendrogram():
             return Drawing(figure, place, "tree", (("", dendrogram(figure)),))
+        case Diagram():
+            return Drawing(figure, place, "diagram", (("", diagram(figure)),))
         case Switch():
             parts = (draw(part, place, keys) for part in figure.figures)
             shown = (note(part.figure.note) + part.parts[0][1] for part in parts)

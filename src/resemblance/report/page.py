@@ -22,12 +22,13 @@ from ..results.result import Result
 from .chapters import chapters, common_legend, worth_a_legend
 from .citing import citing_of, meanings_of
 from .colours import style_sheet
+from .diagrams import diagram
 from .numbers import duration, minus
 from .of_comparison import result_of
 from .of_evidence import result_of_evidence
 from .page_data import page_data
 from .rows import bars
-from .standing import standing
+from .standing import standing, ties_of
 from .strip import strip
 
 SIGNS: Mapping[str, str] = {REPRODUCED: "✓", PARTLY: "◐", NOT: "✗", CONTRADICTED: "≠", NO_DATA: "–"}
@@ -172,9 +173,11 @@ def verdict(result: Result) -> str:
     return f"{total} claim{'' if total == 1 else 's'}: {'; '.join(parts)}."
 
 
-def _standing(result: Result) -> tuple[Bars, str] | None:
+def _standing(result: Result) -> tuple[Bars, str, str] | None:
+    """Return the mean ranks, and the diagram of ties where there is one, as markup."""
     figure = None if any(s.name == "ranking" for s in result.sections) else standing(result)
-    return figure and (figure, bars(figure))
+    ties = figure and ties_of(result)
+    return figure and (figure, bars(figure), diagram(ties) if ties else "")
 
 
 def _template() -> Any:

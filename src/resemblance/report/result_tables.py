@@ -119,18 +119,15 @@ def standing_table(result: Result) -> TextTable:
     """
     places, labels = result.places(), result.labels
     is_sure = places.is_settling and not result.is_trial
-    header = ("measure", "mean rank", *(("95 %", "behind the leader, 95 %") if is_sure else ()))
+    header = ("measure", "mean rank", *(("behind the leader, 95 %",) if is_sure else ()))
     rows = [
-        (labels.get(p.measure, p.measure), f"{p.mean:.1f}", *(_spans(p) if is_sure else ()))
+        (labels.get(p.measure, p.measure), f"{p.mean:.1f}", *((_behind(p),) if is_sure else ()))
         for p in places.rows
     ]
     rows = sorted(rows) if result.is_trial else rows
     return plain_table(header, rows, right=range(1, len(header)))
 
 
-def _spans(place: Place) -> tuple[str, str]:
-    behind = f"{place.behind_low:.1f} to {place.behind_high:.1f}"
-    return (
-        f"{place.low:.1f} to {place.high:.1f}",
-        "tied with the leader" if place.is_tied else behind,
-    )
+def _behind(place: Place) -> str:
+    low, high = place.simultaneous
+    return "tied with the leader" if place.is_tied else f"{low:.1f} to {high:.1f}"

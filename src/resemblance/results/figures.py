@@ -237,6 +237,22 @@ class Dendrogram(NamedTuple):
     note: str = ""
 
 
+class Diagram(NamedTuple):
+    """Names at their values on one axis, the smallest first, with bars over those that cannot be
+    told apart: a critical-difference diagram.
+
+    ``groups``: the positions of the first and of the last name of every bar.
+    """
+
+    name: str
+    title: str
+    x: str
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    groups: tuple[tuple[int, int], ...] = ()
+    note: str = ""
+
+
 class Switch(NamedTuple):
     """The same kind of figure of several things, such as measures, of which one is shown.
 
@@ -252,8 +268,10 @@ class Switch(NamedTuple):
     note: str = ""
 
 
-Figure: TypeAlias = Chart | Bars | HeatMap | Boxes | Clouds | Strips | Choice | Dendrogram | Switch
+Figure: TypeAlias = (
+    Chart | Bars | HeatMap | Boxes | Clouds | Strips | Choice | Dendrogram | Diagram | Switch
+)
 KINDS: dict[str, type[Figure]] = {
     kind.__name__: kind
-    for kind in (Chart, Bars, HeatMap, Boxes, Clouds, Strips, Choice, Dendrogram, Switch)
+    for kind in (Chart, Bars, HeatMap, Boxes, Clouds, Strips, Choice, Dendrogram, Diagram, Switch)
 }

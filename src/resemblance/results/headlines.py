@@ -34,11 +34,10 @@ SIZES: Mapping[tuple[str, str], str] = {
 }
 FEW = 5  # names that are listed
 RESAMPLING = (
-    "Cells are resampled: a cell is one test by one quality on one set of models. Every sample "
-    "draws as many cells as there are, with replacement, each with the ranks of all measures: "
-    "measures are compared in the same cells. A measure cannot be told from the leader when the "
-    "95 % interval of their difference contains 0, not corrected for the number of measures. "
-    "Cells that share models are not independent, so all intervals are too narrow."
+    "Two measures cannot be told apart when the 95 % interval of the difference of their mean "
+    "ranks contains 0: it is from samples of the cells of the same models, each with the ranks of "
+    "all measures, and wide enough that the intervals of all pairs hold together; other models may "
+    "order the measures otherwise."
 )
 ENOUGH_MODELS = 10  # that are compared with each other: as many as the ReSi benchmark has
 

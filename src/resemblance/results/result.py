@@ -14,7 +14,7 @@ from ..notebook import card, drawn, picture
 from ..significance import Places, places
 from .claims import VERDICTS, Claim
 from .codec import decode, encode
-from .figures import Chart, Choice, Dendrogram, Figure, HeatMap, Line, Switch
+from .figures import Chart, Choice, Dendrogram, Diagram, Figure, HeatMap, Line, Switch
 from .headlines import TRIAL, headline, is_trial, listed, without_verdicts
 from .ranks import BY_SCORES, rank_cell
 from .sections import Section, Table
@@ -74,8 +74,8 @@ class Result:
         return card("Result", self._facts()) + picture(self)
 
     def plot(self, *, kind: str = "ranks", **options: Any) -> Any:
-        """Draw where the measures are, "ranks" or "box", by :mod:`resemblance.plot`; return the
-        axes (extra ``plot``)."""
+        """Draw where the measures are, "ranks", "box" or "critical_difference", by
+        :mod:`resemblance.plot`; return the axes (extra ``plot``)."""
         return drawn(self, kind=kind, **options)
 
     def _facts(self) -> dict[str, str]:
@@ -269,6 +269,8 @@ def _check_figure(where: str, figure: Figure) -> None:
                 raise ValueError(f"{where}: an option has no map of {len(figure.maps)}")
     elif isinstance(figure, Dendrogram):
         _check_tree(where, figure)
+    elif isinstance(figure, Diagram):
+        _check_diagram(where, figure)
     elif isinstance(figure, Switch):
         if len(figure.choices) != len(figure.figures):
             raise ValueError(
@@ -285,6 +287,14 @@ def _check_tree(where: str, tree: Dendrogram) -> None:
     used = sorted(i for merge in tree.merges for i in merge[:2])
     if len(tree.merges) != max(count - 1, 0) or used != list(range(2 * count - 2)):
         raise ValueError(f"{where}: {len(tree.merges)} merges do not join {count} leaves")
+
+
+def _check_diagram(where: str, diagram: Diagram) -> None:
+    count = len(diagram.names)
+    if len(diagram.values) != count or list(diagram.values) != sorted(diagram.values):
+        raise ValueError(f"{where}: the values are not those of {count} names, the smallest first")
+    if not all(0 <= first < last < count for first, last in diagram.groups):
+        raise ValueError(f"{where}: a group is not of two or more of {count} names")
 
 
 def _check_line(where: str, line: Line) -> None:

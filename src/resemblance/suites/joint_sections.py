@@ -9,10 +9,11 @@ from collections.abc import Hashable, Iterator, Mapping
 from itertools import combinations, zip_longest
 
 from ..results.claims import VERDICTS
-from ..results.figures import Bar, Bars
+from ..results.figures import Bars, Diagram
 from ..results.headlines import OWN, RESAMPLING, TRIAL, headline, listed, size_words
 from ..results.result import Result
 from ..results.sections import Entry, Section, Table
+from ..results.standing import AXIS, TIES, rank_bars, tie_diagram, tie_words
 from ..results.values import known
 from ..significance import Place, summarize
 from . import SUITES
@@ -80,12 +81,12 @@ def _leaders(ranks: JointRanks, means: Mapping[str, float]) -> str:
 def _standing(ranks: JointRanks) -> Section:
     places = ranks.places
     columns = (
-        "measure", "mean rank", "95 %", "position", "95 %", "behind the leader, 95 %",
-        "before the next",
+        "measure", "mean rank", "position", "behind the leader, 95 %", "before the next",
+        "tied with",
     )  # fmt: skip
     note = (
-        "Tied with the leader: the 95 % interval of the difference from the leader contains 0, in "
-        "the same samples of the cells. Before the next: the share of samples in which a measure "
+        "Tied with: the measures that it cannot be told from. Behind the leader: the interval of "
+        "the difference of mean ranks. Before the next: the share of samples in which a measure "
         "has a better mean rank than the one below, ties counting half; 50 % is no order. Columns "
         "of suites: mean rank over its cells."
     )
@@ -93,35 +94,45 @@ def _standing(ranks: JointRanks) -> Section:
         _row(ranks, place, following)
         for place, following in zip_longest(places.rows, places.rows[1:])
     )
-    bars = tuple(Bar(ranks.labels[p.measure], p.mean, p.low, p.high) for p in places.rows)
-    figure = Bars(
-        "mean ranks",
-        "Mean rank over suites",
-        "mean rank, 1 is the best",
-        bars,
-        "The line is the mean rank of a measure that guesses.",
-        (len(bars) + 1) / 2,
-        (1.0, float(len(bars))),
-        is_dotted=True,
-    )
-    about = f"{_about(ranks)} {RESAMPLING} In a suite of few cells they are too narrow as well."
+    about = f"{_about(ranks)} {RESAMPLING} A suite with a single cell counts as it is."
     table = Table(
         "places", "Where measures stand", (*columns, *places.by_group), rows, note, is_leading=True
     )
-    return Section(STANDING, STANDING_TITLE, about, (table,), (figure,), reasons=_absent(ranks))
+    figures = tuple(_standing_figures(ranks))
+    return Section(STANDING, STANDING_TITLE, about, (table,), figures, reasons=_absent(ranks))
+
+
+def _standing_figures(ranks: JointRanks) -> Iterator[Bars | Diagram]:
+    """Yield the mean ranks, and which measures cannot be told apart."""
+    places, is_sure = ranks.places, ranks.places.is_settling
+    order = [place.measure for place in places.rows]
+    bars = rank_bars(places, ranks.labels, order, is_sure=is_sure)
+    guess = (len(bars) + 1) / 2
+    note = f"A measure that guesses has a mean rank of {guess:g}."
+    yield Bars(
+        "mean ranks",
+        "Mean rank over suites",
+        AXIS,
+        bars,
+        f"{TIES} {note}" if is_sure else note,
+        places.rows[0].mean if is_sure else None,
+        (1.0, float(len(bars))),
+        is_dotted=True,
+    )
+    diagram = tie_diagram(places, ranks.labels)
+    if diagram is not None:
+        yield diagram
 
 
 def _row(ranks: JointRanks, place: Place, following: Place | None) -> tuple[Entry, ...]:
-    before = ranks.places.before
-    tie = "tied with the leader"
+    before, (low, high) = ranks.places.before, place.simultaneous
     return (
         ranks.labels[place.measure],
         place.mean,
-        f"{place.low:.1f} to {place.high:.1f}",
         place.position,
-        f"{place.best} to {place.worst}",
-        tie if place.is_tied else f"{place.behind_low:.1f} to {place.behind_high:.1f}",
+        "tied with the leader" if place.is_tied else f"{low:.1f} to {high:.1f}",
         f"{before[place.measure, following.measure]:.0%}" if following else None,
+        tie_words(ranks.places, place.measure, ranks.labels),
         *(means[place.measure] for means in ranks.places.by_group.values()),
     )
 

@@ -72,7 +72,7 @@ def build_pack(
             name=name or f"{known.suite}-{known.size}",
             version=version,
             suite=known.suite,
-            about=_about(known.suite, known.size, reduction),
+            about=_about(known.suite, known.size, facts.pop("content", ""), reduction),
             facts=facts,
         )
     place = Path(target)
@@ -80,11 +80,11 @@ def build_pack(
     return place if is_archive else place / f"{manifest.identity}{SUFFIX}", manifest
 
 
-def _about(suite: str, size: str, reduction: Reduction) -> str:
-    parts = [f"{reduction.samples} samples of each model"] if reduction.samples else []
-    parts += ["half precision"] if reduction.half else []
-    less = f", {' in '.join(parts)}" if parts else ""
-    return f"{SUITES[suite]}, size {size}{less}"
+def _about(suite: str, size: str, content: str, reduction: Reduction) -> str:
+    fewer = f"{reduction.samples} samples of each model" if reduction.samples else ""
+    precision = "half precision" if reduction.half else ""
+    parts = [SUITES[suite], f"size {size}", content or fewer, precision]
+    return ", ".join(filter(None, parts))
 
 
 def run_pack(

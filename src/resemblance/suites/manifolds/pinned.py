@@ -29,8 +29,9 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     their points: these are few.
     """
     size = purpose(study).size
-    chosen = cases(SIZES[size])
+    chosen, content = cases(SIZES[size]), "all shapes"
     if reduction.samples is not None:
+        content = "the shapes of the cells that rank"
         chosen = tuple(c for c in chosen if c.shape in SCORED and not c.over_k)
     documents = []
     for number, case in enumerate(chosen):
@@ -41,7 +42,7 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
             np.save(folder / f"{name}.npy", points.astype(np.float16) if reduction.half else points)
         about = [[v.experiment, float(v.at)] for v in variants]
         documents.append({"case": encode(case), "variants": about})
-    return {"size": size, "clouds": documents}
+    return {"size": size, "clouds": documents, "content": content}
 
 
 def _named(variants: Sequence[Variant]) -> dict[str, np.ndarray]:

@@ -111,7 +111,8 @@ def result_of(
     check_claims(claims)
     drawn = curves.styles(facts, facts.measures if usual is None else usual)
     grades = facts.grades()
-    sections = [_experiment(name, facts, drawn, grades, claims or {}) for name in EXPERIMENTS]
+    experiments = [name for name in EXPERIMENTS if facts.of(name.replace(" ", "_"))]
+    sections = [_experiment(name, facts, drawn, grades, claims or {}) for name in experiments]
     sections += [_grade_section(facts, drawn, grades), _times(facts, drawn)]
     sections += [_failures(facts, drawn)] * _is_incomplete(facts)
     seeds = {p.seed for p in facts.of("perturbed")}

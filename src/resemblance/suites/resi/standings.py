@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy as np
 from ...catalogue import get_measure, preset
 from ...comparison import MeasureInfo
 from ...measure import Measure
-from ...results.figures import Bar, Bars, Box, Boxes, HeatMap
+from ...results.figures import Bars, Box, Boxes, Diagram, HeatMap
 from ...results.headlines import RESAMPLING, headline
 from ...results.sections import Entry, Section, Sign, Table
+from ...results.standing import AXIS, TIES, rank_bars, tie_diagram, tie_words
 from ...results.values import distinct
 from ...significance import Duel, Place, Places, Ranking, duels, places
 from ...sources.trained import DOMAINS
@@ -110,37 +111,37 @@ def _sign(row: int, info: MeasureInfo, is_usual: bool) -> Sign:
 
 def ranking_section(standings: Standings) -> Section:
     """Return the overall ranking, with intervals where they mean something."""
-    bars = tuple(
-        Bar(
-            standings.names[p.measure],
-            p.mean,
-            *((p.low, p.high) if standings.is_sure else (None, None)),
-        )
-        for p in _placed(standings)
-    )
-    figure = Bars(
-        "mean ranks",
-        "Mean rank over all cells",
-        "mean rank, 1 is the best",
-        bars,
-        span=(1.0, standings.worst),
-        is_dotted=True,
-    )
+    figures = tuple(_ranking_figures(standings))
     about = "Mean rank over all cells. A cell is one test on one architecture by one quality."
     if standings.is_sure:
         about = (
-            "Mean rank over all cells with its 95 % bootstrap interval, and the 95 % interval of "
-            "how far a measure is behind the leader. Measures that cannot be told from the leader "
-            f"are shaded. {RESAMPLING}"
+            "Mean rank over all cells, and the 95 % interval of how far a measure is behind the "
+            "leader. Measures that cannot be told from the leader are shaded. "
+            f"{RESAMPLING}"
         )
-    figures = (figure,) if bars else ()
     return Section("ranking", "Overall ranking", about, (_ranking_table(standings),), figures)
 
 
-def _placed(standings: Standings) -> list[Place]:
-    """Return the places of the measures that have a rank, in the order of the page."""
-    by_measure = {p.measure: p for p in standings.places.rows}
-    return [by_measure[spec] for spec in standings.order if spec in by_measure]
+def _ranking_figures(standings: Standings) -> Iterator[Bars | Diagram]:
+    """Yield the mean ranks, and which measures cannot be told apart; nothing without a rank."""
+    places, is_sure = standings.places, standings.is_sure
+    ranked = {place.measure for place in places.rows}
+    if not ranked:
+        return
+    order = [spec for spec in standings.order if spec in ranked]
+    yield Bars(
+        "mean ranks",
+        "Mean rank over all cells",
+        AXIS,
+        rank_bars(places, standings.names, order, is_sure=is_sure),
+        TIES if is_sure else "",
+        places.rows[0].mean if is_sure else None,
+        (1.0, standings.worst),
+        is_dotted=True,
+    )
+    diagram = tie_diagram(places, standings.names) if is_sure else None
+    if diagram is not None:
+        yield diagram
 
 
 def _ranking_table(standings: Standings) -> Table:
@@ -149,7 +150,7 @@ def _ranking_table(standings: Standings) -> Table:
         {r.measure: r.mean for r in ranking(standings.ranks, d)} for d in standings.domains
     ]
     by_measure = {p.measure: p for p in standings.places.rows}
-    intervals = ("95 % interval", "behind") if standings.is_sure else ()
+    intervals = ("behind", "tied with") if standings.is_sure else ()
     rows: list[tuple[Entry, ...]] = []
     for spec in standings.order:
         place, whole = by_measure.get(spec), overall.get(spec)
@@ -157,16 +158,16 @@ def _ranking_table(standings: Standings) -> Table:
             (
                 standings.names[spec],
                 whole.mean if whole else None,
-                *(_intervals(place) if intervals else ()),
+                *(_ties(place, standings) if intervals else ()),
                 whole.median if whole else None,
                 float(len(whole.ranks)) if whole else 0.0,
                 *(means.get(spec) for means in by_domain),
             )
         )
     hints = {
-        "95 % interval": "of the mean rank; sorts by the lower end",
-        "behind": "95 % interval of the difference of mean ranks, in the same cells; sorts by the "
-        "lower end",
+        "behind": "95 % interval of the difference of mean ranks from the leader, in the same "
+        "cells; sorts by the lower end",
+        "tied with": "the measures that it cannot be told from",
         **dict.fromkeys(standings.domains, "mean rank in this domain"),
     }
     columns = ("measure", "mean rank", *intervals, "median", "cells", *standings.domains)
@@ -183,11 +184,13 @@ def _ranking_table(standings: Standings) -> Table:
     )
 
 
-def _intervals(place: Place | None) -> tuple[str | None, str | None]:
+def _ties(place: Place | None, standings: Standings) -> tuple[str | None, str | None]:
+    """How far a measure is behind the leader, and what it cannot be told from."""
     if place is None:
         return None, None
-    behind = f"{place.behind_low:.2f} to {place.behind_high:.2f}"
-    return f"{place.low:.2f} to {place.high:.2f}", behind
+    low, high = place.simultaneous
+    behind = None if np.isnan(low) else f"{low:.2f} to {high:.2f}"
+    return behind, tie_words(standings.places, place.measure, standings.names)
 
 
 def distribution_section(standings: Standings) -> Section:

@@ -1,0 +1,7 @@
+"""What a measure claims, tried on small data: the same properties for those of the catalogue and
+for a user's own."""
+
+from .checking import check_measure
+from .trial import Outcome
+
+__all__ = ["Outcome", "check_measure"]

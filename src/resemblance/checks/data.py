@@ -1,0 +1,106 @@
+"""Small data on which properties of measures are tried: without any special symmetry, or of many
+kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..rng import generator
+
+
+class Triple(NamedTuple):
+    """Three representations on which distances that are no metric tend to fail."""
+
+    name: str
+    x: np.ndarray
+    y: np.ndarray
+    z: np.ndarray
+
+
+def generic_pair(
+    n: int = 60, d: int = 6, e: int = 6, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return two related representations, (n, d) and (n, e), without any special symmetry.
+
+    Their rows are in four clusters and can be read as logits.
+    """
+    rng = generator(seed, "generic pair")
+    latent = rng.standard_normal((n, 5)) + 2 * rng.standard_normal((4, 5))[rng.integers(4, size=n)]
+    x, y = (
+        np.tanh(latent @ rng.standard_normal((5, w)) / 2) + 0.3 * rng.standard_normal((n, w))
+        for w in (d, e)
+    )
+    x = x * rng.uniform(0.7, 1.4, d) + rng.uniform(0.2, 0.8, d)
+    return x, 1.3 * y * rng.uniform(0.7, 1.4, e) + 0.4
+
+
+def labels_of(n: int) -> tuple[int, ...]:
+    """Return n classes from 0 to 3 in a generic order."""
+    return tuple(generator(9, "labels").integers(4, size=n).tolist())
+
+
+def probabilities(x: np.ndarray) -> np.ndarray:
+    """Return the softmax of every row."""
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def many_kinds(n: int = 60) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield representations of n samples of many kinds: dead units, n < d, categories, a circle."""
+    x, rng = generic_pair(n)[0], generator(0, "many kinds")
+    angles, half = np.arange(n) * 2 * np.pi / n, n // 2
+    yield "generic", x
+    yield "scaled", 50 * x
+    yield "one column", x[:, :1]
+    yield "a dead unit", np.c_[x, np.zeros(n)]
+    yield "columns twice", np.c_[x, x]
+    yield "rows twice", np.r_[np.repeat(x[:half], 2, axis=0), x[2 * half :]]
+    yield "of rank 2", x[:, :2] @ rng.standard_normal((2, 6))
+    yield "n < d", rng.standard_normal((n, n + 20))
+    yield "one category a sample", np.eye(n)
+    yield "four categories", np.eye(4)[np.arange(n) % 4]
+    yield "one zero row", np.where(np.arange(n)[:, None] == 3, 0, x)
+    yield "a circle", np.c_[np.cos(angles), np.sin(angles)]
+
+
+def paths(n: int = 60, seeds: int = 20) -> Iterator[Triple]:
+    """Yield generic representations with one that is near or between them."""
+    for seed in range(seeds):
+        rng = generator(seed, "paths")
+        x, z = generic_pair(n, seed=seed)
+        y = (x + z) / 2 if seed % 2 else x + 0.3 * rng.standard_normal(x.shape)
+        yield Triple(f"seed {seed}", x, y, z)
+
+
+def triples(n: int = 60) -> Iterator[Triple]:
+    """Yield triples that violate the triangle inequality for distances that are no metric."""
+    x = generic_pair(n)[0]
+    step = 0.05 * generator(0, "step").standard_normal(x.shape)
+    both = generator(0, "joint").standard_normal((n, 2))
+    first, joint, second = both[:, :1], both, both[:, 1:]
+    one, ones = x[:, :1], np.ones((n, 1))
+    sure = [np.tile(p, (n, 1)) for p in ([1.0, 0.0], [0.5, 0.5], [0.0, 1.0])]
+    # The square of the whole way exceeds the sum of the squares of its halves.
+    yield Triple("three points of a line", x, x + step, x + 2 * step)
+    # 1 bit directly, 0.62 bits in two steps.
+    yield Triple("certain, undecided, certain of the other", *sure)
+    yield Triple("the same as logits", *(100 * p for p in sure))
+    # Neighbours in two numbers are close in both; those in one say nothing about the other.
+    yield Triple("two independent numbers and both", first, joint, second)
+    yield Triple("the same with a constant", *(np.c_[a, ones] for a in (first, joint, second)))
+    yield Triple("two small shifts", x, x + 0.1, x + 0.2)
+    # A shift is smaller in wider spaces.
+    yield Triple("a line, padded, moved", one, np.c_[one, np.zeros((n, 49))], one + 5)
+    yield walk()
+
+
+def walk(n: int = 8) -> Triple:
+    """Return two steps of noise from n points of the plane; the seed is the first whose topology
+    violates the inequality in both directions."""
+    rng = generator(57, "walk")
+    x = rng.standard_normal((n, 2))
+    y = x + 0.3 * rng.standard_normal(x.shape)
+    return Triple("two steps of a walk", x, y, y + 0.3 * rng.standard_normal(x.shape))

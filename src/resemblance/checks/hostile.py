@@ -1,0 +1,167 @@
+"""Pairs of arrays that break formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from ..rng import generator
+
+N, D = 40, 6
+LARGEST = float(np.finfo(np.float64).max) / (16 * (N + D))  # that is not refused
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "shapes": (
+        "generic", "n < d", "d = 1", "d = 1 and d = 6", "Y wider", "X wider", "n = 11",
+    ),
+    "few samples": ("n = 1", "n = 2", "n = 2, d = 1", "n = 3"),
+    "columns": (
+        "constant columns", "duplicate columns", "rank deficient",
+    ),
+    "rows": ("duplicate rows", "duplicate rows in X", "orthogonal"),
+    "constant": (
+        "all rows of X equal", "all rows of Y equal", "all rows of both equal",
+    ),
+    "zeros": (
+        "X zero", "Y zero", "both zero", "one zero row", "one zero row each", "one row not zero",
+    ),
+    "identical": ("identical", "negated"),
+    "offsets": ("huge offset", "huge offset of one side"),
+    "scales": (
+        "columns of all scales", "rows of all scales", "subnormal", "nearly overflowing",
+        "as far apart as can be", "largest", "X too large", "Y too large",
+        "X times 1e-150", "Y times 1e-150", "both times 1e-150",
+        "X times 1e-30", "Y times 1e-30", "both times 1e-30",
+        "X times 1e+30", "Y times 1e+30", "both times 1e+30",
+        "X times 1e+150", "Y times 1e+150", "both times 1e+150",
+    ),
+    "half precision": (
+        "X of two values of half precision", "Y of two values of half precision",
+        "both saturated in half precision",
+    ),
+    "NaN and infinity": ("NaN", "inf"),
+}  # fmt: skip
+Cases = dict[str, tuple[np.ndarray, np.ndarray]]
+
+
+class Sources(NamedTuple):
+    """What the cases are made of: two related arrays (N, D), and a matrix that mixes columns."""
+
+    x: np.ndarray
+    y: np.ndarray
+    mix: np.ndarray
+
+
+def sources() -> Sources:
+    """Return two related arrays of correlated columns."""
+    rng = generator(0, "hostile")
+    mix = rng.standard_normal((D, D))
+    x = rng.standard_normal((N, D)) @ mix
+    y = x @ rng.standard_normal((D, D)) / 3 + rng.standard_normal((N, D)) + 0.5
+    return Sources(x, y, mix)
+
+
+def hostile_pairs() -> Cases:
+    """Return pairs that break formulas, by what is the matter with them."""
+    s = sources()
+    return shapes(s) | repetitions(s) | zeros(s) | positions(s) | scales(s) | precisions(s)
+
+
+def shapes(s: Sources) -> Cases:
+    """Return few samples, many features, different widths."""
+    x, y, _ = s
+    wide = generator(0, "wide").standard_normal((2, 20, 50))
+    return {
+        "generic": (x, y),
+        "n < d": (wide[0], wide[1]),
+        "d = 1": (x[:, :1], y[:, :1]),
+        "d = 1 and d = 6": (x[:, :1], y),
+        "n = 1": (x[:1], y[:1]),
+        "n = 2": (x[:2], y[:2]),
+        "n = 2, d = 1": (x[:2, :1], y[:2, :1]),
+        "n = 3": (x[:3], y[:3]),
+        "n = 11": (x[:11], y[:11]),
+        "Y wider": (x, np.c_[y, y[:, :3] ** 2]),
+        "X wider": (np.c_[x, x[:, :3] ** 2], y),
+    }
+
+
+def repetitions(s: Sources) -> Cases:
+    """Return rows and columns that are equal, or combinations of each other."""
+    x, y, mix = s
+    of_x, of_y = (np.repeat(a[:1], N, axis=0) for a in (x, y))
+    return {
+        "constant columns": (np.c_[x, np.full(N, 0.1)], np.c_[y, np.full(N, -7)]),
+        "duplicate columns": (np.c_[x, x], np.c_[y, y]),
+        "duplicate rows": (np.tile(x[:10], (4, 1)), np.tile(y[:10], (4, 1))),
+        "duplicate rows in X": (np.tile(x[:10], (4, 1)), y),
+        "all rows of X equal": (of_x, y),
+        "all rows of Y equal": (x, of_y),
+        "all rows of both equal": (of_x, of_y),
+        "rank deficient": (x[:, :2] @ mix[:2], y[:, :3] @ mix[:3]),
+        "identical": (x, x.copy()),
+        "negated": (x, -x),
+        "orthogonal": (np.eye(N), np.eye(N)[::-1]),
+    }
+
+
+def zeros(s: Sources) -> Cases:
+    """Return rows of zeros, and nothing but zeros."""
+    x, y, _ = s
+    row = np.arange(N)[:, None]
+    return {
+        "X zero": (0 * x, y),
+        "Y zero": (x, 0 * y),
+        "both zero": (0 * x, 0 * y),
+        "one zero row": (np.where(row == 0, 0, x), y),
+        "one zero row each": (np.where(row == 0, 0, x), np.where(row == 3, 0, y)),
+        "one row not zero": (np.where(row == 5, x, 0), y),
+    }
+
+
+def positions(s: Sources) -> Cases:
+    """Return data far from the origin, and those that are not finite."""
+    x, y, _ = s
+    offset = generator(0, "offset").standard_normal((1, D))
+    third = np.arange(D) == 2
+    return {
+        "huge offset": (x + 1e6 * offset, y - 1e6 * offset),
+        "huge offset of one side": (x + 1e6, y),
+        "NaN": (np.where(third, np.nan, x), y),
+        "inf": (x, np.where(third, -np.inf, y)),
+    }
+
+
+def scales(s: Sources) -> Cases:
+    """Return numbers whose squares, or they themselves, over- or underflow."""
+    x, y, _ = s
+    columns, rows = np.logspace(-100, 100, D), np.logspace(-150, 150, N)[:, None]
+    cases = {
+        "columns of all scales": (x * columns, y * columns[::-1]),
+        "rows of all scales": (x * rows, y * rows[::-1]),
+        "subnormal": (x * 1e-310, y * 1e-310),
+        "nearly overflowing": (x * 1e300, y * 1e300),
+        "as far apart as can be": (x * 1e300, y * 1e-300),
+        "largest": (x / np.abs(x).max() * LARGEST, y / np.abs(y).max() * LARGEST),
+        "X too large": (x * 1e306, y),
+        "Y too large": (x, -y * 1e306),
+    }
+    for scale in (1e-150, 1e-30, 1e30, 1e150):
+        cases[f"X times {scale:g}"] = x * scale, y
+        cases[f"Y times {scale:g}"] = x, y * scale
+        cases[f"both times {scale:g}"] = x * scale, y * scale
+    return cases
+
+
+def precisions(s: Sources) -> Cases:
+    """Return layers whose values differ by no more than one step of half precision."""
+    x, y, _ = s
+    rng = generator(0, "half precision")
+    two_values = (1 + 1e-3 * rng.integers(0, 2, (N, D))).astype(np.float16)
+    saturated = np.tanh(4.5 + 0.5 * rng.standard_normal((N, D))).astype(np.float16)
+    return {
+        "X of two values of half precision": (two_values, y.astype(np.float16)),
+        "Y of two values of half precision": (x.astype(np.float16), two_values),
+        "both saturated in half precision": (saturated, saturated.copy()),
+    }

@@ -1,0 +1,114 @@
+"""Critical-difference diagrams: measures on one axis, with bars over those that tie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..report.diagrams import bar_levels
+from ..report.numbers import counted
+from ..results.figures import Diagram
+from ..results.result import Result
+from ..results.standing import tie_diagram
+from ..significance import SETTLING, Places
+from .style import POINTS, WIDTH, Axes, axes, plain, setting, text_width
+
+ROW, LEVEL, AROUND = 0.16, 0.075, 0.5  # inches of a name, of a bar, and above the axis
+
+
+def critical_difference(
+    result: Result | Places, *, labels: Mapping[str, str] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw measures on an axis of mean ranks, with bars over those that tie; return the axes.
+
+    A bar joins measures of which no two can be told apart: the simultaneous 95 % intervals of their
+    differences contain 0 (:func:`resemblance.significance.places`). As in Demšar 2006 the better
+    half is at the left; unlike there, pairs need not be equally far apart to be told apart.
+
+    Parameters
+    ----------
+    result : what a suite or :func:`resemblance.suites.joint.joint` returns, or places.
+    labels : by specification, what papers call a measure; by default as the result has them.
+    ax : axes of matplotlib to draw in; by default those of a new figure.
+
+    Raises ``ValueError`` for what is neither, for a trial, and where there are fewer than two
+    measures or too few cells to tell any apart.
+    """
+    figure = _diagram_of(result, labels)
+    better = (len(figure.names) + 1) // 2
+    levels = bar_levels(figure.groups)
+    bars = LEVEL * (max(levels, default=-1) + 2)
+    sides = figure.names[:better], figure.names[better:]
+    room = sum(max(text_width(plain(name), 7) for name in side) / POINTS for side in sides)
+    tall = bars + ROW * (better + 0.5)
+    with axes(ax, max(WIDTH, room + 1.8), AROUND + tall) as chosen:
+        _axis(chosen, figure, tall)
+        for i in range(len(figure.names)):
+            row = i if i < better else len(figure.names) - 1 - i
+            _arm(chosen, figure, i, -bars - ROW * (row + 0.5), is_left=i < better)
+        for (first, last), level in zip(figure.groups, levels):
+            ends = figure.values[first], figure.values[last]
+            style = {"linewidth": 2.6, "solid_capstyle": "round", "zorder": 3}
+            at = -LEVEL * (level + 1)
+            chosen.plot(ends, (at, at), color=setting("text.color"), **style)
+    return chosen
+
+
+def _diagram_of(result: Any, labels: Mapping[str, str] | None) -> Diagram:
+    """The diagram that a result has, or that follows from its places."""
+    if isinstance(result, Result):
+        if result.is_trial:
+            raise ValueError(
+                f"plot.critical_difference: this run of {result.suite} is a trial, which orders "
+                "nothing; run a larger size"
+            )
+        figures = [figure for section in result.sections for figure in section.figures]
+        stored = [figure for figure in figures if isinstance(figure, Diagram)]
+        if stored and labels is None:
+            return stored[0]
+        labels = result.labels if labels is None else labels
+        result = result.places()
+    if not isinstance(result, Places):
+        raise ValueError(
+            "plot.critical_difference draws the Result of a suite, or Places; got "
+            f"{type(result).__name__}"
+        )
+    figure = tie_diagram(result, labels or {})
+    if figure is None:
+        raise ValueError(
+            f"plot.critical_difference needs two measures and {SETTLING} cells; got "
+            f"{counted(len(result.rows), 'measure')} and {counted(result.cells, 'cell')}"
+        )
+    return figure
+
+
+def _axis(ax: Axes, figure: Diagram, tall: float) -> None:
+    """Put the axis on top, and leave room at both ends."""
+    low, high = figure.values[0], figure.values[-1]
+    slack = 0.04 * (high - low) or 0.5
+    ax.set_xlim(low - slack, high + slack)
+    ax.set_ylim(-tall, 0.0)
+    ax.xaxis.tick_top()
+    ax.xaxis.set_label_position("top")
+    ax.set_xlabel(figure.x)
+    ax.set_yticks([])
+    for side in ("left", "right", "bottom"):
+        ax.spines[side].set_visible(False)
+    ax.spines["top"].set_visible(True)
+
+
+def _arm(ax: Axes, figure: Diagram, i: int, y: float, *, is_left: bool) -> None:
+    """Draw the line from a value down to its name."""
+    value, end = figure.values[i], ax.get_xlim()[0 if is_left else 1]
+    ax.plot((value, value, end), (0.0, y, y), color=setting("text.color"), linewidth=0.7)
+    name = plain(figure.names[i])
+    ax.annotate(
+        f"{name} {value:.2f}" if is_left else f"{value:.2f} {name}",
+        (end, y),
+        xytext=(-3 if is_left else 3, 0),
+        textcoords="offset points",
+        ha="right" if is_left else "left",
+        va="center",
+        fontsize=setting("xtick.labelsize"),
+        annotation_clip=False,
+    )

@@ -1,0 +1,66 @@
+"""The outcomes of checks: a table for a person, records for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..checks import Outcome
+from .markup import as_markdown
+from .output import csv_text, deliver, deliver_tables
+from .terminal import plain_table
+
+CHECK_FORMATS = ("table", "json", "markdown", "csv")
+COLUMNS = ("measure", *Outcome._fields)
+HEADER = ("check", "claimed", "", "detail")
+MARKS: Mapping[bool | None, str] = {True: "✓", False: "✗", None: "–"}
+TONES: Mapping[bool | None, str] = {True: "good", False: "bad", None: "warning"}
+Outcomes = Mapping[str, Sequence[Outcome]]
+
+
+def emit_checks(outcomes: Outcomes, kind: str, output: Path | None) -> None:
+    """Write the outcomes of the checks of measures, by their specifications, in one of
+    ``CHECK_FORMATS``, to a file or to standard output."""
+    if kind == "json":
+        text = json.dumps({"records": check_records(outcomes)}, ensure_ascii=False, indent=1)
+        deliver(f"{text}\n", output)
+    elif kind == "csv":
+        deliver(csv_text(COLUMNS, check_records(outcomes)), output)
+    elif kind == "markdown":
+        deliver(as_markdown(check_tables(outcomes)), output)
+    else:
+        deliver_tables(check_tables(outcomes), output)
+
+
+def check_tables(outcomes: Outcomes) -> list[Any]:
+    """Return a table for each measure, and how many of its checks hold."""
+    return [
+        part
+        for spec, of_measure in outcomes.items()
+        for part in (spec, _table(of_measure), in_total(of_measure))
+    ]
+
+
+def check_records(outcomes: Outcomes) -> list[dict[str, Any]]:
+    """Return a record for each check of each measure; ``holds`` is None for what is undecided."""
+    return [
+        {"measure": spec, **outcome._asdict()}
+        for spec, of_measure in outcomes.items()
+        for outcome in of_measure
+    ]
+
+
+def in_total(outcomes: Sequence[Outcome]) -> str:
+    """Return how many checks hold, of those that decide something."""
+    decided = [outcome.holds for outcome in outcomes if outcome.holds is not None]
+    open_ = len(outcomes) - len(decided)
+    more = f"; {open_} could not be decided" if open_ else ""
+    return f"{sum(decided)} of {len(decided)} checks hold{more}"
+
+
+def _table(outcomes: Sequence[Outcome]) -> Any:
+    rows = [(o.check, o.claimed, MARKS[o.holds], o.detail) for o in outcomes]
+    tones = [(i, 2, TONES[outcome.holds]) for i, outcome in enumerate(outcomes)]
+    return plain_table(HEADER, rows, tones=tones)

@@ -1,0 +1,74 @@
+"""Where measures are as figures: mean ranks, and which of them cannot be told apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from ..significance import Place, Places
+from .figures import Bar, Diagram
+from .headlines import listed
+
+AXIS = "mean rank, 1 is the best"
+TIES = (
+    "The line of a measure is the 95 % interval of its difference from the leader, drawn from the "
+    "leader's mean rank, which is dashed: a measure whose line reaches that is tied with the "
+    "leader."
+)
+JOINED = (
+    "A bar joins measures of which no two can be told apart: the 95 % intervals of their "
+    "differences, wide enough that those of all pairs hold together, contain 0."
+)
+
+
+def rank_bars(
+    places: Places, names: Mapping[str, str], order: Iterable[str], *, is_sure: bool
+) -> tuple[Bar, ...]:
+    """Return the mean ranks of measures in an order.
+
+    If the order ``is_sure``, with the simultaneous intervals of their differences from the leader,
+    placed at its mean rank, and cut where no rank can be.
+    """
+    by_measure = {place.measure: place for place in places.rows}
+    shown = [by_measure[measure] for measure in order]
+    if not is_sure:
+        return tuple(Bar(names.get(p.measure, p.measure), p.mean) for p in shown)
+    return tuple(_bar(place, places, names) for place in shown)
+
+
+def _bar(place: Place, places: Places, names: Mapping[str, str]) -> Bar:
+    leader, name = places.rows[0], names.get(place.measure, place.measure)
+    low, high = place.simultaneous
+    words = f"{name}: mean rank {place.mean:.2f}"
+    if place is leader or math.isnan(low):
+        return Bar(name, place.mean, note=words)
+    first, last = (min(max(1.0, leader.mean + end), len(places.rows)) for end in (low, high))
+    behind = f"{low:.2f} to {high:.2f} behind {names.get(leader.measure, leader.measure)}"
+    tied = ", tied with it" if place.is_tied else ""
+    note = f"{words}, {behind.replace('-', '−')}{tied}"
+    return Bar(name, place.mean, float(first), float(last), note)
+
+
+def tie_diagram(places: Places, names: Mapping[str, str]) -> Diagram | None:
+    """Return the critical-difference diagram of places; None with fewer than two measures, or too
+    few cells to tell any apart."""
+    if len(places.rows) < 2 or not places.is_settling:
+        return None
+    position = {place.measure: i for i, place in enumerate(places.rows)}
+    return Diagram(
+        "ties",
+        "Which measures cannot be told apart",
+        AXIS,
+        tuple(names.get(place.measure, place.measure) for place in places.rows),
+        tuple(place.mean for place in places.rows),
+        tuple((position[g[0]], position[g[-1]]) for g in places.groups if len(g) > 1),
+        JOINED,
+    )
+
+
+def tie_words(places: Places, measure: str, names: Mapping[str, str]) -> str:
+    """Return the measures that one cannot be told from, in words: "CKA and RSA", or "none"."""
+    tied = [names.get(other, other) for other in places.tied_with(measure)]
+    if len(tied) == len(places.rows) - 1 > 1:
+        return "all others"
+    return listed(tied) if tied else "none"

@@ -1,0 +1,210 @@
+"""Places of measures: closed forms, what no number may depend on, ties, and how often intervals
+hold."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm, t
+
+from resemblance.significance import SETTLING, places
+
+NAN = float("nan")
+
+
+def cells_of(table, names="abcdefghijklmnop"):
+    """Cells with these ranks, (cells, measures)."""
+    return {i: dict(zip(names, map(float, row))) for i, row in enumerate(np.asarray(table))}
+
+
+def random_ranks(cells, measures, seed=0):
+    g = np.random.default_rng(seed)
+    scores = g.normal(size=(cells, measures)) - 0.4 * np.arange(measures)
+    return 1.0 + np.argsort(np.argsort(-scores, axis=1), axis=1)
+
+
+# --------------------------------------------------------------------------------- closed forms
+
+
+def test_the_interval_of_two_measures_is_that_of_student():
+    """One pair borrows from itself, so its interval is that of a t-test, with more degrees of
+    freedom; the sample of cells gives the quantile of the normal distribution."""
+    gaps = np.random.default_rng(3).normal(0.3, 1.0, 60)
+    found = places({"g": cells_of(np.stack([0 * gaps, gaps], axis=1))}, draws=20_000)
+    low, high = found.rows[1].simultaneous
+    half = t.isf(0.025, 59 + 4) * gaps.std(ddof=1) / np.sqrt(60)
+    assert (low + high) / 2 == pytest.approx(gaps.mean())
+    assert (high - low) / 2 == pytest.approx(half, rel=0.03)
+
+
+def test_variances_are_those_within_strata():
+    """Two strata of 20 cells, in which the gap is around 0 and around 10: only its spread inside
+    them counts."""
+    g = np.random.default_rng(0)
+    gaps = np.r_[g.normal(0, 1, 20), g.normal(10, 1, 20)]
+    cells = cells_of(np.stack([0 * gaps, gaps], axis=1))
+    strata = {i: "one" if i < 20 else "two" for i in cells}
+    apart = places({"g": cells}, strata={"g": strata}, draws=20_000).rows[1]
+    free = places({"g": cells}, draws=20_000).rows[1]
+    inside = np.sqrt((gaps[:20].var(ddof=1) + gaps[20:].var(ddof=1)) / 20 / 4)
+    expected = 2 * t.isf(0.025, 38 + 4) * inside
+    assert np.ptp(apart.simultaneous) == pytest.approx(expected, rel=0.03)
+    assert apart.high - apart.low == pytest.approx(2 * norm.isf(0.025) * inside, rel=0.08)
+    assert np.ptp(free.simultaneous) > 4 * expected
+
+
+def test_more_measures_need_wider_intervals():
+    table = random_ranks(60, 12)
+    widths = [
+        np.ptp(places({"g": cells_of(table[:, :count])}).differences["b", "a"])
+        / np.std(table[:, 1] - table[:, 0])
+        for count in (2, 6, 12)
+    ]
+    assert widths[0] < widths[1] < widths[2]
+
+
+# ------------------------------------------------------------------------ what nothing depends on
+
+
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_no_number_depends_on_the_order_of_cells_and_measures_or_on_names_of_cells(is_complete):
+    table = random_ranks(23, 5)
+    if not is_complete:
+        table[np.random.default_rng(1).random(table.shape) < 0.1] = NAN
+    cells = cells_of(table)
+    strata = {i: f"models {i % 4}" for i in cells}
+    found = places({"g": cells}, strata={"g": strata})
+    order = np.random.default_rng(2).permutation(23).tolist()
+    other = {("cell", i): dict(reversed(cells[i].items())) for i in order}
+    again = places({"g": other}, strata={"g": {("cell", i): strata[i] for i in order}})
+    assert found == again
+    assert len({p.simultaneous for p in found.rows}) == 5
+
+
+def test_a_missing_rank_is_the_same_as_nan():
+    table = random_ranks(20, 3)
+    cells = cells_of(table)
+    with_nan = {i: {**ranks, "b": NAN} if i < 4 else ranks for i, ranks in cells.items()}
+    without = {
+        i: {m: r for m, r in ranks.items() if not math.isnan(r)} for i, ranks in with_nan.items()
+    }
+    assert places({"g": with_nan}) == places({"g": without})
+
+
+def test_differences_of_both_orders_are_mirror_images():
+    found = places({"g": cells_of(random_ranks(30, 4))})
+    for (a, b), (low, high) in found.differences.items():
+        assert found.differences[b, a] == (-high, -low)
+        assert low <= high
+
+
+# ----------------------------------------------------------------------------------------- strata
+
+
+def test_single_cells_share_a_stratum_and_a_lone_one_joins_the_smallest():
+    cells = cells_of(random_ranks(12, 3))
+    single = places({"g": cells}, strata={"g": {i: f"{i}" for i in cells}})
+    assert single.rows[1].low < single.rows[1].mean < single.rows[1].high
+    lone = {i: "large" if i < 7 else "small" if i < 11 else "lone" for i in cells}
+    joined = {i: "large" if i < 7 else "small" for i in cells}
+    first, second = (places({"g": cells}, strata={"g": s}) for s in (lone, joined))
+    assert first == second
+
+
+def test_a_group_of_one_cell_is_taken_as_it_is():
+    many, one = cells_of(random_ranks(30, 2)), {0: {"a": 2.0, "b": 1.0}}
+    both, alone = places({"x": many, "y": one}), places({"x": many})
+    width, whole = (np.ptp(found.rows[1].simultaneous) for found in (both, alone))
+    assert width == pytest.approx(whole / 2, rel=0.05)
+
+
+def test_strata_must_fit():
+    cells = cells_of(random_ranks(6, 2))
+    with pytest.raises(ValueError, match=r"strata of 'other'; groups: g"):
+        places({"g": cells}, strata={"other": {}})
+    with pytest.raises(ValueError, match=r"strata of 'g' lack the cell 5"):
+        places({"g": cells}, strata={"g": dict.fromkeys(range(5), "m")})
+
+
+# ------------------------------------------------------------------------------------------- ties
+
+
+def test_tie_groups_are_the_largest_runs_of_measures_that_are_all_tied():
+    """a and b change places, and so do c and d; between them is a gap."""
+    table = [[1, 2, 5, 6], [2, 1, 6, 5]] * 10
+    found = places({"g": cells_of(table)})
+    assert [p.measure for p in found.rows] == ["a", "b", "c", "d"]
+    assert found.groups == (("a", "b"), ("c", "d"))
+    assert found.tied_with("a") == ("b",)
+    assert found.tied_with("d") == ("c",)
+    assert [p.is_tied for p in found.rows] == [True, True, False, False]
+    with pytest.raises(ValueError, match="no place for 'z'; there are a, b, c, d"):
+        found.tied_with("z")
+
+
+def test_tie_groups_overlap_where_ties_are_not_transitive():
+    g = np.random.default_rng(0)
+    found = places({"g": cells_of(g.normal([0, 1, 2], 3, size=(60, 3)))})
+    assert found.groups == (("a", "b"), ("b", "c"))
+    assert found.tied_with("b") == ("a", "c")
+    assert found.tied_with("a") == ("b",)
+
+
+def test_a_measure_that_is_apart_from_all_is_a_group_of_itself():
+    found = places({"g": cells_of([[1, 2, 3]] * 8)})
+    assert found.groups == (("a",), ("b",), ("c",))
+    assert {low == high for low, high in found.differences.values()} == {True}
+
+
+def test_equal_measures_are_tied():
+    found = places({"g": cells_of([[1, 1, 3]] * 8)})
+    assert found.groups == (("a", "b"), ("c",))
+    assert found.rows[1].simultaneous == (0.0, 0.0)
+
+
+def test_few_cells_tie_all():
+    found = places({"g": cells_of([[1, 2, 3]] * (SETTLING - 1))})
+    assert found.groups == (("a", "b", "c"),)
+    assert np.isnan(found.rows[2].simultaneous).all()
+    assert not places({"g": cells_of([[1, 2, 3]] * SETTLING)}).rows[2].is_tied
+
+
+def test_a_measure_of_few_ranks_is_tied_and_widens_no_other_interval():
+    table = random_ranks(40, 4).astype(float)
+    cells = cells_of(table[:, :3])
+    few = {i: {**r, "z": table[i, 3]} if i < 4 else r for i, r in cells.items()}
+    found = places({"g": few})
+    assert found.tied_with("z") == tuple(p.measure for p in found.rows if p.measure != "z")
+    assert found.differences["b", "a"] == places({"g": cells}).differences["b", "a"]
+
+
+def test_one_measure_and_none():
+    (row,) = places({"g": cells_of([[1]] * 8)}).rows
+    assert (row.mean, row.is_tied, row.simultaneous) == (1, True, (0, 0))
+    assert places({"g": cells_of([[1]] * 8)}).groups == (("a",),)
+    assert places({"g": {0: {"a": NAN}}}).rows == ()
+    assert places({}, strata={}).groups == ()
+
+
+# --------------------------------------------------------------------------------------- coverage
+
+
+def test_all_differences_are_inside_their_intervals_together():
+    """Six measures of which two at a time are equal, in five sets of models with eight cells each:
+    the truth of these models, by the normal distribution."""
+    g, held, misled, sets = np.random.default_rng(5), 0, 0, 120
+    for _ in range(sets):
+        levels = np.repeat([0.0, 0.4, 0.8], 2) + g.normal(0, 0.5, size=(5, 6))
+        scores = levels[:, None] + g.normal(size=(5, 8, 6))
+        ranks = 1 + (scores[..., None, :] > scores[..., None]).sum(axis=-1)
+        ahead = norm.cdf((levels[:, None, :] - levels[:, :, None]) / np.sqrt(2))
+        truth = dict(zip("abcdef", 0.5 + ahead.sum(axis=2).mean(axis=0)))
+        cells = cells_of(ranks.reshape(40, 6))
+        strata = {"g": {i: f"{i // 8}" for i in cells}}
+        found = places({"g": cells}, strata=strata, draws=400).differences
+        held += all(low <= truth[a] - truth[b] <= high for (a, b), (low, high) in found.items())
+        misled += any(low > 0 and truth[a] <= truth[b] for (a, b), (low, high) in found.items())
+    assert binom.ppf(1e-3, sets, 0.92) <= held <= binom.isf(1e-3, sets, 0.98)
+    assert misled <= binom.isf(1e-3, sets, 0.05)
