@@ -20,6 +20,7 @@ from ..report.output import MARKUP, csv_text, deliver, deliver_tables, write_par
 from ..report.terminal import plain_table
 from .opening import Opened, show_page
 from .options import check_targets, choose_format, examples, flowing
+from .submitting import add_commands
 
 SHOW = (
     "board show",
@@ -100,6 +101,7 @@ board_commands.command("show", help=flowing(show_command.__doc__), epilog=exampl
 board_commands.command("build", help=flowing(build_command.__doc__), epilog=examples(*BUILD))(
     build_command
 )
+add_commands(board_commands)
 
 
 # -------------------------------------------------------------------------------------- the ranking

@@ -1,0 +1,17 @@
+"""Which measures answer a question, by proven claims and by the scores of the board."""
+
+from .needs import Needs
+from .questions import DOMAINS, QUESTIONS, SIGHTS
+from .recommendation import Candidate, Exclusion, Recommendation
+from .recommending import recommend
+
+__all__ = [
+    "DOMAINS",
+    "QUESTIONS",
+    "SIGHTS",
+    "Candidate",
+    "Exclusion",
+    "Needs",
+    "Recommendation",
+    "recommend",
+]

@@ -1,0 +1,112 @@
+"""Cells of the board that ask a question, and where measures stand in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from ..board import Board
+from ..significance import DECIMALS, SETTLING, Places, places, ranks_of_rows
+from ..suites.joint_ranks import CellRanks
+from .questions import EVERYTHING, Question, domain_of, is_asked
+
+Keys: TypeAlias = Mapping[str, frozenset[tuple[str, str]]]  # by suite: test, and cell of it
+Kind: TypeAlias = Callable[[str, str, str], str]  # of a suite, a test and a cell
+
+
+class EvidenceCells(NamedTuple):
+    """The cells that count, with the ranks of measures among each other, by suite, and the places
+    that follow. ``remark``: what was not as asked for."""
+
+    ranks: Mapping[str, CellRanks]
+    places: Places
+    remark: str = ""
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return sum(map(len, self.ranks.values()))
+
+
+def asked_cells(
+    board: Board, question: Question = EVERYTHING, domains: Iterable[str] | None = None
+) -> Keys:
+    """Return the cells of a board that ask a question; those of some domains, if these are
+    given."""
+    chosen = None if domains is None else set(domains)
+    cells: dict[str, frozenset[tuple[str, str]]] = {}
+    for suite, result in board.results.items():
+        asked = {key for key in result.scores() if is_asked(question, suite, key[0])}
+        if chosen is not None:
+            asked = {key for key in asked if domain_of(key[1]) in chosen}
+        cells |= {suite: frozenset(asked)} if asked else {}
+    return cells
+
+
+def evidence_for(
+    board: Board, measures: Iterable[str], question: Question, domain: str | None = None
+) -> EvidenceCells:
+    """Return how measures rank in the cells that ask a question.
+
+    Only cells of ``domain`` count, unless there are too few to settle an order.
+    """
+    among, everywhere = list(measures), asked_cells(board, question)
+    if domain is None or len(among) < 2:
+        return standing_in(board, everywhere, among)
+    evidence = standing_in(board, asked_cells(board, question, (domain,)), among)
+    if evidence.size >= SETTLING:
+        return evidence
+    remark = (
+        f"{evidence.size} cells of {domain} are too few to settle an order, so cells of all "
+        "domains count"
+    )
+    return standing_in(board, everywhere, among)._replace(remark=remark)
+
+
+def standing_in(board: Board, cells: Keys, measures: Iterable[str]) -> EvidenceCells:
+    """Return how measures rank among each other in these cells, and their places; suites count
+    alike."""
+    ranks = ranks_in(board, cells, measures)
+    strata = {suite: board.results[suite].models() for suite in ranks}
+    return EvidenceCells(ranks, places(ranks, strata=strata))
+
+
+def ranks_in(board: Board, cells: Keys, measures: Iterable[str]) -> dict[str, CellRanks]:
+    """Return how measures rank among each other in these cells, by suite.
+
+    Equal ones share the mean of their ranks; cells in which all are equal are left out.
+    """
+    among, ranks = frozenset(measures), {}
+    for suite, keys in cells.items():
+        everywhere = board.results[suite].ranks(among) if among else {}
+        of_suite = _shared({key: everywhere[key] for key in sorted(keys) if key in everywhere})
+        if of_suite:
+            ranks[suite] = of_suite
+    return ranks
+
+
+def mean_ranks(ranks: Mapping[str, CellRanks], kind: Kind) -> dict[str, dict[str, float]]:
+    """Return the mean rank of every measure over the cells of each kind; "" is no kind."""
+    cells: dict[str, list[Mapping[str, float]]] = {}
+    for suite, of_suite in ranks.items():
+        for (test, cell), of_cell in of_suite.items():
+            cells.setdefault(kind(suite, test, cell), []).append(of_cell)
+    return {name: _means(members) for name, members in cells.items() if name}
+
+
+def _means(cells: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = list(cells[0])
+    table = np.array([[ranks[m] for m in names] for ranks in cells])
+    return dict(zip(names, table.mean(axis=0).tolist()))
+
+
+def _shared(ranks: CellRanks) -> CellRanks:
+    """Return ranks of which equal ones share their mean, of the cells that have any order."""
+    cells = {}
+    for key, of_cell in ranks.items():
+        shared = ranks_of_rows(np.round(list(of_cell.values()), DECIMALS))
+        if np.ptp(shared) > 0:
+            cells[key] = dict(zip(of_cell, shared.tolist()))
+    return cells

@@ -1,0 +1,170 @@
+"""From needs to measures: filtered by claims, ordered by the evidence that asks the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..board import Board, read_board
+from ..catalogue import list_measures
+from ..costs import cost_table
+from ..declared import INVARIANCES
+from ..measure import Measure
+from ..significance import Place
+from .cells import EvidenceCells, evidence_for
+from .filtering import reasons_against
+from .needs import Needs, checked
+from .objections import objections, standings_of
+from .questions import Question, domain_of, question_of
+from .recommendation import Candidate, Exclusion, Recommendation
+from .sizes import AtSize, at_size
+
+CHEAP = 0.01  # seconds of a pair: below, cost decides nothing
+UNKNOWN = 0.5  # the closeness that counts where it is not known
+
+
+def recommend(
+    *,
+    invariant_to: str | Iterable[str] = (),
+    must_see: str | Iterable[str] = (),
+    n: int | None = None,
+    d: int | None = None,
+    task: str | None = None,
+    domain: str | None = None,
+    metric: bool = False,
+    differentiable: bool = False,
+    symmetric: bool = False,
+    budget: float | None = None,
+    pairs: int = 1,
+    board: Board | None = None,
+) -> Recommendation:
+    """Return which measures of the catalogue fit a case, and why the others do not.
+
+    Measures are filtered by their claims, which the test suite proves, and ordered by their scores
+    in the cells of the board that ask the same question. The answer is the group of measures that
+    cannot be told from the leader there. In the group, those come first that are not saturated at n
+    and d, then those of a lower order of magnitude in cost, of a lower chance level (to a tenth of
+    the way to the most similar value), and those that ignore fewer changes.
+
+    Parameters
+    ----------
+    invariant_to : changes that must not move the value: ``"permutation"``, ``"orthogonal"``,
+        ``"isotropic_scaling"``, ``"translation"``, ``"invertible_linear"``, ``"affine"``, and all
+        that these imply.
+    must_see : changes that must move it: the same words, or those of
+        ``resemblance.choosing.SIGHTS``, such as ``"layers"`` or ``"noise"``. A measure sees one of
+        these if its median score in the cells that show it is above chance.
+    n, d : samples and features of your representations; chance levels and costs need both.
+    task : a question of ``resemblance.choosing.QUESTIONS``: ``"function"``, ``"training"``,
+        ``"layers"``, ``"robustness"``, ``"drift"`` or ``"geometry"``; by default all tests count.
+    domain : ``"vision"``, ``"language"`` or ``"graphs"``: only cells of it count, if they are
+        enough to settle an order.
+    metric, differentiable, symmetric : only measures with this claim.
+    budget : CPU seconds that ``pairs`` comparisons may take, on the machine of the table of costs.
+    board : scores to use instead of those that ship with the library.
+
+    Raises ``ValueError`` for a word, task or domain that does not exist, for needs that contradict
+    each other, and for a budget without n and d.
+    """
+    plain = Needs(frozenset(), (), n, d, task, domain, metric, differentiable, symmetric, budget)
+    needs = checked(invariant_to, must_see, plain._replace(pairs=pairs))
+    scores = read_board() if board is None else board
+    reasons = {m: reasons_against(m, needs, scores) for m in list_measures()}
+    passed = [m for m, why in reasons.items() if not why]
+    question = question_of(task)
+    evidence = evidence_for(scores, [m.spec for m in passed], question, domain)
+    sizes = at_size(passed, *needs.size) if needs.size else {}
+    return Recommendation(
+        needs=needs,
+        candidates=_candidates(passed, needs, scores, evidence, sizes),
+        excluded=tuple(Exclusion(m.spec, why) for m, why in reasons.items() if why),
+        evidence=evidence_words(scores, evidence, question),
+        remarks=_remarks(needs, evidence, len(passed)),
+        places=evidence.places,
+        ranks=evidence.ranks,
+        manifests={suite: scores.results[suite].provenance["manifest"] for suite in evidence.ranks},
+        machine=cost_table().machine if needs.size else "",
+    )
+
+
+def _candidates(
+    measures: Sequence[Measure],
+    needs: Needs,
+    board: Board,
+    evidence: EvidenceCells,
+    sizes: Mapping[str, AtSize],
+) -> tuple[Candidate, ...]:
+    """Return the tied group in the order of its rule, then all others by their places."""
+    places = {place.measure: place for place in evidence.places.rows}
+    # where its cells are too few, those of all domains count
+    domain = None if evidence.remark else needs.domain
+    specs = [m.spec for m in measures]
+    standings = standings_of(board, evidence, question_of(needs.task), specs, domain)
+    candidates = [
+        Candidate(
+            measure=m.spec,
+            label=m.label,
+            place=places.get(m.spec),
+            is_tied=_is_tied(places.get(m.spec), evidence),
+            cells=evidence.size if m.spec in places else 0,
+            ignores=tuple(word for word in INVARIANCES if word in m.invariant_to),
+            size=sizes.get(m.spec),
+            against=objections(m, board, evidence, standings, sizes.get(m.spec)),
+        )
+        for m in measures
+    ]
+    return tuple(sorted(candidates, key=_order))
+
+
+def _is_tied(place: Place | None, evidence: EvidenceCells) -> bool:
+    """Say whether a measure cannot be told from the leader; none can where too few cells count."""
+    return place is None or place.is_tied or not evidence.places.is_settling
+
+
+def _order(candidate: Candidate) -> tuple[object, ...]:
+    place = candidate.place
+    position = (math.inf, math.inf) if place is None else (place.position, place.mean)
+    if not candidate.is_tied:
+        return (1, *position, candidate.measure)
+    return (0, *_rule(candidate), *position, candidate.measure)
+
+
+def _rule(candidate: Candidate) -> tuple[float, ...]:
+    """Return what decides the order of a tied group, smaller first: see :func:`recommend`."""
+    size, ignored = candidate.size, len(candidate.ignores)
+    if size is None:
+        return (ignored,)
+    near = UNKNOWN if size.closeness is None else size.closeness
+    seconds = math.inf if size.seconds is None else max(size.seconds, CHEAP)
+    magnitude = math.floor(math.log10(seconds)) if math.isfinite(seconds) else math.inf
+    return (bool(size.caveat), magnitude, round(near, 1), ignored)
+
+
+def evidence_words(board: Board, evidence: EvidenceCells, question: Question) -> str:
+    """Return on which cells an order rests, in words."""
+    if not evidence.size:
+        return "no cells of the board tell these measures apart"
+    parts, domains = [], set[str]()
+    for suite, cells in evidence.ranks.items():
+        tests = ", ".join(dict.fromkeys(test for test, _ in cells))
+        parts.append(f"{board.results[suite].size} ({tests}: {len(cells)})")
+        domains |= {domain_of(cell) for _, cell in cells} - {""}
+    of = f" of {', '.join(sorted(domains))}" if domains else ""
+    return f"{question.text} {evidence.size} cells{of}: {'; '.join(parts)}"
+
+
+def _remarks(needs: Needs, evidence: EvidenceCells, passed: int) -> tuple[str, ...]:
+    remarks = [evidence.remark] if evidence.remark else []
+    if not passed:
+        remarks.append("no measure has all that is asked for: ask for less")
+    elif passed == 1:
+        remarks.append("with a single measure there is nothing to rank")
+    elif not evidence.places.is_settling:
+        remarks.append(
+            f"{evidence.size} cells are too few to settle an order, so nothing is told apart"
+        )
+    if needs.task == "function":
+        remarks.append("where you have predictions, disagreement compares them directly")
+    if needs.size is None:
+        remarks.append("without n and d, chance levels and costs are not known")
+    return tuple(remarks)
