@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from resemblance.board import Board, read_board
+from resemblance.boards import Board, read_board
+from resemblance.boards.views import DOMAINS
 from resemblance.choosing.cells import Keys, asked_cells, mean_ranks, standing_in
-from resemblance.choosing.questions import DOMAINS, EVERYTHING, QUESTIONS, Question
+from resemblance.choosing.questions import EVERYTHING, QUESTIONS, Question
 from resemblance.grounding import spearman
 
 FILE = Path(__file__).parents[1] / "docs" / "_generated" / "choosing-validation.md"

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
-from resemblance.packs import Pack, open_pack
-
 import resemblance as rs
-from resemblance.board import read_scores, score, write_scores
-from resemblance.board.ranking import SERIES, SHIPPED, packs_of
-from resemblance.board.score_files import file_name
-from resemblance.board.scoring import code_of
+from resemblance.boards import read_scores, score, write_scores
+from resemblance.boards.ranking import SERIES, SHIPPED, packs_of
+from resemblance.boards.score_files import file_name
+from resemblance.boards.scoring import code_of
+from resemblance.packs import Pack, open_pack
 from resemblance.workers import single_threaded
 
 

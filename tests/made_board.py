@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import resemblance as rs
-from resemblance.board import Board, CellScore, ScoreFile, board_of
-from resemblance.board.scoring import card_of
+from resemblance.boards import Board, CellScore, ScoreFile, board_of
+from resemblance.boards.scoring import card_of
 from resemblance.measure import Measure
 
 DOMAINS = ("vision/digits/resnet/mean", "language/docstrings/bert/cls", "graphs/stdlib/sage/node")

@@ -76,7 +76,7 @@ LAYERS = [
     {"benchmarks", "sensitivity"},  # old names of what is above
     {"report"},
     {"plot"},
-    {"board"},
+    {"boards"},
     {"choosing"},
     {"cli"},
     {"__main__"},

@@ -28,6 +28,7 @@ def test_blocks_cover_all_rows_once_whatever_their_height(monkeypatch):
     assert list(gathered_blocks(3, 50)) == [(0, 1), (1, 2), (2, 3)]
 
 
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")  # values are compared
 @pytest.mark.parametrize(
     "m", [m for m in test_claims.MEMBERS if STOCHASTIC not in m.parameters], ids=str
 )

@@ -16,8 +16,9 @@ from conftest import assert_fits
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.board import Board
-from resemblance.choosing import QUESTIONS, SIGHTS, Needs, cells, questions, sizes
+from resemblance.boards import Board
+from resemblance.boards.views import DOMAINS, domain_of
+from resemblance.choosing import QUESTIONS, SIGHTS, Needs, cells, sizes
 from resemblance.choosing.filtering import blind
 from resemblance.declared import INVARIANCES
 from resemblance.significance import SETTLING, places
@@ -199,7 +200,7 @@ def test_a_domain_restricts_where_its_cells_can_settle_an_order():
     assert few.remarks[0] == (
         "3 cells of vision are too few to settle an order, so cells of all domains count"
     )
-    assert {questions.domain_of(c) for _, c in few.ranks["stability"]} == set(questions.DOMAINS)
+    assert {domain_of(c) for _, c in few.ranks["stability"]} == set(DOMAINS)
 
 
 def test_what_argues_against_a_measure_is_said():

@@ -11,6 +11,7 @@ import stat
 import struct
 import tarfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -299,7 +300,7 @@ HOSTILE = {
     "path that leads out": (listing("../x"), [Entry("../x", b"x")], "cannot be the path"),
     "absolute path": (listing("/tmp/x"), [Entry("/tmp/x", b"x")], "cannot be the path"),
     "unlisted path that leads out": (
-        manifest_of(HONEST), [Entry("../x", b"x")], "'../x' without listing it"
+        manifest_of(HONEST), [Entry("../x", b"x")], "'../x', which its manifest does not list"
     ),
     "backslashes": (listing("..\\x"), [Entry("..\\x", b"x")], "cannot be the path"),
     "symbolic link": (
@@ -324,11 +325,15 @@ HOSTILE = {
     "the same file twice": (
         listing("x"), [Entry("x", b"x"), Entry("x", b"x")], "it holds 'x' twice"
     ),
-    "two manifests": (manifest_of(HONEST), [Entry(MANIFEST, b"{}")], "without listing it"),
+    "two manifests": (
+        manifest_of(HONEST), [Entry(MANIFEST, b"{}")], "which its manifest does not list"
+    ),
     "names that differ in case": (
         listing("X", "x"), [Entry("X", b"x"), Entry("x", b"x")], "where case does not count"
     ),
-    "unlisted file": (manifest_of(HONEST), [Entry("x", b"x")], "it holds 'x' without listing it"),
+    "unlisted file": (
+        manifest_of(HONEST), [Entry("x", b"x")], "'x', which its manifest does not list"
+    ),
     "missing file": (listing("x"), [], "x is missing"),
     "another content": (listing("x"), [Entry("x", b"y")], "x has another content"),
     "another size": (listing("x"), [Entry("x", b"xx")], "x has 2 bytes, but its manifest lists 1"),
@@ -553,6 +558,25 @@ def test_every_truncated_archive_is_refused_and_leaves_nothing(mini, tmp_path):
         with pytest.raises(ValueError, match="refused"):
             unpack(tmp_path / "d.tar.xz", tmp_path / "new" / "pack")
     assert not list((tmp_path / "new").iterdir())
+
+
+@pytest.mark.parametrize("byte", [0, 0xFF])
+def test_headers_that_lie_are_refused_or_change_nothing(tmp_path, byte):
+    files = {"x/y.txt": b"y" * 600}
+    listed = manifest_text(manifest_of(files)).encode()
+    tar = tar_of([Entry(MANIFEST, listed), *plain(files)])
+    start = 512 + len(listed) + -len(listed) % 512
+    for place in range(0, 512, 3):
+        lying = bytearray(tar)
+        lying[start + place] = byte
+        lying[start + 148 : start + 156] = b" " * 8
+        lying[start + 148 : start + 156] = b"%06o\0 " % sum(lying[start : start + 512])
+        (tmp_path / "h.tar.xz").write_bytes(lzma.compress(lying, preset=0))
+        with suppress(ValueError):
+            unpack(tmp_path / "h.tar.xz", tmp_path / "new" / "pack")
+            assert below(tmp_path / "new" / "pack") == {MANIFEST, *files}
+            shutil.rmtree(tmp_path / "new" / "pack")
+        assert not list((tmp_path / "new").iterdir())
 
 
 @pytest.mark.parametrize("other", [b"", b"PK\3\4", lzma.compress(b"no tar"), b"\x1f\x8b"])

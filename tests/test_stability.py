@@ -12,11 +12,11 @@ import pytest
 from conftest import GOLDEN
 from scipy import optimize, stats
 from scipy.stats import rankdata
-from test_claims import transformed
 from test_docs import bibliography
 
 import resemblance as rs
 from resemblance import stability as st
+from resemblance.checks.groups import transformed
 from resemblance.declared import INVARIANCES
 from resemblance.statistic import Statistic, statistic
 from resemblance.statistics import rdm

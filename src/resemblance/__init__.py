@@ -36,6 +36,7 @@ from .views.recall import neighbour_recall
 
 if _TYPE_CHECKING:
     from . import plot
+    from .boards.frames import board
     from .choosing import recommend
 
 __version__ = "0.1.0"
@@ -57,6 +58,7 @@ __all__ = [
     "Undefined",
     "UninformativeWarning",
     "as_representation",
+    "board",
     "compare",
     "compare_models",
     "drift",
@@ -95,10 +97,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    """Import ``plot`` and ``recommend`` when they are asked for: they import all results there
-    are."""
+    """Import what builds on all results there are when it is asked for."""
     if name == "plot":
         return _import_module(".plot", __name__)
+    if name == "board":
+        return _import_module(".boards.frames", __name__).board
     if name == "recommend":
         return _import_module(".choosing", __name__).recommend
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,6 +11,7 @@ import typer
 
 from .. import __version__
 from . import comparing, entries
+from .board import board_commands
 from .checking import CHECK, check_command
 from .choosing import CHOOSE, choose_command
 from .cite import CITE, cite_command
@@ -22,7 +23,9 @@ from .joint import JOINT, joint_command
 from .models import MODELS, models_command
 from .options import examples, flowing
 from .packs import packs
+from .ranking import RANK, rank_command
 from .stream import STREAM, stream_command
+from .submitting import SUBMIT, submit_command
 
 commands = typer.Typer(
     pretty_exceptions_enable=False,
@@ -82,7 +85,10 @@ commands.command("stream", epilog=examples(*STREAM))(stream_command)
 commands.command("evidence", epilog=examples(*EVIDENCE))(evidence_command)
 commands.command("drift", epilog=examples(*DRIFT))(drift_command)
 commands.command("joint", epilog=examples(*JOINT))(joint_command)
+commands.command("rank", epilog=examples(*RANK))(rank_command)
+commands.command("submit", epilog=examples(*SUBMIT))(submit_command)
 commands.add_typer(packs, name="pack")
+commands.add_typer(board_commands, name="board")
 commands.command("cite", epilog=examples(*CITE))(cite_command)
 commands.command("demo", epilog=examples(*CALLS))(demo_command)
 

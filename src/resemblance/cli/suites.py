@@ -13,6 +13,7 @@ import typer
 
 from ..extras import check, install_hint
 from ..measure import Measure
+from ..packs.manifest import IDENTITY
 from ..report import write_page
 from ..report.output import emit, show
 from ..report.result_tables import result_tables
@@ -38,6 +39,7 @@ from .options import (
     warn_of_trial,
     with_own_measures,
 )
+from .pack_runs import PACK, pack_options, runner
 from .parameters import (
     COMMON,
     CONTEXT,
@@ -126,7 +128,7 @@ def run_command(suite: SuiteCommands) -> Callable[..., int]:
         covers the measures and experiments of the last run; earlier results stay in the folder.
         """
         options = _run_options(suite, words)
-        if suite.preview(words["study"], **options):
+        if "pack" not in options and suite.preview(words["study"], **options):
             return 0
         return _carry_out(suite, words, options)
 
@@ -149,12 +151,19 @@ def _run_parameters(suite: SuiteCommands) -> list[Parameter]:
         if names:
             help = f"{what} (repeatable): {', '.join(names)}."
             parameters += [option(name, list[str] | None, help)]
+    has_models = any(p.default is Parameter.empty for p in options)
+    parameters += [] if has_models else [PACK]
     parameters += [p for p in options if p.default is not Parameter.empty]
     return [CONTEXT, *parameters, OPEN, *COMMON, *(GPU if suite.trains else ())]
 
 
 def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, object]:
     """Check the options of a run before the work, and return them as ``run`` takes them."""
+    parse_bytes(words["memory"])
+    if words.get("pack"):
+        settled = pack_options(words, _run_parameters(suite), suite.name)
+        settings = {p.name: p.default for p in parameters_of(suite.options)}
+        return settled | _compared(suite, words, settings)
     size = words["size"] or words["suite"]
     for name, values, known in (
         ("size", [size] if size else (), suite.sizes),
@@ -163,11 +172,7 @@ def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, ob
     ):
         for value in values:
             check_choice(name, value, tuple(known))
-    parse_bytes(words["memory"])
     settings = suite.options(**{p.name: words[p.name] for p in parameters_of(suite.options)})
-    _check_packages(suite)
-    usual = suite.measures(settings)
-    measures = with_own_measures(chosen_measures(words["measures"]), words["measure"], usual)
     optional = {
         "size": size,
         "only": words.get("only"),
@@ -177,7 +182,17 @@ def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, ob
     options = {
         name: value for name, value in (optional | settings).items() if value not in (None, [])
     }
-    return {"measures": measures, "memory": words["memory"], **options}
+    return _compared(suite, words, settings) | options
+
+
+def _compared(
+    suite: SuiteCommands, words: Mapping[str, Any], settings: Mapping[str, object]
+) -> dict[str, object]:
+    """Return which measures a run compares by, and in how much memory."""
+    _check_packages(suite)
+    usual = suite.measures(settings)
+    measures = with_own_measures(chosen_measures(words["measures"]), words["measure"], usual)
+    return {"measures": measures, "memory": words["memory"]}
 
 
 def _check_packages(suite: SuiteCommands) -> None:
@@ -198,7 +213,8 @@ def _carry_out(
     try:
         with where as (executor, trainer), bars(quiet) as progress:
             more = {"trainer": trainer} if trainer else {}
-            result = suite.run(study, executor=executor, progress=progress, **more, **options)
+            run = runner(suite.name, options) or suite.run
+            result = run(study, executor=executor, progress=progress, **more, **options)
         record_run(study, typed_command(words["context"]))
         page = write_page(result, study / "index.html", provenance=provenance_of_runs(study))
     except KeyboardInterrupt:
@@ -349,11 +365,16 @@ def _command(suite: SuiteCommands, study: Path) -> str:
     if (study / "study.json").exists():
         known = purpose(study)
         words += ["--size", known.size] if known.size not in ("", suite.size) else []
-        words += ["--models", known.models] if known.models else []
+        words += _words_of_models(known.models) if known.models else []
         if known.domains and set(known.domains) != set(suite.domains):
             words += [word for domain in known.domains for word in ("--domain", domain)]
         words += _words_of(known.portions[-1]) if known.portions else []
     return shlex.join(words)
+
+
+def _words_of_models(models: str) -> list[str]:
+    is_pack = IDENTITY.fullmatch(models) and "@" in models
+    return ["--pack" if is_pack else "--models", models]
 
 
 def _words_of(portion: Portion) -> list[str]:

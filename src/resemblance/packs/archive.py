@@ -56,8 +56,8 @@ def write_pack(
 
     ``target``: a path that ends in ``.tar.xz``, or a folder, where the archive is called
     ``NAME@VERSION.tar.xz``. Its checksum is written to a file with ``.sha256`` at the end of its
-    name. Equal content has equal bytes, wherever and whenever it is packed with the same versions
-    of libraries.
+    name. Equal content has equal bytes, wherever and whenever it is packed on such a machine with
+    the same versions of libraries.
 
     Raises ``ValueError`` for a folder with anything else than plain files and folders, for names
     that are not the same on every system, for a ``.npy`` file that holds objects or is damaged, for
@@ -205,8 +205,9 @@ def _read_checked(archive: Path, file: io.BufferedReader, folder: Path | None) -
         missing = dict(manifest.files)
         for member in members:
             if member.name not in missing:
-                times = "twice" if member.name in manifest.files else "without listing it"
-                raise ValueError(f"it holds {member.name!r:.120} {times}")
+                is_listed = member.name in manifest.files
+                why = " twice" if is_listed else ", which its manifest does not list"
+                raise ValueError(f"it holds {member.name!r:.120}{why}")
             _read_file(member, missing.pop(member.name), folder)
         if missing:
             raise ValueError(f"{min(missing)} is missing")

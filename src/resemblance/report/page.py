@@ -181,26 +181,33 @@ def _standing(result: Result) -> tuple[Bars, str, str] | None:
 
 
 def _template() -> Any:
-    """Return the template; insertions are escaped, and a missing one is an error."""
+    return environment().get_template("page.html.j2")
+
+
+def environment(*folders: Path) -> Any:
+    """Return the environment of the templates of pages, those of this package and of other folders.
+
+    Insertions are escaped, and a missing one is an error. All have the style ``css`` and the script
+    ``js`` of our pages. Needs the extra ``report``.
+    """
     jinja2, here = need("jinja2"), Path(__file__).parent
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    loader = jinja2.FileSystemLoader([*folders, here])
+    templates = jinja2.Environment(
+        loader=loader,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
     )
-    source, css, *scripts = (
-        (here / name).read_text(encoding="utf-8")
-        for name in ("page.html.j2", "page.css", "page.js", "save.js")
+    css, *scripts = (
+        (here / name).read_text(encoding="utf-8") for name in ("page.css", "page.js", "save.js")
     )
-    environment.globals |= {
-        "css": css,
-        "js": "".join(scripts),
-        "ramps": style_sheet(),
-        "many": MANY_MAPS,
-    }
-    environment.globals |= {"written": written, "signs": SIGNS, "kinds": KINDS}
-    environment.globals["worth"] = worth_a_legend
-    environment.filters["minus"] = minus
-    environment.filters["badge"] = lambda name: need("markupsafe").Markup(badge(name))
-    return environment.from_string(source)
+    common = {"css": css, "js": "".join(scripts), "ramps": style_sheet(), "many": MANY_MAPS}
+    common |= {"written": written, "signs": SIGNS, "kinds": KINDS, "worth": worth_a_legend}
+    templates.globals |= common
+    templates.filters["minus"] = minus
+    templates.filters["badge"] = lambda name: need("markupsafe").Markup(badge(name))
+    return templates
 
 
 def badge(name: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..packs import Pack, open_pack
 from ..results import result as results
 from ..results.result import Result
 from .study import purpose
@@ -21,17 +22,44 @@ SUITES: Mapping[str, str] = {  # packages, and what they are called
 }
 
 
-def run(suite: str, folder: str | Path | None = None, **options: Any) -> Result:
+def run(
+    suite: str,
+    folder: str | Path | None = None,
+    *,
+    pack: str | Path | Pack | None = None,
+    **options: Any,
+) -> Result:
     """Run a suite by name, such as ``run("manifolds", "study", size="small")``.
 
     The options are those of the ``run`` of its package; all suites have ``measures``, ``size``,
-    ``executor``, ``memory`` and ``progress``.
+    ``executor``, ``memory`` and ``progress``. ``pack``: run it on the features of a pack, such as
+    "manifolds-compact@1", on which nothing is trained; the options are then those of
+    :func:`resemblance.suites.pinned.run_pack`.
 
-    Raises ``ValueError`` for a suite that does not exist, and what the suite raises.
+    Raises ``ValueError`` for a suite that does not exist, for the pack of another suite, and what
+    the suite raises.
     """
     if suite not in SUITES:
         raise ValueError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
+    if pack is not None:
+        return _run_on_pack(suite, folder, pack, options)
     result: Result = importlib.import_module(f"{__name__}.{suite}.suite").run(folder, **options)
+    return result
+
+
+def _run_on_pack(
+    suite: str, folder: str | Path | None, pack: str | Path | Pack, options: Mapping[str, Any]
+) -> Result:
+    opened = pack if isinstance(pack, Pack) else open_pack(pack)
+    manifest = opened.manifest
+    if manifest.suite != suite:
+        raise ValueError(
+            f"{manifest.identity} is a pack of {manifest.suite}, not of {suite}: run {suite} on "
+            f"one of its own packs, or {manifest.suite} on this one"
+        )
+    result: Result = importlib.import_module(f"{__name__}.pinned").run_pack(
+        opened, folder, **options
+    )
     return result
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..comparison import environment
 from ..results.result import Result
 from . import SUITES, load_result
-from .joint_ranks import joint_ranks
+from .joint_ranks import JointRanks, joint_ranks
 from .joint_sections import introduction, lead_of, sections_of, words_of
 
 
@@ -39,6 +39,11 @@ def joint(folders: Iterable[str | Path]) -> Result:
         for study in studies
         if study not in ranks.studies
     )
+    return result_of_ranks(ranks, remarks)
+
+
+def result_of_ranks(ranks: JointRanks, remarks: tuple[str, ...] = ()) -> Result:
+    """Return joint ranks as a result, which a page shows; ``remarks`` come before its numbers."""
     return Result(
         "joint",
         "trial" if ranks.is_trial else " + ".join(study.suite for study in ranks.studies),

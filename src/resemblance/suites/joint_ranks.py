@@ -67,7 +67,7 @@ def _check(studies: Sequence[Result]) -> None:
         )
 
 
-def _ordered(suite: str, ranks: CellRanks) -> CellRanks:
+def shared_ranks(ranks: CellRanks) -> CellRanks:
     """Return ranks of which equal ones share their mean, so that chance is in the middle, of the
     cells that have any order."""
     cells = {}
@@ -75,6 +75,11 @@ def _ordered(suite: str, ranks: CellRanks) -> CellRanks:
         shared = ranks_of_rows(np.round(list(of_cell.values()), DECIMALS))
         if np.ptp(shared) > 0:
             cells[cell] = dict(zip(of_cell, shared.tolist()))
+    return cells
+
+
+def _ordered(suite: str, ranks: CellRanks) -> CellRanks:
+    cells = shared_ranks(ranks)
     if not cells:
         raise ValueError(
             f"no cell of the {suite} study tells the measures apart that all suites have in common"

@@ -87,6 +87,12 @@ class ScoreFile(NamedTuple):
         return Path(self.pack) / file_name(self.measure.spec, self.measure.version)
 
     @property
+    def pack_version(self) -> int:
+        """The version of the pack: 1 of "resi-compact@1"; 0 where there is none."""
+        version = self.pack.rpartition("@")[2]
+        return int(version) if version.isdecimal() else 0
+
+    @property
     def is_complete(self) -> bool:
         """Whether the measure has a score in all cells."""
         return all(cell.value is not None and not cell.is_incomplete for cell in self.cells)
@@ -101,9 +107,14 @@ def write_scores(folder: str | Path, scores: ScoreFile) -> Path:
     """Write a score file to its place in a folder of results, at once; return its path."""
     path = Path(folder) / scores.path
     path.parent.mkdir(parents=True, exist_ok=True)
-    document = _document(scores)
-    write_atomically(path, _text({**document, "sha256": _digest(document)}))
+    write_atomically(path, scores_text(scores))
     return path
+
+
+def scores_text(scores: ScoreFile) -> str:
+    """Return the content of a score file."""
+    document = _document(scores)
+    return _text({**document, "sha256": _digest(document)})
 
 
 def read_scores(path: str | Path) -> ScoreFile:

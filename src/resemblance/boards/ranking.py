@@ -46,12 +46,26 @@ def read_board(*folders: str | Path, series: str = SERIES) -> Board:
     """Return the board of a series of packs, from the scores that ship with the library and those
     in folders of results.
 
-    Of several versions of a measure the newest counts, and a file of a folder before one that
-    ships.
+    Of several versions of a measure, or of a pack, the newest counts, and a file of a folder before
+    one that ships.
     """
-    places = [SHIPPED, *map(Path, folders)]
-    files = [read_scores(f) for folder in places for f in score_files(folder)]
-    return board_of(scores for scores in files if series_of(scores.pack) == series)
+    return board_of(current(read_files(*folders, series=series)))
+
+
+def read_files(*folders: str | Path, series: str = SERIES) -> tuple[ScoreFile, ...]:
+    """Return all score files of a series of packs, also those of earlier versions, which come
+    first: the files that ship with the library, and those in folders of results."""
+    places = [*([SHIPPED] if SHIPPED.is_dir() else []), *map(Path, folders)]
+    paths = [path for folder in places for path in score_files(folder)]
+    files = [read_scores(path) for path in paths if series_of(path.parent.name) == series]
+    return tuple(sorted(files, key=lambda scores: (scores.pack_version, scores.measure.version)))
+
+
+def current(files: Sequence[ScoreFile]) -> tuple[ScoreFile, ...]:
+    """Return the score files on the newest version of every pack."""
+    ordered = sorted(files, key=lambda scores: scores.pack_version)
+    newest = {scores.suite: scores.pack_version for scores in ordered}
+    return tuple(s for s in files if s.pack_version == newest[s.suite])
 
 
 def series_of(pack: str) -> str:

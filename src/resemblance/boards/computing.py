@@ -1,0 +1,67 @@
+"""The scores of measures on packs, one measure on one pack at a time, in processes where there are
+some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+
+from ..measure import Measure
+from ..packs import Pack
+from ..suites.study import Progress
+from ..workers import Call, carry_out, single_threaded
+from .score_files import ScoreFile
+from .scoring import score
+
+STAGE = "packs"  # of progress, where processes report no stages of their own
+
+
+def score_all(
+    work: Sequence[tuple[Measure, Pack]],
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Iterator[ScoreFile]:
+    """Yield the scores of each measure on its pack, as they are ready.
+
+    Each is computed in one process on one thread, so that CPU times can be compared. ``progress``:
+    called with a stage, how much of it is done, and of how much.
+    """
+    calls = [
+        Call(
+            f"{measure.spec} on {pack.manifest.identity}",
+            _scored,
+            (measure, pack, None if executor else _inner(pack, progress)),
+        )
+        for measure, pack in work
+    ]
+    for done, (_, future) in enumerate(carry_out(calls, executor), start=1):
+        yield future.result()
+        if progress is not None:
+            progress(STAGE, done, len(work))
+
+
+def _inner(pack: Pack, progress: Progress | None) -> Progress | None:
+    """Return what shows the stages of a suite, each with the name of the suite."""
+    return progress and (
+        lambda stage, done, total: progress(f"{pack.manifest.suite}: {stage}", done, total)
+    )
+
+
+def scores_on(
+    packs: Iterable[Pack],
+    measures: Iterable[Measure],
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> tuple[ScoreFile, ...]:
+    """Return the scores of all measures on all packs, by measure and then by pack."""
+    places, specs = list(packs), list(measures)
+    work = [(measure, pack) for pack in places for measure in specs]
+    order = {pack.manifest.identity: i for i, pack in enumerate(places)}
+    ranks = {measure.spec: i for i, measure in enumerate(specs)}
+    files = score_all(work, executor, progress)
+    return tuple(sorted(files, key=lambda s: (ranks[s.measure.spec], order[s.pack])))
+
+
+def _scored(measure: Measure, pack: Pack, progress: Progress | None) -> ScoreFile:
+    with single_threaded():
+        return score(pack, measure, progress=progress)

@@ -1,0 +1,205 @@
+"""A repository of results: a board in a folder, to which anybody can add a measure.
+
+::
+
+    RESULTS/
+      board.toml                              the packs of the board, and how exact scores must be
+      measures/NAME.py                        the file that defines a measure
+      measures/NAME.toml                      its card: authors, licence, what it was tuned on
+      results/PACK@VERSION/SPEC@vVERSION.json its scores, one file for each pack
+
+Nothing in it is ever changed: a measure that changes gets another name.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..documents import DAMAGED, check_types
+from ..packs import Pack, open_pack
+from ..packs.manifest import DIGEST, IDENTITY
+from .ranking import SERIES, packs_of, series_of
+from .site.authors import AuthorsCard, read_card
+
+RULES, MEASURES, RESULTS, REPORT = "board.toml", "measures", "results", "REPORT.md"
+FORMAT = 1
+TOLERANCE = 1e-6  # of a score that is computed again
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+DELETE = "\x7f"  # which JSON leaves as it is, and TOML does not take
+
+
+class Rules(NamedTuple):
+    """What a board is about.
+
+    ``packs``: the SHA-256 of the manifest of each, by its name with its version. ``tolerance``: by
+    how much a score may differ when it is computed again. ``frozen``: the date after which no
+    measure joins; empty while the board is open.
+    """
+
+    series: str
+    packs: Mapping[str, str]
+    tolerance: float = TOLERANCE
+    frozen: str = ""
+
+
+class SubmittedCard(NamedTuple):
+    """The card of a submitted measure.
+
+    ``specs``: the specifications that have scores. ``sha256``: of the file that defines it.
+    ``holding``: how many of its checks hold; ``failing``: the names of those that do not.
+    """
+
+    authors: AuthorsCard
+    specs: tuple[str, ...]
+    sha256: str
+    holding: int
+    failing: tuple[str, ...] = ()
+
+
+# ------------------------------------------------------------------------------------------- rules
+
+
+def rules_of(packs: Iterable[Pack]) -> Rules:
+    """Return the rules of a board on packs of one series; ``ValueError`` for none, or several."""
+    manifests = [pack.manifest for pack in packs]
+    series = sorted({series_of(manifest.identity) for manifest in manifests})
+    if len(series) != 1:
+        raise ValueError(
+            f"a board needs packs of one series; got {', '.join(series) or 'no packs'}"
+        )
+    return Rules(series[0], {m.identity: m.sha256 for m in manifests})
+
+
+def rules_text(rules: Rules) -> str:
+    """Return rules as TOML."""
+    lines = [
+        "# The rules of this board. Scores are comparable only on the same packs.",
+        f"format = {FORMAT}",
+        f"series = {toml(rules.series)}",
+        f"tolerance = {toml(rules.tolerance)}",
+        f"frozen = {toml(rules.frozen)}  # a date, once no more measures join",
+        "",
+        "[packs]  # by name and version, the SHA-256 of the manifest",
+        *(f"{toml(identity)} = {toml(sha256)}" for identity, sha256 in rules.packs.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def is_repository(folder: Path) -> bool:
+    """Return whether a folder has the rules of a board."""
+    return (folder / RULES).is_file()
+
+
+def read_rules(folder: Path) -> Rules:
+    """Return the rules of the board in a folder; ``ValueError`` for a folder without a board."""
+    file = folder / RULES
+    if not file.is_file():
+        raise ValueError(
+            f"{folder} is no repository of results: it has no {RULES}; resemblance board init "
+            f"{folder} makes one"
+        )
+    document = _toml_of(file, "the rules of a board")
+    try:
+        if document.pop("format") != FORMAT:
+            raise ValueError(f"it has another format than {FORMAT}")
+        rules = Rules(**document)
+        check_types(rules, Rules)
+        _check_rules(rules)
+    except DAMAGED as error:
+        raise ValueError(f"{file} does not hold the rules of a board ({error})") from error
+    return rules
+
+
+def _check_rules(rules: Rules) -> None:
+    for identity, sha256 in rules.packs.items():
+        if not IDENTITY.fullmatch(identity) or "@" not in identity:
+            raise ValueError(f"{identity!r:.80} is no pack with a version")
+        if series_of(identity) != rules.series or not DIGEST.fullmatch(sha256):
+            raise ValueError(f"{identity} is not of {rules.series}, or has no SHA-256")
+    if not rules.packs or not 0 <= rules.tolerance < 1:
+        raise ValueError("it names no packs, or its tolerance is not between 0 and 1")
+
+
+def open_packs(rules: Rules) -> tuple[Pack, ...]:
+    """Return the packs of a board, opened; ``ValueError`` for one that is missing or another."""
+    packs = tuple(open_pack(identity) for identity in rules.packs)
+    for pack in packs:
+        identity, sha256 = pack.manifest.identity, pack.manifest.sha256
+        if sha256 != rules.packs[identity]:
+            raise ValueError(
+                f"{identity} is here with the manifest {sha256[:12]}, and the board is on "
+                f"{rules.packs[identity][:12]}: get the pack of the board"
+            )
+    return packs
+
+
+def packs_for(folder: Path | None, series: str = SERIES) -> tuple[Pack, ...]:
+    """Return the packs of the board in a folder; without one, those of a series.
+
+    Raises ``ValueError`` for a series of which no packs are known.
+    """
+    if folder is not None and is_repository(folder):
+        return open_packs(read_rules(folder))
+    packs = packs_of(series)
+    if not packs:
+        raise ValueError(f"no packs of the series {series!r} are known; see: resemblance pack list")
+    return packs
+
+
+def results_in(folder: Path) -> Path:
+    """Return the folder of the score files of a repository, or a folder of results itself."""
+    return folder / RESULTS if is_repository(folder) else folder
+
+
+# ------------------------------------------------------------------------------------------- cards
+
+
+def card_text(card: SubmittedCard) -> str:
+    """Return the card of a measure as TOML."""
+    entries: dict[str, Any] = card.authors._asdict()
+    entries |= {"specs": card.specs, "sha256": card.sha256}
+    lines = [f"{name} = {toml(value)}" for name, value in entries.items()]
+    lines += ["", "[checks]", f"holding = {card.holding}", f"failing = {toml(card.failing)}"]
+    return "\n".join(lines) + "\n"
+
+
+def read_submitted(file: Path) -> SubmittedCard:
+    """Return the card of a submitted measure; ``ValueError`` for a file that is none."""
+    authors = read_card(file)
+    document = _toml_of(file, "the card of a measure")
+    try:
+        checks = document["checks"]
+        card = SubmittedCard(
+            authors,
+            tuple(document["specs"]),
+            document["sha256"],
+            checks["holding"],
+            tuple(checks["failing"]),
+        )
+        check_types(card, SubmittedCard)
+    except DAMAGED as error:
+        problem = f"no entry {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(f"{file} is not the card of a submitted measure ({problem})") from error
+    return card
+
+
+def _toml_of(file: Path, what: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except DAMAGED as error:
+        raise ValueError(f"{file} does not hold {what} ({error})") from error
+
+
+def toml(value: object) -> str:
+    """Write a text, a number or a list of them as TOML."""
+    if isinstance(value, str):
+        text = json.dumps(value.replace("\r\n", "\n"), ensure_ascii=False)
+        return text.replace(DELETE, "\\u007f")
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml, value))}]"
+    return repr(value)

@@ -1,0 +1,77 @@
+"""Where a measure stands on a board, in words and tables for a terminal or a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..report.numbers import counted, duration, number
+from ..report.terminal import plain_table
+from ..results.headlines import listed
+from ..significance import Place
+from .standing import Standing
+from .words import place_sentence
+
+MARK = "→"  # before the measure in question
+
+
+def standing_parts(standing: Standing, labels: Mapping[str, str]) -> Iterator[Any]:
+    """Yield texts and tables: place, ties, neighbours, ranks by suite, missing scores, cost."""
+    yield standing.label if standing.label == standing.spec else _name(standing)
+    yield from _place_lines(standing)
+    if standing.place:
+        yield _neighbours(standing, standing.place, labels)
+        yield _by_suite(standing, labels)
+    yield from _missing_lines(standing)
+    yield _cost(standing)
+
+
+def _name(standing: Standing) -> str:
+    return f"{standing.label} ({standing.spec})"
+
+
+def _place_lines(standing: Standing) -> Iterator[str]:
+    if standing.place is None:
+        yield (
+            "It has no place: it lacks scores in some suite."
+            if standing.among
+            else "It has no place: there are too few cells, or measures, for an order."
+        )
+        return
+    yield place_sentence(standing.place, standing.among)
+    if standing.ties:
+        yield f"It cannot be told from {listed(standing.ties)}."
+    else:
+        yield "It can be told from all others."
+
+
+def _neighbours(standing: Standing, place: Place, labels: Mapping[str, str]) -> Any:
+    rows = [
+        (
+            MARK if p is place else "",
+            str(p.position),
+            labels[p.measure],
+            f"{p.mean:.2f}",
+            f"{p.low:.1f} to {p.high:.1f}",
+        )
+        for p in (*standing.above, place, *standing.below)
+    ]
+    return plain_table(("", "place", "measure", "mean rank", "95 %"), rows, right=(1, 3, 4))
+
+
+def _by_suite(standing: Standing, labels: Mapping[str, str]) -> Any:
+    rows = [
+        (s.suite, f"{s.mean:.2f}", labels[s.leader], f"{s.leading:.2f}") for s in standing.suites
+    ]
+    header = ("suite", "its mean rank", "leader", "mean rank of the leader")
+    return plain_table(header, rows, right=(1, 3))
+
+
+def _missing_lines(standing: Standing) -> Iterator[str]:
+    for reason, count in standing.missing.items():
+        yield f"No score in {count} of {counted(standing.cells, 'cell')}: {reason}."
+
+
+def _cost(standing: Standing) -> str:
+    times = f", {number(standing.times, 2)} times that of CKA" if standing.times else ""
+    return f"CPU time: {duration(standing.seconds)}{times}."

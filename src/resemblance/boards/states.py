@@ -1,0 +1,191 @@
+"""The files of a repository of results: which are missing, foreign, or have changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from .repository import (
+    MEASURES,
+    NAME,
+    REPORT,
+    RESULTS,
+    RULES,
+    Rules,
+    SubmittedCard,
+    is_repository,
+    read_rules,
+    read_submitted,
+)
+from .score_files import ScoreFile, read_scores
+from .submission import LARGEST, sha256_of
+
+IGNORED = (".git", REPORT)  # at the root: no part of a board
+SCORES = 10_000_000  # bytes of a score file
+
+
+class Fault(NamedTuple):
+    """What is wrong with a file, by its path in the repository."""
+
+    file: str
+    what: str
+
+
+def faults_of_files(root: Path, rules: Rules) -> tuple[dict[str, SubmittedCard], list[Fault]]:
+    """Return the cards of a repository by the name of the measure, and what is wrong with its
+    files, before any is run."""
+    faults = list[Fault]()
+    if is_repository(root):
+        faults += _rules_faults(root, rules)
+    cards = _cards(root, faults)
+    faults += _score_faults(root, rules, cards)
+    return cards, faults
+
+
+def shipped_faults(folder: Path) -> Iterator[Fault]:
+    """Yield what is wrong with the names and the form of the files in a folder of results."""
+    for name in files_below(folder):
+        try:
+            _read(folder / name)
+        except ValueError as error:
+            yield Fault(name, str(error))
+
+
+def compared_with(root: Path, base: Path) -> tuple[list[Fault], frozenset[str]]:
+    """Return what a repository changed or removed of an earlier state of it, and its new files.
+
+    New are those of measures and scores, and the cards that have more specifications than before;
+    whatever else is new is a fault.
+    """
+    before, after = set(files_below(base)), set(files_below(root))
+    faults = [Fault(name, "was removed") for name in sorted(before - after)]
+    new = set[str]()
+    for name in sorted(after):
+        if name not in before:
+            new.add(name)
+            if name.partition("/")[0] not in (MEASURES, RESULTS):
+                faults.append(Fault(name, "is new, and neither a measure nor its scores"))
+        elif sha256_of(root / name) != sha256_of(base / name):
+            new.add(name)
+            if not _is_extended(root / name, base / name, name):
+                faults.append(Fault(name, "was changed: nothing on a board is"))
+    return faults, frozenset(new)
+
+
+def _is_extended(after: Path, before: Path, name: str) -> bool:
+    """Return whether a card differs only by more specifications, and their checks."""
+    if not (name.startswith(f"{MEASURES}/") and name.endswith(".toml")):
+        return False
+    try:
+        new, old = read_submitted(after), read_submitted(before)
+    except ValueError:
+        return False
+    same = (new.authors, new.sha256) == (old.authors, old.sha256)
+    return same and set(old.specs) < set(new.specs) and set(old.failing) <= set(new.failing)
+
+
+def files_below(root: Path, below: str = "") -> Iterator[str]:
+    """Yield the paths of all files of a repository, with slashes, in their order; links are files,
+    for nobody follows them."""
+    entries = sorted(os.scandir(root / below), key=lambda entry: entry.name)
+    for entry in entries:
+        path = f"{below}{entry.name}"
+        if path in IGNORED:
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from files_below(root, f"{path}/")
+        else:
+            yield path
+
+
+# ----------------------------------------------------------------------------------------- the parts
+
+
+def _rules_faults(root: Path, rules: Rules) -> Iterator[Fault]:
+    try:
+        if read_rules(root) != rules:
+            yield Fault(RULES, "has other rules than before")
+    except ValueError as error:
+        yield Fault(RULES, str(error))
+
+
+def _cards(root: Path, faults: list[Fault]) -> dict[str, SubmittedCard]:
+    """Return the cards whose measure is there as it was submitted; note what is wrong."""
+    cards = {}
+    names = [name for name in files_below(root) if name.startswith(f"{MEASURES}/")]
+    for name in names:
+        path = root / name
+        if not _is_expected(name) or path.is_symlink():
+            faults.append(Fault(name, "is neither the file of a measure nor its card"))
+            continue
+        try:
+            if path.suffix == ".toml":
+                cards[path.stem] = _card(path)
+            elif not path.with_suffix(".toml").is_file():
+                raise ValueError("has no card")
+        except ValueError as error:
+            faults.append(Fault(name, str(error)))
+    for name in _alike(cards):
+        faults.append(Fault(f"{MEASURES}/{name}.py", "differs from another only in case"))
+    return cards
+
+
+def _is_expected(name: str) -> bool:
+    parts = name.split("/")
+    stem, _, suffix = parts[-1].rpartition(".")
+    return len(parts) == 2 and suffix in ("py", "toml") and NAME.fullmatch(stem) is not None
+
+
+def _card(path: Path) -> SubmittedCard:
+    """Return a card whose checksum is that of the file next to it."""
+    card, file = read_submitted(path), path.with_suffix(".py")
+    if not file.is_file() or file.is_symlink() or file.stat().st_size > LARGEST:
+        raise ValueError(f"there is no {file.name} next to it, or it is too large")
+    if sha256_of(file) != card.sha256:
+        raise ValueError(f"{file.name} has another SHA-256 than its card states")
+    return card
+
+
+def _alike(names: Iterable[str]) -> Iterator[str]:
+    seen = set[str]()
+    for name in sorted(names):
+        if name.lower() in seen:
+            yield name
+        seen.add(name.lower())
+
+
+def _score_faults(root: Path, rules: Rules, cards: Mapping[str, SubmittedCard]) -> Iterator[Fault]:
+    """Yield what is wrong with the score files: foreign ones, damaged ones, and two of one measure
+    on one pack."""
+    versions = dict[tuple[str, str], str]()
+    for name in files_below(root):
+        if not name.startswith(f"{RESULTS}/"):
+            continue
+        path = root / name
+        try:
+            if path.is_symlink() or len(name.split("/")) != 3 or path.suffix != ".json":
+                raise ValueError("is no score file: PACK@VERSION/MEASURE@vVERSION.json")
+            scores = _read(path)
+            _check_place(scores, rules, cards)
+            first = versions.setdefault((scores.pack, scores.measure.spec), name)
+            if first != name:
+                raise ValueError(f"has the measure of {first}, which is there already")
+        except ValueError as error:
+            yield Fault(name, str(error))
+
+
+def _read(path: Path) -> ScoreFile:
+    if path.stat().st_size > SCORES:
+        raise ValueError(f"has more than {SCORES:,} bytes")
+    return read_scores(path)
+
+
+def _check_place(scores: ScoreFile, rules: Rules, cards: Mapping[str, SubmittedCard]) -> None:
+    """Raise ``ValueError`` for scores on another pack, or of a measure without a card."""
+    if scores.pack not in rules.packs:
+        raise ValueError(f"is on {scores.pack}, which is no pack of the board")
+    card = cards.get(scores.measure.name)
+    if card is None or scores.measure.spec not in card.specs:
+        raise ValueError(f"has scores of {scores.measure.spec}, which no card in measures/ lists")

@@ -1,0 +1,210 @@
+"""Views of a board: where some of its measures stand in some of its cells, ranked anew among each
+other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
+
+from ..significance import SETTLING, Places, places
+from ..suggestions import did_you_mean
+from ..suites import SUITES
+from ..suites.joint_ranks import CellRanks, shared_ranks
+from .ranking import Board
+
+ALL = "all"
+DOMAINS = ("vision", "language", "graphs")  # a cell is of one if its name has the word
+REFERENCE = "cka"  # the measure that costs are multiples of
+COSTS = (1, 3, 10)  # classes of cost, in multiples of its CPU time
+
+
+class CellSet(NamedTuple):
+    """Cells of a board that a reader can choose: all of them, or those of some suites, of a domain
+    or of a test. ``key`` names them in an address, ``group`` is the heading of their kind."""
+
+    key: str
+    group: str
+    name: str
+    suites: tuple[str, ...]
+    domain: str = ""
+    test: str = ""
+
+    def has(self, test: str, cell: str) -> bool:
+        """Return whether a cell of one of the suites is chosen."""
+        return self.test in ("", test) and self.domain in ("", domain_of(cell))
+
+
+class MeasureSet(NamedTuple):
+    """Measures of a board that a reader can choose, by their specifications."""
+
+    key: str
+    group: str
+    name: str
+    specs: frozenset[str]
+
+
+Chosen = TypeVar("Chosen", CellSet, MeasureSet)
+
+
+class View(NamedTuple):
+    """Where the chosen measures stand in the chosen cells, ranked among each other alone.
+
+    ``counts``: by suite, how many of the cells tell these measures apart. With too few of them for
+    an order to be more than chance, no measure has a place.
+    """
+
+    cells: CellSet
+    measures: MeasureSet
+    places: Places
+    counts: Mapping[str, int]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether there are enough cells, and measures, for an order."""
+        return self.places.is_settling and len(self.places.rows) > 1
+
+
+def domain_of(cell: str) -> str:
+    """Return the domain of the models of a cell; "" for one without models."""
+    words = set(re.split(r"[/, :]", cell))
+    return next((domain for domain in DOMAINS if domain in words), "")
+
+
+def tests_of(board: Board, suite: str) -> tuple[str, ...]:
+    """Return the tests of a suite, in its order."""
+    return tuple(dict.fromkeys(test for test, _ in board.results[suite].scores()))
+
+
+def seconds_of(board: Board, spec: str) -> float:
+    """Return the CPU seconds of a measure over the packs on which it has scores."""
+    return sum(files[spec].seconds for files in board.files.values() if spec in files)
+
+
+# ---------------------------------------------------------------------------------- what to choose
+
+
+def cell_sets(board: Board) -> tuple[CellSet, ...]:
+    """Return what can be chosen of the cells of a board, all of them first."""
+    return (
+        CellSet(ALL, "", "all cells", tuple(board.results)),
+        *(CellSet(suite, "suite", SUITES[suite], (suite,)) for suite in board.results),
+        *_domains(board),
+        *(
+            CellSet(f"{suite}/{test}", f"test of {suite}", test, (suite,), test=test)
+            for suite in board.results
+            for test in tests_of(board, suite)
+        ),
+    )
+
+
+def _domains(board: Board) -> Iterator[CellSet]:
+    present = {
+        suite: {domain_of(cell) for _, cell in result.scores()}
+        for suite, result in board.results.items()
+    }
+    for domain in DOMAINS:
+        suites = tuple(suite for suite, domains in present.items() if domain in domains)
+        if suites:
+            yield CellSet(domain, "domain", domain, suites, domain)
+
+
+def measure_sets(board: Board) -> tuple[MeasureSet, ...]:
+    """Return what can be chosen of the measures of a board, all of them first.
+
+    A class of cost has the measures that need at most so many times the CPU time of CKA; what is
+    the same as all measures, or fewer than two, is no choice.
+    """
+    everything = frozenset(board.cards)
+    families: dict[str, set[str]] = {}
+    for spec, card in sorted(board.cards.items()):
+        families.setdefault(card.family, set()).add(spec)
+    metrics = frozenset(spec for spec, card in board.cards.items() if card.metric)
+    sets = [
+        MeasureSet("metrics", "", "metrics only", metrics),
+        *(
+            MeasureSet(family, "family", family.replace("_", " "), frozenset(families[family]))
+            for family in sorted(families)
+        ),
+        *_cost_classes(board),
+    ]
+    smaller = (s for s in sets if 1 < len(s.specs) < len(everything))
+    return (MeasureSet(ALL, "", "all measures", everything), *smaller)
+
+
+def _cost_classes(board: Board) -> Iterator[MeasureSet]:
+    seconds = {spec: seconds_of(board, spec) for spec in board.ranks.labels}
+    if REFERENCE not in seconds:
+        return
+    for times in COSTS:
+        most = times * seconds[REFERENCE]
+        specs = frozenset(spec for spec, needed in seconds.items() if needed <= most)
+        words = "at most the CPU time of CKA" if times == 1 else f"up to {times} times that of CKA"
+        yield MeasureSet(f"cost-{times}", "cost", words, specs)
+
+
+# --------------------------------------------------------------------------------------- the views
+
+
+def view(board: Board, cells: CellSet, measures: MeasureSet) -> View:
+    """Return where measures of a board stand in some of its cells."""
+    return next(_views(board, (cells,), measures))
+
+
+def all_views(board: Board) -> tuple[View, ...]:
+    """Return the views of all choices of cells and measures."""
+    cells = cell_sets(board)
+    return tuple(v for measures in measure_sets(board) for v in _views(board, cells, measures))
+
+
+def _views(board: Board, choices: Iterable[CellSet], measures: MeasureSet) -> Iterator[View]:
+    ranks: dict[tuple[str, frozenset[str]], CellRanks] = {}
+    for cells in choices:
+        if cells.key == measures.key == ALL:  # the joint ranking, which is known
+            counts = {suite: len(of_suite) for suite, of_suite in board.ranks.cells.items()}
+            yield View(cells, measures, board.ranks.places, counts)
+            continue
+        names = measures.specs.intersection(*(board.results[s].labels for s in cells.suites))
+        groups: dict[str, CellRanks] = {}
+        for suite in cells.suites:
+            if (suite, names) not in ranks:
+                ranks[suite, names] = shared_ranks(board.results[suite].ranks(names))
+            chosen = {key: of for key, of in ranks[suite, names].items() if cells.has(*key)}
+            groups |= {suite: chosen} if chosen else {}
+        counts = {suite: len(of_suite) for suite, of_suite in groups.items()}
+        groups = groups if sum(counts.values()) >= SETTLING else {}
+        strata = {suite: board.results[suite].models() for suite in groups}
+        yield View(cells, measures, places(groups, strata=strata), counts)
+
+
+def chosen_cells(
+    board: Board, suite: str | None = None, domain: str | None = None, test: str | None = None
+) -> CellSet:
+    """Return the cells of a suite, of a domain, or of a test of a suite; all without any of these.
+
+    Raises ``ValueError`` for what the board does not have.
+    """
+    if domain and (suite or test):
+        raise ValueError("choose the cells of a domain, or those of a suite, not both")
+    if test and not suite:
+        raise ValueError(f"a test is one of a suite: name the suite of {test!r} as well")
+    key = domain or (f"{suite}/{test}" if test else suite) or ALL
+    return _choice(key, cell_sets(board), "cells")
+
+
+def chosen_measures(board: Board, family: str | None = None, metrics: bool = False) -> MeasureSet:
+    """Return the measures of a family, or those that are metrics; all without any of these.
+
+    Raises ``ValueError`` for what the board does not have.
+    """
+    if family and metrics:
+        raise ValueError("choose the measures of a family, or the metrics, not both")
+    key = family or ("metrics" if metrics else ALL)
+    return _choice(key, measure_sets(board), "measures")
+
+
+def _choice(key: str, choices: Iterable[Chosen], what: str) -> Chosen:
+    by_key = {choice.key: choice for choice in choices}
+    if key not in by_key:
+        raise ValueError(f"the board has no {what} {key!r}{did_you_mean(key, by_key)}")
+    return by_key[key]

@@ -1,0 +1,154 @@
+"""The commands of the board: show the ranking, and build the site."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..boards import Board, read_board
+from ..boards.frames import labels_of, records_of
+from ..boards.ranking import SERIES
+from ..boards.site import build_site
+from ..boards.views import View, chosen_cells, chosen_measures, seconds_of, view
+from ..boards.words import letters, place_words, view_words
+from ..extras import check, need
+from ..report.numbers import duration
+from ..report.output import MARKUP, csv_text, deliver, deliver_tables, write_parquet
+from ..report.terminal import plain_table
+from .opening import Opened, show_page
+from .options import check_targets, choose_format, examples, flowing
+from .submitting import add_commands
+
+SHOW = (
+    "board show",
+    "board show --suite resi --family cca",
+    "board show my-results --metrics -o ranking.csv",
+)
+BUILD = ("board build --output site", "board build my-results --output site --open")
+HEADER = ("place", "measure", "mean rank", "95 %", "ties", "CPU time")
+Results = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Folders of results to add to those that ship with the library."),
+]
+Series = Annotated[str, typer.Option(help="The packs: one of each suite, with this ending.")]
+
+board_commands = typer.Typer(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+    help="The ranking of all measures on the same pinned features.",
+)
+
+
+def show_command(
+    results: Results = None,
+    suite: Annotated[str | None, typer.Option(help="Only the cells of this suite.")] = None,
+    domain: Annotated[
+        str | None, typer.Option(help="Only cells of vision, language or graphs.")
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option(help="Only the cells of this test of --suite.")
+    ] = None,
+    family: Annotated[str | None, typer.Option(help="Only the measures of this family.")] = None,
+    metrics: Annotated[
+        bool, typer.Option("--metrics", help="Only measures that claim to be metrics.")
+    ] = False,
+    series: Series = SERIES,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            help="table, json, csv, parquet, markdown or latex; default: by the suffix of --output."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Write the ranking to this file instead of standard output."
+        ),
+    ] = None,
+) -> None:
+    """Print where measures stand, with what is known of their places.
+
+    The chosen measures are ranked anew, among each other alone, in the chosen cells alone.
+    """
+    kind = choose_format(format, output)
+    check_targets(kind, (), output, None, None)
+    board = read_board(*(results or ()), series=series)
+    shown = view(
+        board, chosen_cells(board, suite, domain, test), chosen_measures(board, family, metrics)
+    )
+    _emit(board, shown, kind, output)
+
+
+def build_command(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the site.")],
+    results: Results = None,
+    series: Series = SERIES,
+    opened: Opened = False,
+) -> None:
+    """Write the board as a static site, which needs neither a server nor a network."""
+    check("jinja2")
+    page = build_site(*(results or ()), output=output, series=series)
+    print(f"Open {page.resolve()}")
+    show_page(page, opened)
+
+
+board_commands.command("show", help=flowing(show_command.__doc__), epilog=examples(*SHOW))(
+    show_command
+)
+board_commands.command("build", help=flowing(build_command.__doc__), epilog=examples(*BUILD))(
+    build_command
+)
+add_commands(board_commands)
+
+
+# -------------------------------------------------------------------------------------- the ranking
+
+
+def _emit(board: Board, shown: View, kind: str, output: Path | None) -> None:
+    if kind == "table":
+        deliver_tables(_tables(board, shown), output)
+    elif kind in MARKUP:
+        deliver(MARKUP[kind](_tables(board, shown)), output)
+    else:
+        records = records_of(board, shown)
+        if kind == "csv":
+            deliver(csv_text(list(records[0]), records), output)
+        elif kind == "json":
+            deliver(_json(board, shown, records), output)
+        else:
+            write_parquet(need("pandas").DataFrame(records), output, index=False)
+
+
+def _json(board: Board, shown: View, records: list[dict[str, Any]]) -> str:
+    packs = {f.pack: f.manifest for of in board.files.values() for f in of.values()}
+    document = {
+        "cells": shown.cells.key,
+        "measures": shown.measures.key,
+        "counts": dict(shown.counts),
+        "packs": packs,
+        "ranking": records,
+    }
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _tables(board: Board, shown: View) -> list[Any]:
+    labels, marks = labels_of(board), letters(shown)
+    words = view_words(shown, labels)
+    if not shown.is_settled:
+        return [words]
+    rows = [
+        (
+            place_words(place),
+            labels[place.measure],
+            f"{place.mean:.2f}",
+            f"{place.low:.1f} to {place.high:.1f}",
+            marks.get(place.measure, ""),
+            duration(seconds_of(board, place.measure)),
+        )
+        for place in shown.places.rows
+    ]
+    note = "Two measures that share a letter cannot be told apart."
+    return [words, "", plain_table(HEADER, rows, right=(0, 2, 3, 5)), "", note]

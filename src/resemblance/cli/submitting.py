@@ -1,0 +1,216 @@
+"""The commands that make a repository of results, add a measure to it, and verify it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..boards.ranking import SERIES
+from ..boards.report import joining, report_text
+from ..boards.repository import REPORT, packs_for
+from ..boards.skeleton import init
+from ..boards.standing_words import standing_parts
+from ..boards.submission import Submission, submit
+from ..boards.verifying import Verified, summary_of, verify_repository, verify_shipped
+from ..checks import check_measure
+from ..documents import write_atomically
+from ..measure import Measure
+from ..packs import Pack
+from ..report.output import deliver, show
+from .cards import card_of_options
+from .executors import executors
+from .opening import silence
+from .options import check_choice, chosen_measures, examples, flowing
+from .progress import bars
+from .ranking import Jobs, Quiet, known_scores
+
+SUBMIT = (
+    "submit mine.py:my_measure --authors Ada --licence MIT --tuned-on none",
+    "submit mine.py:my_measure --output results --card card.toml",
+)
+INIT = ("board init results",)
+VERIFY = (
+    "board verify --measure cka",
+    "board verify results --base results-before --format json -o verified.json",
+)
+SHOWN = 20  # differences that a terminal gets
+Root = Annotated[Path, typer.Option("--output", "-o", help="The repository of results.")]
+
+
+def submit_command(
+    measure: Annotated[str, typer.Argument(help="FILE.py:NAME, which is run.")],
+    output: Root = Path("results"),
+    card: Annotated[
+        Path | None, typer.Option(help="A TOML file with the entries of the options below.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title; default: its label.")] = None,
+    authors: Annotated[
+        list[str] | None, typer.Option(help="An author (repeatable); asked for if missing.")
+    ] = None,
+    paper: Annotated[str | None, typer.Option(help="The address of its paper.")] = None,
+    bib: Annotated[str | None, typer.Option(help="The BibTeX entry of its paper.")] = None,
+    licence: Annotated[str | None, typer.Option(help="The licence of the file.")] = None,
+    tuned_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A pack or data set on which it was tuned, or none (repeatable); asked for if "
+            "missing."
+        ),
+    ] = None,
+    allow_failed_checks: Annotated[
+        bool,
+        typer.Option("--allow-failed-checks", help="Submit it although checks fail; it says so."),
+    ] = False,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Replace an earlier submission that was not published."),
+    ] = False,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Check a measure, score it on the packs of a board, and add it to a repository of results.
+
+    Nothing is sent anywhere: the git commands that remain are printed.
+    """
+    silence(quiet)
+    tested = _only(chosen_measures([measure]) or [])
+    options = {"title": title, "authors": authors, "paper": paper, "bib": bib}
+    options |= {"licence": licence, "tuned_on": tuned_on}
+    about = card_of_options(card, options, tested.label)
+    packs = packs_for(output)
+    with executors(jobs) as (executor, _), bars(quiet) as progress:
+        submission = submit(
+            tested,
+            output,
+            about,
+            packs=packs,
+            allow_failed_checks=allow_failed_checks,
+            replace=replace,
+            check=partial(check_measure, progress=progress),
+            executor=executor,
+            progress=progress,
+        )
+    _report(submission, packs, output, quiet)
+
+
+def _only(measures: list[Measure]) -> Measure:
+    if len(measures) != 1:
+        raise ValueError("one measure is submitted at a time: give FILE.py:NAME")
+    return measures[0]
+
+
+def _report(submission: Submission, packs: tuple[Pack, ...], root: Path, quiet: bool) -> None:
+    """Write the report of a submission, and print where it stands and what remains to be done."""
+    known = known_scores(packs, root)
+    others = [scores for scores in known if scores.measure.spec != submission.spec]
+    joined = joining(others, submission)
+    write_atomically(root / REPORT, report_text(submission, joined))
+    if quiet:
+        return
+    if joined is not None:
+        show([*standing_parts(joined.standing, joined.labels), ""])
+    print(f"wrote {len(submission.files)} files and {root / REPORT}\n\nTo publish them:\n")
+    print("\n".join(f"  {line}" for line in _git_commands(submission, root)))
+
+
+def _git_commands(submission: Submission, root: Path) -> list[str]:
+    git = shlex.join(["git", "-C", str(root)])
+    branch = submission.spec.partition("[")[0]
+    files = [path.relative_to(root).as_posix() for path in submission.files]
+    return [
+        f"{git} switch -c {branch}",
+        f"{git} add {shlex.join(files)}",
+        f"{git} commit -m {shlex.quote(f'Add {submission.spec}')}",
+        f"{git} push -u origin {branch}",
+        f"and open a pull request with the text of {root / REPORT}",
+    ]
+
+
+# --------------------------------------------------------------------------------- the repository
+
+
+def init_command(
+    folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")],
+    series: Annotated[str, typer.Option(help="The packs: one of each suite.")] = SERIES,
+    quiet: Quiet = False,
+) -> None:
+    """Write the files of a new repository of results, with a workflow that verifies submissions."""
+    files = init(folder, packs_for(None, series))
+    if not quiet:
+        print(f"wrote {len(files)} files in {folder}; to begin:\n  git -C {folder} init")
+
+
+def verify_command(
+    results: Annotated[
+        Path | None,
+        typer.Argument(help="A repository of results; default: the scores of the library."),
+    ] = None,
+    base: Annotated[
+        Path | None,
+        typer.Option(
+            help="The repository as it was before: nothing in it may have changed, and only what "
+            "is new is computed."
+        ),
+    ] = None,
+    measure: Annotated[
+        list[str] | None, typer.Option(help="Compute only this measure again (repeatable).")
+    ] = None,
+    pack: Annotated[
+        list[str] | None, typer.Option(help="Compute only on this pack, NAME@VERSION (repeatable).")
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="How much a score may differ; default: 1e-6, or as the board has."
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    format: Annotated[str, typer.Option(help="table or json.")] = "table",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write to this file instead of standard output."),
+    ] = None,
+    quiet: Quiet = False,
+) -> int:
+    """Compute score files again, and compare them with what they state; exit with 1 if they differ.
+
+    The measures of a repository are code that others wrote, and it is run: verify a stranger's
+    submission only where it can do no harm, such as in a job without secrets.
+    """
+    check_choice("format", format, ("table", "json"))
+    if results is None and base is not None:
+        raise ValueError("--base is the state of a repository before: name the repository, too")
+    silence(quiet)
+    options: dict[str, Any] = {"measures": measure or (), "packs": pack or ()}
+    options |= {} if tolerance is None else {"tolerance": tolerance}
+    with executors(jobs) as (executor, _), bars(quiet) as progress:
+        options |= {"executor": executor, "progress": progress}
+        if results is None:
+            verified = verify_shipped(**options)
+        else:
+            verified = verify_repository(results, base=base, **options)
+    text = json.dumps(summary_of(verified), ensure_ascii=False, indent=1)
+    deliver(f"{text if format == 'json' else _words(verified)}\n", output)
+    return int(not verified.holds)
+
+
+def _words(verified: Verified) -> str:
+    count = len(verified.files)
+    files = "1 score file" if count == 1 else f"{count} score files"
+    if verified.holds:
+        return f"{files} computed again: nothing differs by more than {verified.tolerance:g}"
+    lines = [f"{fault.file}: {' '.join(fault.what.split())}" for fault in verified.faults[:SHOWN]]
+    more = len(verified.faults) - SHOWN
+    lines += [f"and {more} more"] if more > 0 else []
+    return "\n".join(lines)
+
+
+def add_commands(board: typer.Typer) -> None:
+    """Add the commands of a repository to those of the board."""
+    for name, command, calls in (("init", init_command, INIT), ("verify", verify_command, VERIFY)):
+        board.command(name, help=flowing(command.__doc__), epilog=examples(*calls))(command)

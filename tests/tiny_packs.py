@@ -1,0 +1,107 @@
+"""Tiny packs of two suites, and scores of a few measures on them: a board that takes seconds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from resemblance.boards import score, write_scores
+from resemblance.packs import Pack, open_pack, write_pack
+from resemblance.results.codec import encode
+from resemblance.results.ranks import BY_SCORES
+from resemblance.sources.synthetic import graded_outputs, noise_walk, tight_groups
+from resemblance.subject import Subject
+from resemblance.suites.manifolds.clouds import CloudCase
+from resemblance.suites.pinned import run_pack
+
+MEASURES = ("cka", "procrustes", "jaccard[k=5]", "rsa")
+N = 36  # samples
+
+OWN = '''
+import numpy as np
+import resemblance as rs
+
+
+@rs.measure(label="Spread", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
+            symmetric=True, reference="mine2026", identity=True,
+            invariant_to={"orthogonal", "translation"})
+def spread(x, y):
+    """Difference of the standard deviations."""
+    first, second = (float(np.sqrt(((r.array - r.array.mean(0)) ** 2).sum())) for r in (x, y))
+    return abs(first - second)
+'''
+
+
+def manifolds_pack(folder: Path, version: int = 1) -> Pack:
+    """A pack of references and the clouds that they are compared with, one for every shape."""
+    shapes = {
+        "swiss_roll": {"swiss_roll": (0.0, 0.5, 1.0)},
+        "rings": {"rings": (1, 2, 3, 4, 5)},
+        "clusters": {"clusters": (2, 4, 6, 12)},
+        "spots": {"perturbed": (0.5,), "lost": (0.0,)},
+        "cubes": {"moved": (0.0, 1.0)},
+    }
+    documents = []
+    content = folder / f"clouds-{version}"
+    for number, (shape, experiments) in enumerate(shapes.items()):
+        g = np.random.default_rng([number, version])
+        place = content / "clouds" / str(number)
+        place.mkdir(parents=True)
+        reference = g.standard_normal((N, 3))
+        np.save(place / "reference.npy", reference)
+        about = [[name, float(at)] for name, places in experiments.items() for at in places]
+        for i in range(len(about)):
+            mixed = reference @ (np.eye(3) + i * g.standard_normal((3, 3)))
+            np.save(place / f"{i}.npy", mixed + (i + 1) / 4 * g.standard_normal((N, 3)))
+        case = CloudCase(shape, N, 2, 0, tuple(map(float, next(iter(experiments.values())))))
+        documents.append({"case": encode(case), "variants": about})
+    return _written(content, folder, "manifolds", {"clouds": documents}, version)
+
+
+def resi_pack(folder: Path) -> Pack:
+    """A pack of synthetic models for four tests of ReSi."""
+    content = folder / "models"
+    subjects = [
+        *tight_groups(samples=N, features=6, setting="labels"),
+        *noise_walk(models=2, samples=N, features=6),
+        *graded_outputs(models=6, samples=N),
+    ]
+    for i, subject in enumerate(subjects):
+        _write(subject, content / "models" / f"model{i:02}")
+    return _written(content, folder, "resi", {}, 1)
+
+
+def _write(subject: Subject, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for name, layer in subject.layers.items():
+        np.save(folder / f"nd.{name}.npy", np.asarray(layer.source))
+    if subject.outputs is not None:
+        np.save(folder / "outputs.npy", subject.outputs)
+    traits = {**subject.traits, "layers": {"nd": list(subject.layers)}}
+    (folder / "traits.json").write_text(json.dumps(traits))
+
+
+def _written(content: Path, folder: Path, suite: str, facts: dict, version: int) -> Pack:
+    """Write a pack twice: first to learn which cells it has."""
+    facts = {"size": "small", "cells": [], **facts}
+    options = {"name": f"{suite}-tiny", "version": version, "suite": suite, "about": "tiny"}
+    write_pack(content, folder / "first", facts=facts, **options)
+    first = open_pack(next((folder / "first").glob(f"{suite}*@{version}*")), cache=folder / "first")
+    cells = []
+    for section in run_pack(first, measures=["cka"], with_intervals=False).sections:
+        for cell in section.scores:
+            rule = section.rules.get(cell, BY_SCORES)
+            cells.append([*section.key(cell), len(rule.parts), rule.models])
+    write_pack(content, folder, facts={**facts, "cells": cells}, **options)
+    return open_pack(folder / f"{suite}-tiny@{version}.tar.xz", cache=folder / "cache")
+
+
+def tiny_board(folder: Path) -> tuple[Pack, ...]:
+    """Write both packs, and scores of four measures on them in ``folder/scores``."""
+    packs = (resi_pack(folder), manifolds_pack(folder))
+    for pack in packs:
+        for measure in MEASURES:
+            write_scores(folder / "scores", score(pack, measure))
+    return packs
