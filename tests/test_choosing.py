@@ -11,9 +11,9 @@ from collections.abc import Callable
 import made_board
 import numpy as np
 import pytest
-from resemblance.board import Board
 
 import resemblance as rs
+from resemblance.boards import Board
 from resemblance.choosing import QUESTIONS, SIGHTS, Needs, cells, questions, sizes
 from resemblance.choosing.filtering import blind
 from resemblance.declared import INVARIANCES

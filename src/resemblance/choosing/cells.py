@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..board import Board
+from ..boards import Board
 from ..significance import DECIMALS, SETTLING, Places, places, ranks_of_rows
 from ..suites.joint_ranks import CellRanks
 from .questions import EVERYTHING, Question, domain_of, is_asked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from statistics import median
 
-from ..board import Board
+from ..boards import Board
 from ..forecast import duration
 from ..measure import Measure, require
 from .needs import Needs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ..board import Board
+from ..boards import Board
 from ..forecast import duration
 from ..measure import Measure
 from .cells import EvidenceCells, asked_cells, mean_ranks, ranks_in

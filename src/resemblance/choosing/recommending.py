@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..board import Board, read_board
+from ..boards import Board, read_board
 from ..catalogue import list_measures
 from ..costs import cost_table
 from ..declared import INVARIANCES

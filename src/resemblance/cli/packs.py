@@ -111,7 +111,7 @@ def _lines(manifest: Manifest) -> list[tuple[str, str]]:
     return [
         ("suite", manifest.suite),
         ("files", f"{len(manifest.files)}, {arrays} of them arrays"),
-        ("size", size_words(manifest.size)),
+        ("unpacked", size_words(manifest.size)),
         *facts.items(),
         ("versions", ", ".join(f"{name} {v}" for name, v in manifest.versions.items())),
         ("machine", manifest.machine),
