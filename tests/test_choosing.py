@@ -7,18 +7,23 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import made_board
 import numpy as np
 import pytest
-from resemblance.boards import Board
+from conftest import assert_fits
 
 import resemblance as rs
-from resemblance.choosing import QUESTIONS, SIGHTS, Needs, cells, questions, sizes
+from resemblance import cli
+from resemblance.boards import Board
+from resemblance.boards.views import DOMAINS, domain_of
+from resemblance.choosing import QUESTIONS, SIGHTS, Needs, cells, sizes
 from resemblance.choosing.filtering import blind
 from resemblance.declared import INVARIANCES
 from resemblance.significance import SETTLING, places
 
+ROOT = Path(__file__).parents[1]
 BEST = {"procrustes": 0.9, "cka": 0.8, "rsa": 0.7, "jaccard": 0.6}
 SPECS = {m.spec for m in rs.list_measures()}
 
@@ -195,7 +200,7 @@ def test_a_domain_restricts_where_its_cells_can_settle_an_order():
     assert few.remarks[0] == (
         "3 cells of vision are too few to settle an order, so cells of all domains count"
     )
-    assert {questions.domain_of(c) for _, c in few.ranks["stability"]} == set(questions.DOMAINS)
+    assert {domain_of(c) for _, c in few.ranks["stability"]} == set(DOMAINS)
 
 
 def test_what_argues_against_a_measure_is_said():
@@ -217,6 +222,27 @@ def test_every_task_has_tests_that_the_suites_have(task, board):
     assert chosen
     tested = {(suite, test) for suite, keys in chosen.items() for test, _ in keys}
     assert set(QUESTIONS[task].tests) == tested
+
+
+def test_recommendations_are_held_against_a_domain_that_was_left_out(board, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import choosing
+
+    (vision,) = [r for r in choosing.rows(board) if (r.question.name, r.domain) == ("", "vision")]
+    assert (vision.learned, vision.tested, vision.measures) == (22, 11, 46)
+    assert vision.chooser.has_best == (vision.chooser.best == 1)
+    assert vision.chance == choosing.chance(vision.group, 46)
+    assert vision.chance.best == pytest.approx(47 / (vision.group + 1))
+    truth = {"a": 1.0, "b": 2.0, "c": 2.0, "d": 4.0}
+    learned = {"a": 4.0, "b": 1.0, "c": 2.0, "d": 3.0}
+    assert choosing.advised(["b", "c"], learned, truth)[:4] == (0, 2, 2, 2)
+    assert choosing.advised(["d", "a"], learned, truth)[:4] == (1, 1, 2.5, 4)
+    assert choosing.advised(["a"], truth, truth).agreement == pytest.approx(1)
+    drawn = np.random.default_rng(0).permuted(np.tile(np.arange(1, 47), (4000, 1)), axis=1)[:, :9]
+    assert choosing.chance(9, 46).best == pytest.approx(drawn.min(axis=1).mean(), rel=0.05)
+    assert choosing.chance(9, 46).has_best == pytest.approx(
+        (drawn == 1).any(axis=1).mean(), rel=0.1
+    )
 
 
 # ----------------------------------------------------------------------------- sizes and chance
@@ -308,6 +334,12 @@ def test_the_command_prints_the_group_and_all_reasons(call):
     assert code == 0
     assert "| measure |" in out
     assert call("choose", "--task", "layer")[0] == 2
+
+
+@pytest.mark.parametrize("words", ["--invariant-to affine -n 50 -d 5", "--task layers", "-n 20"])
+def test_the_answer_fits_a_terminal(words, capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert_fits(lambda: cli.run(["choose", *words.split()]), capsys)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from resemblance.results.sections import Section, Table
 DOCS = ROOT / "docs"
 # Made by scripts in benchmarks that measure.
 MEASURED = {
+    "choosing-validation.md",
     "devices.md",
     "paper_costs.md",
     "evidence-costs.md",

@@ -1,7 +1,8 @@
 """Which measures answer a question, by proven claims and by the scores of the board."""
 
+from ..boards.views import DOMAINS
 from .needs import Needs
-from .questions import DOMAINS, QUESTIONS, SIGHTS
+from .questions import QUESTIONS, SIGHTS
 from .recommendation import Candidate, Exclusion, Recommendation
 from .recommending import recommend
 

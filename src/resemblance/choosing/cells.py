@@ -8,9 +8,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ..boards import Board
-from ..significance import DECIMALS, SETTLING, Places, places, ranks_of_rows
-from ..suites.joint_ranks import CellRanks
-from .questions import EVERYTHING, Question, domain_of, is_asked
+from ..boards.views import domain_of
+from ..significance import SETTLING, Places, places
+from ..suites.joint_ranks import CellRanks, shared_ranks
+from .questions import EVERYTHING, Question, is_asked
 
 Keys: TypeAlias = Mapping[str, frozenset[tuple[str, str]]]  # by suite: test, and cell of it
 Kind: TypeAlias = Callable[[str, str, str], str]  # of a suite, a test and a cell
@@ -81,7 +82,7 @@ def ranks_in(board: Board, cells: Keys, measures: Iterable[str]) -> dict[str, Ce
     among, ranks = frozenset(measures), {}
     for suite, keys in cells.items():
         everywhere = board.results[suite].ranks(among) if among else {}
-        of_suite = _shared({key: everywhere[key] for key in sorted(keys) if key in everywhere})
+        of_suite = shared_ranks({key: everywhere[key] for key in sorted(keys) if key in everywhere})
         if of_suite:
             ranks[suite] = of_suite
     return ranks
@@ -100,13 +101,3 @@ def _means(cells: Sequence[Mapping[str, float]]) -> dict[str, float]:
     names = list(cells[0])
     table = np.array([[ranks[m] for m in names] for ranks in cells])
     return dict(zip(names, table.mean(axis=0).tolist()))
-
-
-def _shared(ranks: CellRanks) -> CellRanks:
-    """Return ranks of which equal ones share their mean, of the cells that have any order."""
-    cells = {}
-    for key, of_cell in ranks.items():
-        shared = ranks_of_rows(np.round(list(of_cell.values()), DECIMALS))
-        if np.ptp(shared) > 0:
-            cells[key] = dict(zip(of_cell, shared.tolist()))
-    return cells

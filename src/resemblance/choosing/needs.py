@@ -6,9 +6,10 @@ import shlex
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ..boards.views import DOMAINS
 from ..declared import INVARIANCES, implied
 from ..suggestions import did_you_mean
-from .questions import DOMAINS, SIGHTS, question_of
+from .questions import SIGHTS, question_of
 
 
 class Needs(NamedTuple):

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ..boards import Board
+from ..boards.views import domain_of
 from ..forecast import duration
 from ..measure import Measure
 from .cells import EvidenceCells, asked_cells, mean_ranks, ranks_in
-from .questions import Question, domain_of
+from .questions import Question
 from .sizes import AtSize
 
 FEWEST = 4  # measures among which a place can be poor

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..suggestions import did_you_mean
 from ..suites import SUITES
-
-DOMAINS = ("vision", "language", "graphs")  # a cell is of one if its name has the word
 
 
 class Question(NamedTuple):
@@ -104,12 +101,6 @@ def question_of(task: str | None) -> Question:
 def is_asked(question: Question, suite: str, test: str) -> bool:
     """Say whether a test of a suite asks the question."""
     return (suite, test) in question.tests if question.tests else suite in SUITES
-
-
-def domain_of(cell: str) -> str:
-    """Return the domain of the models of a cell; "" for one without models of a domain."""
-    words = set(re.split(r"[/, :]", cell))
-    return next((domain for domain in DOMAINS if domain in words), "")
 
 
 def skill(cell: str, score: float) -> float:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..boards import Board, read_board
+from ..boards.views import domain_of
 from ..catalogue import list_measures
 from ..costs import cost_table
 from ..declared import INVARIANCES
@@ -15,7 +16,7 @@ from .cells import EvidenceCells, evidence_for
 from .filtering import reasons_against
 from .needs import Needs, checked
 from .objections import objections, standings_of
-from .questions import Question, domain_of, question_of
+from .questions import Question, question_of
 from .recommendation import Candidate, Exclusion, Recommendation
 from .sizes import AtSize, at_size
 

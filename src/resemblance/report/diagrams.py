@@ -21,7 +21,7 @@ from .svg import (
 )
 
 WIDTH = 480.0
-NAMES, NUMBERS = 150.0, 34.0  # room on each side: for a name, and for its number
+NAMES, NUMBERS = 150.0, 40.0  # room on each side: for a name, and for its number
 ROW, LEVEL = 16.0, 7.0  # heights of a name and of a bar
 AXIS = 36.0  # height of what is above the axis
 SPOKEN = 6  # names of a bar that the pointer reads; more are counted
@@ -68,6 +68,12 @@ def _axis(figure: Diagram, x: Axis) -> list[str]:
     return [line, *numbers_below(x, at, AXIS - 9), text(figure.x, middle, 11, class_="mid axis")]
 
 
+def _are_tied(figure: Diagram, i: int, j: int) -> bool:
+    """Whether a bar joins two different names."""
+    low, high = min(i, j), max(i, j)
+    return i != j and any(first <= low and high <= last for first, last in figure.groups)
+
+
 def _arm(figure: Diagram, i: int, x: Axis, y: float, *, is_left: bool) -> str:
     """Draw the line from a value down to its name, which has the number at its side."""
     name, value, at = figure.names[i], figure.values[i], x(figure.values[i])
@@ -76,11 +82,7 @@ def _arm(figure: Diagram, i: int, x: Axis, y: float, *, is_left: bool) -> str:
     written = digits(value, decimals(figure.values))
     kind, sign = ("end", -1) if is_left else ("start", 1)
     words = f"{name}: {figure.x} {number(value)}"
-    tied = [
-        figure.names[j]
-        for j in range(len(figure.names))
-        if j != i and any(first <= min(i, j) and max(i, j) <= last for first, last in figure.groups)
-    ]
+    tied = [figure.names[j] for j in range(len(figure.names)) if _are_tied(figure, i, j)]
     words += f"; not told from {_listed(tied)}" if tied else "; told from all others"
     return tag(
         "g",
