@@ -23,7 +23,7 @@ from .repository import (
     NAME,
     RESULTS,
     RULES,
-    Rules,
+    BoardRules,
     SubmittedCard,
     card_text,
     is_repository,
@@ -170,7 +170,8 @@ def _check_card(authors: AuthorsCard) -> None:
     for entry in ("title", "authors", "licence"):
         if not getattr(authors, entry):
             raise ValueError(
-                f"the card of a measure needs an entry {entry!r}: give --{entry}, or a --card with it"
+                f"the card of a measure needs an entry {entry!r}: give --{entry}, or a --card that "
+                "has it"
             )
 
 
@@ -179,14 +180,14 @@ def _refusal(measure: Measure, outcomes: Sequence[Outcome]) -> str:
     first = f"{failing[0].check}: {failing[0].detail}".rstrip(": ")
     more = f" and {len(failing) - 1} more" if len(failing) > 1 else ""
     return (
-        f"{measure.spec} fails {len(failing)} of its checks ({first}{more}); see resemblance check, "
-        "correct the measure or its claims, or give --allow-failed-checks, which its card records"
+        f"{measure.spec} fails {len(failing)} of its checks ({first}{more}); see resemblance "
+        "check, correct the measure or its claims, or give --allow-failed-checks, which its card records"
     )
 
 
 def _written(
     root: Path,
-    rules: Rules,
+    rules: BoardRules,
     name: str,
     file: Path,
     card: SubmittedCard,
