@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import resemblance as rs
-from resemblance.boards import Board, CellScore, ScoreFile, board_of
+from resemblance.boards import Board, ScoredCell, ScoreFile, board_of
 from resemblance.boards.scoring import card_of
 from resemblance.measure import Measure
 
@@ -57,7 +57,7 @@ def _file(m: Measure, suite: str, score: Score) -> ScoreFile:
     cells = []
     for test, cell in CELLS[suite]:
         value = None if m.family == "outputs" else score(m.spec, suite, test, cell)
-        cells.append(CellScore(test, cell, value, reason="" if value is not None else "it failed"))
+        cells.append(ScoredCell(test, cell, value, reason="" if value is not None else "it failed"))
     manifest = (suite * 64)[:64]
     environment = {"machine": "made up"}
     return ScoreFile(

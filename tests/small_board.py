@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from resemblance.boards import CellScore, MeasureCard, ScoreFile
+from resemblance.boards import MeasureCard, ScoredCell, ScoreFile
 from resemblance.boards.scoring import card_of
 from resemblance.catalogue import get_measure
 
@@ -49,7 +49,7 @@ def _file(suite: str, card: MeasureCard, place: int, seed: int) -> ScoreFile:
     scores = [
         round(float(v), 6) for v in 1 - 0.2 * place + 0.3 * g.standard_normal(len(CELLS[suite]))
     ]
-    cells = tuple(CellScore(t, c, v, (), False, "one") for (t, c), v in zip(CELLS[suite], scores))
+    cells = tuple(ScoredCell(t, c, v, (), False, "one") for (t, c), v in zip(CELLS[suite], scores))
     manifest, code = (hashlib.sha256(text.encode()).hexdigest() for text in (suite, card.spec))
     pack = f"{suite}-{SERIES}@1"
     return ScoreFile(pack, manifest, suite, card, code, 1.0 + place, ENVIRONMENT, cells)

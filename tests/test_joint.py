@@ -266,6 +266,8 @@ def test_every_kind_of_study_can_be_read(result, tmp_path):
         ("clusters", "tau"),
         ("swiss roll", "peak"),
     }
+    assert set(studies[0].models().values()) == {"graphs//", "vision//"}
+    assert set(studies[1].models().values()) == {"rings", "clusters", "swiss roll"}
     for study in studies:
         fewer = study.ranks(MEASURES[:2])
         assert {rank for ranks in fewer.values() for rank in ranks.values()} <= {1.0, 2.0}

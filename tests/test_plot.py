@@ -20,8 +20,10 @@ from resemblance import arrangements, plot
 from resemblance.inference.words import ALPHA
 from resemblance.plot.names import model_runs, side_names
 from resemblance.plot.style import COLOURS, DASHES, MARKS, colour_map, look
+from resemblance.report.diagrams import bar_levels
 from resemblance.results.result import Result
 from resemblance.results.sections import Section
+from resemblance.significance import places
 
 HOSTILE = ["a_b/$x$", "a_b/50%", "_c/<script>", "_c/\\frac{1", "_c/{x}^2"]
 LAYERS = [f"{model}/{layer}" for model in ("one", "two", "three") for layer in ("in", "mid", "out")]
@@ -99,6 +101,7 @@ FIGURES = {
     "intervals": lambda of: plot.intervals(of["evidence"], "cka"),
     "ranks": lambda of: plot.ranks(result()),
     "box": lambda of: plot.box(result()),
+    "ties": lambda of: plot.critical_difference(result()),
     "drift": lambda of: plot.drift(of["report"]),
 }
 
@@ -121,7 +124,7 @@ def test_figures_are_written_as_pdf_and_png(evidence):
 
 
 def test_axes_of_the_user_are_drawn_in_and_no_figure_is_made(layered, evidence, report):
-    figure, all_axes = plt.subplots(2, 4)
+    figure, all_axes = plt.subplots(2, 5)
     calls = [
         lambda ax: plot.heatmap(layered, "cka", ax=ax),
         lambda ax: plot.layers(layered, "cka", ax=ax),
@@ -130,6 +133,7 @@ def test_axes_of_the_user_are_drawn_in_and_no_figure_is_made(layered, evidence, 
         lambda ax: plot.intervals(evidence, "cka", ax=ax),
         lambda ax: plot.ranks(result(), ax=ax),
         lambda ax: plot.box(result(), ax=ax),
+        lambda ax: plot.critical_difference(result(), ax=ax),
         lambda ax: plot.drift(report, ax=ax),
     ]
     for call, ax in zip(calls, all_axes.flat):
@@ -368,6 +372,41 @@ def test_ranks_have_the_means_the_tied_and_no_intervals_in_a_trial():
     trial = plot.ranks(result("slice"))
     assert "the scores mean nothing" in trial.get_title("left")
     assert not trial.patches
+
+
+def test_bars_of_critical_differences_are_the_tie_groups():
+    ran = result()
+    found = ran.places()
+    for ax in (
+        plot.critical_difference(ran),
+        plot.critical_difference(found, labels=ran.labels),
+        ran.plot(kind="critical_difference"),
+    ):
+        bars = [line for line in ax.lines if line.get_linewidth() > 2]
+        means = {place.measure: place.mean for place in found.rows}
+        ends = [(means[g[0]], means[g[-1]]) for g in found.groups if len(g) > 1]
+        assert [tuple(bar.get_xdata()) for bar in bars] == ends
+        texts = [text.get_text() for text in ax.texts]
+        shown = [f"{place.mean:.2f}" for place in found.rows]
+        assert texts[0] == f"{ran.labels[found.rows[0].measure]} {shown[0]}"
+        assert texts[-1] == rf"{shown[-1]} _mine\$"
+
+
+def test_bars_on_one_level_do_not_touch():
+    assert bar_levels([(0, 2), (1, 4), (3, 5), (5, 6), (7, 8)]) == [0, 1, 0, 1, 0]
+    assert bar_levels([]) == []
+
+
+def test_critical_differences_need_cells_measures_and_no_trial():
+    with pytest.raises(ValueError, match="this run of resi is a trial, which orders nothing"):
+        plot.critical_difference(result("slice"))
+    with pytest.raises(ValueError, match="two measures and 6 cells; got 4 measures and 5 cells"):
+        plot.critical_difference(result(cells=5))
+    with pytest.raises(ValueError, match="Result of a suite, or Places; got str"):
+        plot.critical_difference("resi")
+    one = places({"g": {i: {"a": 1.0} for i in range(9)}})
+    with pytest.raises(ValueError, match="got 1 measure and 9 cells"):
+        plot.critical_difference(one)
 
 
 def test_boxes_have_the_colour_of_their_family():

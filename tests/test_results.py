@@ -27,6 +27,7 @@ from resemblance import cli
 from resemblance.cli.suites import SuiteCommands, suite_commands
 from resemblance.report import charts, output, result_tables, rows, svg, write_page
 from resemblance.report.chapters import line_keys
+from resemblance.report.diagrams import diagram
 from resemblance.report.numbers import decimals, digits, number
 from resemblance.report.output import emit, show
 from resemblance.report.page import verdict
@@ -40,6 +41,7 @@ from resemblance.results.figures import (
     Choice,
     Cloud,
     Clouds,
+    Diagram,
     HeatMap,
     Line,
     Option,
@@ -47,7 +49,7 @@ from resemblance.results.figures import (
     Strips,
 )
 from resemblance.results.result import Result, load_result
-from resemblance.results.sections import Section, Sign, Table
+from resemblance.results.sections import RankRule, Section, Sign, Table
 from resemblance.results.values import distinct, known
 from resemblance.suites.experiments import Experiment, chosen, claims_of, run_experiments
 
@@ -694,6 +696,8 @@ KINDS = (
     square("map", ((0.0, 0.5, None), (0.5, 0.0, -1.0), (None, -1.0, 0.0)), is_diverging=True,
            titles=(("", "", "constant"), ("", "", ""), ("constant", "", ""))),
     Clouds("clouds", "Clouds", (Cloud("one", ((1.0, 0.0), (0.0, 1.0)), (0, 1)),)),
+    Diagram("ties", "Ties", "mean rank", ("CKA", "<b>", "GULP", "RTD"), (1.25, 2.0, 2.0, 3.5),
+            ((0, 1), (1, 2)), "A bar joins ties."),
     Choice(
         "choice", "Choice", ("models", "measure"),
         (Option(("bert", "CKA"), (0, 1), "CKA: 0.5"), Option(("bert", "RSA"), (0, 2)),
@@ -727,6 +731,68 @@ def test_every_kind_of_figure_is_read_as_it_was_saved_and_shown(tmp_path):
     assert all(a["aria-label"] for a in page.all("svg") if a.get("role") == "img")
 
 
+def test_a_diagram_has_a_line_for_every_name_and_a_bar_for_every_group(tmp_path):
+    (figure,) = [f for f in KINDS if isinstance(f, Diagram)]
+    drawn = diagram(figure)
+    assert drawn.count('class="branch arm"') == 4
+    assert drawn.count('class="branch tie"') == 2
+    assert "<b>" not in drawn
+    assert "RTD: mean rank 3.5; told from all others" in drawn
+    starts = [float(x) for x in re.findall(r'd="M([\d.]+) 36V[\d.]+H[\d.]+"/>', drawn)]
+    assert starts == sorted(starts)
+    assert starts[1] == starts[2]  # equal values
+    assert diagram(figure._replace(values=(1.0,) * 4)).count("<g") == 6  # all at one place
+    assert "nothing to draw" in diagram(Diagram("none", "None", "x", (), ()))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"values": (1.0, 2.0)}, "the values are not those of 4 names, the smallest first"),
+        ({"values": (4.0, 3.0, 2.0, 1.0)}, "the values are not those of 4 names"),
+        ({"groups": ((0, 4),)}, "a group is not of two or more of 4 names"),
+        ({"groups": ((1, 1),)}, "a group is not of two or more"),
+    ],
+)
+def test_a_diagram_must_fit_its_names(change, words):
+    (figure,) = [f for f in KINDS if isinstance(f, Diagram)]
+    section = Section("s", "S", "", figures=(figure._replace(**change),))
+    with pytest.raises(ValueError, match=rf"section 's', figure 'ties': {words}"):
+        Result("toy", "full", (section,))
+
+
+def test_cells_of_the_same_models_are_resampled_together(tmp_path):
+    """Models decide which of two measures is better, and never vary: nothing is left to chance."""
+    scores = {f"cell {i}": {"cka": i % 2, "rsa": 0.5, "gulp": 1 - i % 2} for i in range(12)}
+    rules = {cell: RankRule(models=f"models {i % 2}") for i, cell in enumerate(scores)}
+    with_models, without = (
+        Result("toy", "full", (Section("s", "S", "", scores=scores, rules=of),))
+        for of in (rules, {})
+    )
+    assert set(with_models.models().values()) == {"models 0", "models 1"}
+    assert set(without.models().values()) == {""}
+    assert all(place.low == place.mean == place.high for place in with_models.places().rows)
+    assert any(place.low < place.high for place in without.places().rows)
+    with_models.save(tmp_path / "result.json")
+    assert load_result(tmp_path / "result.json") == with_models
+    document = json.loads((tmp_path / "result.json").read_text())
+    for rule in document["sections"][0]["rules"].values():
+        del rule["models"]  # as results were written before
+    (tmp_path / "result.json").write_text(json.dumps(document))
+    assert load_result(tmp_path / "result.json").places() == without.places()
+
+
+def test_the_page_of_a_suite_has_a_diagram_where_ties_mean_anything(tmp_path):
+    scores = {f"cell {i}": {"cka": 2, "rsa": i % 2, "gulp": 0.5} for i in range(12)}
+    section = Section("s", "S", "", scores=scores)
+    for size, cells, count in (("full", 12, 1), ("small", 12, 0), ("full", 5, 0)):
+        part = section._replace(scores=dict(list(scores.items())[:cells]))
+        text = written(Result("sensitivity", size, (part,)), tmp_path)
+        assert text.count('id="standing-ties"') == count
+        assert text.count('class="branch tie"') == count
+        assert text.count('id="standing-ranks"') == 1
+
+
 def test_cells_are_shaded_framed_and_signed(tmp_path):
     text = written(KINDS_RESULT, tmp_path)
     assert '<td class="n s" data-v="0.5" style="--v:0.5">0.50</td>' in text
@@ -747,6 +813,8 @@ def test_marks_of_every_kind_of_figure_are_read(tmp_path, look):
         f"{place.format('map')} .cells": "b  and  b:  0",
         f"{place.format('map')} .missing": "b  and  b:  0",  # its middle is that of the map
         f"{place.format('clouds')} .p": "points: one",
+        f"{place.format('ties')} .arm path": "CKA: mean rank 1.25; not told from <b>",
+        f"{place.format('ties')} .tie path": "no two can be told apart: CKA, <b>",
         f"{place.format('choice')} .maps .cells .q99": "a  and  a:  expected 0, by CKA 0",
     }
     seen = look(tmp_path / "page.html", tmp_path, list(marks))

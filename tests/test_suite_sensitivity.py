@@ -157,6 +157,7 @@ def test_a_measure_that_normalisation_leaves_nothing_has_no_value(study):
             assert scores["magnitude_difference"] is None, name
         assert "all distances are equal" in section.reasons["made/known/line, magnitude_difference"]
     assert {s["procrustes"] is None for _, s in findings.scores().items()} == {False}
+    assert set(findings.models().values()) == {"made/known/line"}
 
 
 def test_tables_say_how_sure_they_are(study):

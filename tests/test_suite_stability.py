@@ -38,6 +38,7 @@ def test_deletion_grades_measures_and_says_what_it_cannot(small):
         "cka[estimator=debiased]": pytest.approx(1),
         "linear_regression": None,
     }
+    assert section.rules["order"].models == "spectral"
     # 200 samples of 256 features fit anything
     assert "same value whatever" in section.reasons["LinReg"]
     assert [line.name for line in section.figures[0].lines] == ["CKA"]
@@ -323,6 +324,8 @@ def test_few_losses_are_told_by_rank_and_no_quality_counts_twice():
         "vision/resnet, noise: AUC",
         "vision/resnet, rounding: Spearman",
     ]
+    assert {rule.models for rule in section.rules.values()} == {"vision/resnet"}
+    assert list(section.rules) == list(section.scores)
     assert (
         section.reasons["vision/resnet, rounding: AUC"]
         == "3 copies lost more than 2 points, 3 did not"

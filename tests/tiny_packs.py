@@ -20,17 +20,17 @@ MEASURES = ("cka", "procrustes", "jaccard[k=5]", "rsa")
 N = 36  # samples
 
 OWN = '''
-import numpy as np
 import resemblance as rs
+from resemblance.views.spectra import decomposition
 
 
-@rs.measure(label="Spread", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
-            symmetric=True, reference="mine2026", identity=True,
-            invariant_to={"orthogonal", "translation"})
-def spread(x, y):
-    """Difference of the standard deviations."""
-    first, second = (float(np.sqrt(((r.array - r.array.mean(0)) ** 2).sum())) for r in (x, y))
-    return abs(first - second)
+@rs.measure(label="TopShare", family="statistic", larger_is_more_similar=False, range=(0, 1),
+            symmetric=True, reference="mine2026", differentiable=False,
+            invariant_to={"orthogonal", "isotropic_scaling", "translation"})
+def top_share(x, y, *, power: int = 1):
+    """Difference of the shares of variance in the first principal direction."""
+    first, second = (float(decomposition(r).singular[0]) ** 2 for r in (x, y))
+    return abs(first - second) ** power
 '''
 
 

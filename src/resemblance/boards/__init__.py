@@ -1,12 +1,12 @@
 """The board: scores of measures on packs as files, joined and ranked when they are read."""
 
 from .ranking import Board, board_of, read_board, score_on_packs
-from .score_files import CellScore, MeasureCard, ScoreFile, read_scores, write_scores
+from .score_files import MeasureCard, ScoredCell, ScoreFile, read_scores, write_scores
 from .scoring import score
 
 __all__ = [
     "Board",
-    "CellScore",
+    "ScoredCell",
     "MeasureCard",
     "ScoreFile",
     "board_of",

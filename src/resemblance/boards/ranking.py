@@ -14,12 +14,12 @@ from ..results.sections import RankRule, Section
 from ..suites import SUITES
 from ..suites.joint_ranks import JointRanks, joint_ranks
 from ..suites.study import Progress
-from .score_files import CellScore, MeasureCard, ScoreFile, read_scores, score_files
+from .score_files import MeasureCard, ScoredCell, ScoreFile, read_scores, score_files
 from .scoring import score
 
 SHIPPED = Path(__file__).with_name("results")  # the scores of the measures of this library
 SERIES = "compact"  # the packs that ship with the library
-Cells = Mapping[tuple[str, str], CellScore]
+Cells = Mapping[tuple[str, str], ScoredCell]
 
 
 class Board(NamedTuple):

@@ -48,7 +48,7 @@ class MeasureCard(NamedTuple):
     summary: str = ""
 
 
-class CellScore(NamedTuple):
+class ScoredCell(NamedTuple):
     """The score of a measure in one cell; larger is better, None with a reason where it has none.
 
     ``parts``: scores in parts of the cell, such as single models. ``is_incomplete``: some of its
@@ -79,7 +79,7 @@ class ScoreFile(NamedTuple):
     code: str
     seconds: float
     environment: Mapping[str, str]
-    cells: tuple[CellScore, ...]
+    cells: tuple[ScoredCell, ...]
 
     @property
     def path(self) -> Path:
@@ -150,8 +150,10 @@ def _scores_of(document: dict[str, Any]) -> ScoreFile:
     return scores
 
 
-def _cell(test: str, cell: str, value: float | None, parts: Iterable[Any], *more: Any) -> CellScore:
-    return CellScore(test, cell, value, tuple(parts), *more)
+def _cell(
+    test: str, cell: str, value: float | None, parts: Iterable[Any], *more: Any
+) -> ScoredCell:
+    return ScoredCell(test, cell, value, tuple(parts), *more)
 
 
 def _digest(document: Mapping[str, Any]) -> str:

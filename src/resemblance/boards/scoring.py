@@ -20,7 +20,7 @@ from ..results.result import Result
 from ..results.sections import Section
 from ..suites.pinned import PinnedCell, pinned_cells, run_pack
 from ..suites.study import Progress
-from .score_files import CellScore, MeasureCard, ScoreFile
+from .score_files import MeasureCard, ScoredCell, ScoreFile
 
 MISSING = "no value: a comparison failed, or all its values are equal"
 OUTPUTS = "it compares predictions of models; packs hold their layers"
@@ -64,7 +64,7 @@ def score(
     )
 
 
-def scores_of(pack: Pack, result: Result, measure: Measure) -> tuple[CellScore, ...]:
+def scores_of(pack: Pack, result: Result, measure: Measure) -> tuple[ScoredCell, ...]:
     """Return the scores of a measure in all cells of a pack, from a result that has them."""
     sections = {s.key(cell): (s, cell) for s in result.sections for cell in s.scores}
     expected = {(cell.test, cell.cell): cell for cell in pinned_cells(pack)}
@@ -76,7 +76,7 @@ def scores_of(pack: Pack, result: Result, measure: Measure) -> tuple[CellScore, 
     return tuple(_cell(cell, sections.get(key), measure) for key, cell in expected.items())
 
 
-def _cell(pinned: PinnedCell, place: tuple[Section, str] | None, measure: Measure) -> CellScore:
+def _cell(pinned: PinnedCell, place: tuple[Section, str] | None, measure: Measure) -> ScoredCell:
     empty = _empty(pinned, MISSING)
     if place is None:
         return empty
@@ -91,9 +91,9 @@ def _cell(pinned: PinnedCell, place: tuple[Section, str] | None, measure: Measur
     )
 
 
-def _empty(pinned: PinnedCell, reason: str) -> CellScore:
+def _empty(pinned: PinnedCell, reason: str) -> ScoredCell:
     parts = (None,) * pinned.parts
-    return CellScore(pinned.test, pinned.cell, None, parts, False, pinned.models, reason)
+    return ScoredCell(pinned.test, pinned.cell, None, parts, False, pinned.models, reason)
 
 
 def _rounded(value: float | None) -> float | None:

@@ -18,7 +18,7 @@ from .computing import score_all
 from .loading import own_measures
 from .ranking import SERIES, SHIPPED, packs_of
 from .repository import MEASURES, RESULTS, TOLERANCE, SubmittedCard, open_packs, read_rules
-from .score_files import CellScore, ScoreFile, file_name, read_scores
+from .score_files import ScoredCell, ScoreFile, file_name, read_scores
 from .scoring import card_of, code_of
 from .states import Fault, compared_with, faults_of_files, shipped_faults
 
@@ -185,7 +185,7 @@ def _check_faults(measure: Measure, card: SubmittedCard, check: Check) -> Iterat
             yield Fault(file, f"{problem} ({outcome.detail})")
 
 
-# -------------------------------------------------------------------------------- what is recomputed
+# ------------------------------------------------------------------------------- what is recomputed
 
 
 def _verified(
@@ -221,7 +221,9 @@ def score_faults(stored: ScoreFile, again: ScoreFile, tolerance: float) -> Itera
             yield f"{one.test}, {one.cell}: a reason belongs to a cell without a score"
 
 
-def _numbers(one: CellScore, other: CellScore) -> Iterator[tuple[str, float | None, float | None]]:
+def _numbers(
+    one: ScoredCell, other: ScoredCell
+) -> Iterator[tuple[str, float | None, float | None]]:
     yield "the score", one.value, other.value
     for i, (a, b) in enumerate(zip(one.parts, other.parts, strict=True), start=1):
         yield f"part {i}", a, b

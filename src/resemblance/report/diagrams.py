@@ -21,7 +21,7 @@ from .svg import (
 )
 
 WIDTH = 480.0
-NAMES, NUMBERS = 150.0, 34.0  # room on each side: for a name, and for its number
+NAMES, NUMBERS = 150.0, 40.0  # room on each side: for a name, and for its number
 ROW, LEVEL = 16.0, 7.0  # heights of a name and of a bar
 AXIS = 36.0  # height of what is above the axis
 SPOKEN = 6  # names of a bar that the pointer reads; more are counted

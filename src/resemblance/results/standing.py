@@ -15,10 +15,7 @@ TIES = (
     "leader's mean rank, which is dashed: a measure whose line reaches that is tied with the "
     "leader."
 )
-JOINED = (
-    "A bar joins measures of which no two can be told apart: the 95 % intervals of their "
-    "differences, wide enough that those of all pairs hold together, contain 0."
-)
+JOINED = "A bar joins measures of which no two can be told apart."
 
 
 def rank_bars(

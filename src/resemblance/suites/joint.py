@@ -20,10 +20,10 @@ def joint(folders: Iterable[str | Path]) -> Result:
     are equal do not count. A suite has the same weight as any other, however many cells it has: a
     measure's place is by the mean over suites of its mean rank over cells.
 
-    Intervals come from 2000 samples of the cells of every suite with replacement, the same for all
-    measures (see :func:`resemblance.significance.places`). They say how far a place depends on
-    which cells there are. They are too narrow for other models and data, since cells of one suite
-    share models, and for a suite of few cells (the manifold suite has three).
+    Intervals come from 2000 samples of the cells, drawn within the models that they share, the same
+    for all measures (see :func:`resemblance.significance.places`). They say which measures other
+    cells of the same models may order otherwise, all pairs at once; they are too narrow for other
+    models and data.
 
     A study of a trial size is left out, and the result says so; when fewer than two others remain
     the whole ranking is a trial, without places, intervals and verdicts.

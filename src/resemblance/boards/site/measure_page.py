@@ -10,6 +10,7 @@ from ...citations import SOFTWARE, entries, entry, short, url_of
 from ...report.numbers import duration, number
 from ...results.figures import Bar, Bars
 from ...results.sections import Entry, Table
+from ...results.standing import AXIS
 from ...suites import SUITES
 from ...texts import printable
 from ..score_files import ScoreFile
@@ -102,7 +103,7 @@ def _figure(content: Content, spec: str, tests: tuple[ScoresInTest, ...]) -> Sit
         Bars(
             "ranks",
             "Mean rank by test",
-            "mean rank, 1 is the best",
+            AXIS,
             dots,
             "The line is the mean rank of a measure that guesses.",
             (most + 1) / 2,

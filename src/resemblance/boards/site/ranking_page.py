@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ...report.numbers import duration
+from ...results.standing import tie_diagram
 from ...significance import Place
 from ...suites import SUITES
 from ..views import ALL, CellSet, MeasureSet, View, cell_sets, measure_sets, seconds_of
 from ..words import letters, place_words, view_words
 from .content import Content
+from .tables import drawn
 
 SEPARATOR = "|"  # between the keys of a view
 FIGURES = 2  # decimals of ranks
@@ -45,7 +47,9 @@ class Menu(NamedTuple):
 def ranking_page(content: Content, views: Sequence[View]) -> dict[str, Any]:
     """Return what the first page shows: the view of all, and the others to select."""
     whole = next(v for v in views if v.cells.key == v.measures.key == ALL)
+    ties = tie_diagram(whole.places, content.labels)
     return {
+        "ties": ties and drawn(ties),
         "rows": tuple(_rows(content, whole)),
         "words": view_words(whole, content.labels),
         "is_settled": whole.is_settled,

@@ -11,6 +11,7 @@ from ...report.numbers import counted
 from ...results.figures import Bar, Bars
 from ...results.headlines import listed
 from ...results.sections import Entry, Table
+from ...results.standing import AXIS, tie_diagram
 from ...results.values import known, mean
 from ...significance import Place
 from ...suites import SUITES
@@ -35,7 +36,7 @@ def suite_page(content: Content, suite: str, views: Sequence[View]) -> dict[str,
         "manifest": first.manifest,
         "papers": [(short(key), url_of(key) or "") for key in papers],
         "words": view_words(view, content.labels),
-        "figure": _figure(content, view),
+        "figures": list(_figures(content, view)),
         "ranking": _ranking(content, suite, view),
         "cells": _cells(content, suite),
         "bibtex": "\n\n".join(map(entry, [SOFTWARE, *papers])),
@@ -43,24 +44,25 @@ def suite_page(content: Content, suite: str, views: Sequence[View]) -> dict[str,
     }
 
 
-def _figure(content: Content, view: View) -> SiteFigure | None:
-    """Draw the mean ranks with their intervals, where there is an order."""
-    if not view.is_settled:
-        return None
+def _figures(content: Content, view: View) -> Iterator[SiteFigure]:
+    """Yield the mean ranks with their intervals, and what cannot be told apart, of an order."""
     rows = view.places.rows
-    dots = tuple(Bar(content.labels[p.measure], p.mean, p.low, p.high) for p in rows)
-    note = "Mean ranks with 95 % intervals. The line is the mean rank of a measure that guesses."
-    figure = Bars(
-        "ranks",
-        "Mean rank over the cells of the suite",
-        "mean rank, 1 is the best",
-        dots,
-        note,
-        (len(rows) + 1) / 2,
-        (1.0, float(len(rows))),
-        is_dotted=True,
+    ties = tie_diagram(view.places, content.labels)
+    if not view.is_settled or ties is None:
+        return
+    yield drawn(
+        Bars(
+            "ranks",
+            "Mean rank over the cells of the suite",
+            AXIS,
+            tuple(Bar(content.labels[p.measure], p.mean, p.low, p.high) for p in rows),
+            "Mean ranks with 95 % intervals. The line is the mean rank of a measure that guesses.",
+            (len(rows) + 1) / 2,
+            (1.0, float(len(rows))),
+            is_dotted=True,
+        )
     )
-    return drawn(figure)
+    yield drawn(ties)
 
 
 def _ranking(content: Content, suite: str, view: View) -> LinkedTable:

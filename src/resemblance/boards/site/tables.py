@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ...report.cells import grid
+from ...report.diagrams import diagram
 from ...report.rows import bars
-from ...results.figures import Bars
+from ...results.figures import Bars, Diagram
 from ...results.sections import Table
 
 
@@ -62,6 +63,7 @@ def linked(table: Table, addresses: Mapping[tuple[int, int], str]) -> LinkedTabl
     return LinkedTable(table.title, table.note, table.columns, shown.is_number, rows, table.name)
 
 
-def drawn(figure: Bars) -> SiteFigure:
-    """Return a figure of dots or bars."""
-    return SiteFigure(figure.title, figure.note, bars(figure), figure.name)
+def drawn(figure: Bars | Diagram) -> SiteFigure:
+    """Return a figure of dots, or of what cannot be told apart."""
+    markup = diagram(figure) if isinstance(figure, Diagram) else bars(figure)
+    return SiteFigure(figure.title, figure.note, markup, figure.name)

@@ -121,8 +121,17 @@ def run(
     )
     summary = summary_section(facts, tuple(judges["summary"](facts)) if "summary" in judges else ())
     result = replace(result, sections=(summary, *result.sections), labels=_labels(tested))
-    if source.folder:
-        result = replace(result, facts=_own_models(facts), remarks=_remarks(source, source.folder))
+    return _saved(_about_models(result, source, facts), folder)
+
+
+def _about_models(result: Result, source: Models, facts: SuiteFacts) -> Result:
+    """Return a result with what a reader must know of models that were brought along."""
+    if not source.folder:
+        return result
+    return replace(result, facts=_own_models(facts), remarks=_remarks(source, source.folder))
+
+
+def _saved(result: Result, folder: str | Path | None) -> Result:
     if folder is not None:
         result.save(Path(folder) / "result.json")
     return result

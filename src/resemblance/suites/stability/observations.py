@@ -18,7 +18,7 @@ INDEX = "canary.json"
 LAYERS = "canary"
 
 
-class Change(NamedTuple):
+class WeightChange(NamedTuple):
     """One change of weights and its effect on the answers: the accuracy with them, and how many
     answers became wrong or right."""
 
@@ -37,7 +37,7 @@ class Observation(NamedTuple):
     """
 
     accuracy: float
-    changes: tuple[Change, ...]
+    changes: tuple[WeightChange, ...]
     reference: np.ndarray
     layers: tuple[np.ndarray, ...]
 
@@ -70,7 +70,7 @@ def read_observation(pack: Path, part: Part) -> Observation:
         (i, entry) for i, entry in enumerate(_index(pack)) if entry["part"].items() <= part.items()
     )
     arrays = np.load(pack / LAYERS / f"{number}.npy", allow_pickle=False)
-    changes = tuple(Change(*change) for change in entry["changes"])
+    changes = tuple(WeightChange(*change) for change in entry["changes"])
     return Observation(entry["accuracy"], changes, arrays[0], tuple(arrays[1:]))
 
 

@@ -24,7 +24,7 @@ from ...statistics.rdm import rows, unit
 from ...subject import Recipe
 from ..experiments import Experiment, Part, RunConfig, claims_of, measured
 from .models import absent_of, labels_of, names_of, plain_models, recipe_of, subjects, weights
-from .observations import Change, Observation, pinned_parts, read_observation
+from .observations import Observation, WeightChange, pinned_parts, read_observation
 from .perturbed import adapted, noisy, rounded, shuffled
 from .weight_changes import DRIFTS, PROCRUSTES, SQUARED, disturbed_models
 from .weights_sections import conclude
@@ -140,13 +140,13 @@ def observed(config: RunConfig, part: Part) -> Observation:
     labels = labels_of(config, recipe)
     assert reference.outputs is not None
     before = reference.outputs.argmax(axis=1) == labels
-    layers, changes = [_seen(recipe, state)[0]], list[Change]()
+    layers, changes = [_seen(recipe, state)[0]], list[WeightChange]()
     for name, level, change in _changes(part):
         layer, outputs = _seen(recipe, change(state))
         now = outputs.argmax(axis=1) == labels
         answers = float(now.mean()), int((before & ~now).sum()), int((now & ~before).sum())
         layers.append(layer)
-        changes.append(Change(name, level, *answers))
+        changes.append(WeightChange(name, level, *answers))
     first = to_numpy(reference.last.source)
     return Observation(float(before.mean()), tuple(changes), first, tuple(layers))
 

@@ -1,0 +1,172 @@
+"""`resemblance rank`, and suites that run on packs from the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import pytest
+from conftest import assert_fits
+from tiny_packs import OWN, tiny_board
+
+from resemblance import cli
+from resemblance.boards import read_scores
+from resemblance.boards.repository import rules_of, rules_text
+from resemblance.suites import run
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tiny")
+    packs = tiny_board(folder)
+    (folder / "scores").rename(folder / "results")
+    (folder / "board.toml").write_text(rules_text(rules_of(packs)))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def folder(tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("RESEMBLANCE_CACHE", str(tiny / "cache"))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(OWN)
+    return tmp_path
+
+
+def words(tiny, *more):
+    return ("rank", "mine.py:top_share", "--against", tiny, "-j", 1, "-q", *more)
+
+
+def test_rank_prints_place_neighbours_suites_and_cost(call, tiny):
+    code, out, err = call(*words(tiny))
+    assert (code, err) == (0, "")
+    assert "Place " in out
+    assert "of 5, with a mean rank of" in out
+    for text in ("→", "CKA", "manifolds", "leader", "CPU time: ", "times that of CKA"):
+        assert text in out
+    assert not list(tiny.glob("results/*/top_share*"))
+
+
+def test_rank_fits_80_columns(tiny, capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS")
+    assert_fits(lambda: cli.run([str(w) for w in words(tiny)]), capsys, 80)
+
+
+def test_rank_for_programs_and_as_a_page(call, tiny, folder):
+    code, out, _ = call(*words(tiny, "--format", "json", "--html", "p.html", "--save", "kept"))
+    (standing,) = json.loads(out)["standings"]
+    assert code == 0
+    assert standing["among"] == 5
+    assert standing["place"]["best"] <= standing["place"]["position"]
+    assert {suite["suite"] for suite in standing["suites"]} == {"resi", "manifolds"}
+    assert "TopShare" in (folder / "p.html").read_text()
+    assert len([read_scores(f) for f in (folder / "kept").rglob("*.json")]) == 2
+    call(*words(tiny, "-o", "r.csv"))
+    (record,) = csv.DictReader(io.StringIO((folder / "r.csv").read_text()))
+    assert record["spec"] == "top_share"
+    assert int(record["place"]) == standing["place"]["position"]
+
+
+def test_saved_scores_are_ranked_like_all_others(call, tiny, folder):
+    call(*words(tiny, "--save", "kept"))
+    (folder / "kept").rename(folder / "results")
+    (folder / "board.toml").write_text((tiny / "board.toml").read_text())
+    code, out, _ = call("rank", "cka", "--against", folder, "-j", 1, "-q")
+    assert code == 0
+    assert "TopShare" in out
+
+
+def test_one_suite_with_few_cells_gives_no_place(call, tiny):
+    code, out, _ = call(*words(tiny, "--only", "manifolds"))
+    assert code == 0
+    assert "It has no place: there are too few cells" in out
+
+
+def test_a_measure_without_values_is_ranked_last(call, tiny, folder):
+    (folder / "mine.py").write_text(OWN.replace("first, second =", "raise rs.Undefined('no')"))
+    code, out, _ = call(*words(tiny, "--format", "json"))
+    (standing,) = json.loads(out)["standings"]
+    assert (code, standing["place"]["position"]) == (0, 5)
+    assert sum(standing["missing"].values()) == standing["cells"]
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        (("--only", "nothing"), "--only cannot be 'nothing'"),
+        (("--only", "resi", "--html", "p.html"), "leave out --only"),
+        (("--open",), "--open needs a page"),
+        (("--only", "stability"), "the board has no pack of this suite"),
+        (("--format", "parquet"), "--format cannot be 'parquet'"),
+    ],
+)
+def test_mistaken_options_are_one_line(call, tiny, more, problem):
+    code, out, err = call(*words(tiny, *more))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert problem in err
+
+
+def test_an_unknown_series_and_a_file_that_fails(call, tiny, folder):
+    code, _, err = call("rank", "mine.py:top_share", "--series", "nothing", "-q")
+    assert (code, "no packs of the series 'nothing'" in err) == (2, True)
+    (folder / "broken.py").write_text("import nowhere_at_all\n")
+    code, _, err = call("rank", "broken.py:mine", "--against", tiny, "-q")
+    assert (code, "nowhere_at_all" in err) == (3, True)
+
+
+def test_rank_needs_no_pytorch(tiny, folder):
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from resemblance.cli import run\n"
+        f"sys.exit(run({[str(w) for w in words(tiny)]!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "TopShare" in done.stdout
+
+
+# ------------------------------------------------------------------------------- suites on packs
+
+
+def test_a_suite_runs_on_a_pack(call, tiny, folder):
+    pack = "manifolds-tiny@1"
+    code, out, err = call("manifolds", "run", "s", "--pack", pack, "-m", "cka,rsa", "-j", 1, "-q")
+    assert (code, out, err) == (0, "", "")
+    assert (folder / "s/index.html").exists()
+    _, out, _ = call("manifolds", "results", "s", "--format", "json")
+    scores = run("manifolds", pack=pack, measures=["cka", "rsa"]).scores()
+    document = json.loads(out)
+    assert document["size"] == pack
+    saved = {s["name"]: s["scores"] for s in document["sections"]}
+    assert saved["rings"]["tau"] == scores["rings", "tau"]
+    (folder / "s/result.json").unlink()
+    code, _, err = call("manifolds", "results", "s")
+    assert (code, f"manifolds run s --pack {pack}" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("suite", "more", "problem"),
+    [
+        ("manifolds", ("--size", "small"), "--size and --pack exclude each other"),
+        ("manifolds", ("--claims", "c.py:CLAIMS"), "--claims and --pack exclude each other"),
+        ("resi", ("--domain", "vision"), "--domain and --pack exclude each other"),
+        ("resi", ("--models", "m"), "--models and --pack exclude each other"),
+        ("sensitivity", ("--only", "layers"), "--only and --pack exclude each other"),
+        ("resi", (), "is a pack of manifolds, not of resi"),
+    ],
+)
+def test_what_a_pack_has_settled_cannot_be_chosen(call, folder, suite, more, problem):
+    code, _, err = call(suite, "run", "s", "--pack", "manifolds-tiny@1", *more, "-q")
+    assert code == 2
+    assert problem in err
+    assert not (folder / "s").exists()
+
+
+def test_a_pack_of_another_suite_is_refused(tiny):
+    with pytest.raises(ValueError, match="manifolds-tiny@1 is a pack of manifolds, not of resi"):
+        run("resi", pack="manifolds-tiny@1")
+    with pytest.raises(ValueError, match="neither ships with the library"):
+        run("resi", pack="nothing@1")

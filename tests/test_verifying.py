@@ -1,0 +1,302 @@
+"""Verification: whatever is changed in a repository of results is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import pytest
+from tiny_packs import MEASURES, OWN, tiny_board
+
+from resemblance.boards import read_scores, submission, write_scores
+from resemblance.boards.repository import RULES
+from resemblance.boards.site.authors import AuthorsCard
+from resemblance.boards.skeleton import init
+from resemblance.boards.verifying import verify_repository, verify_shipped
+from resemblance.checks import Outcome
+from resemblance.cli.options import own_measure
+from resemblance.packs import open_pack
+
+CARD = AuthorsCard("Top share", ("Ada",), licence="MIT")
+
+
+def fine(measure):
+    return [Outcome("symmetric", "claimed", True, "")]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A repository before and after a submission."""
+    folder = tmp_path_factory.mktemp("made")
+    packs = tiny_board(folder)
+    file = folder / "mine.py"
+    file.write_text(OWN)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RESEMBLANCE_CACHE", str(folder / "cache"))
+        init(folder / "base", packs)
+        shutil.copytree(folder / "base", folder / "new")
+        submission.submit(own_measure(file, "top_share"), folder / "new", CARD, check=fine)
+    return folder
+
+
+@pytest.fixture
+def root(made, tmp_path, monkeypatch):
+    monkeypatch.setenv("RESEMBLANCE_CACHE", str(made / "cache"))
+    shutil.copytree(made / "new", tmp_path / "new")
+    return tmp_path / "new"
+
+
+def problems(root, **options):
+    verified = verify_repository(root, **{"check": fine} | options)
+    return [f"{fault.file}: {fault.what}" for fault in verified.faults]
+
+
+def score_file(root, pack="manifolds-tiny@1"):
+    return next((root / "results" / pack).glob("top_share@*"))
+
+
+def rewritten(root, **changes):
+    """Write a score file again with other content, as somebody would who knows its form."""
+    scores = read_scores(score_file(root))._replace(**changes)
+    return write_scores(root / "results", scores)
+
+
+def only(lines, text):
+    assert lines, text
+    assert all(text in line for line in lines), lines
+
+
+def test_a_submission_holds(root, made):
+    verified = verify_repository(root, base=made / "base", check=fine)
+    assert verified.holds
+    assert len(verified.files) == 2
+    assert verify_repository(root, base=root, check=fine).files == ()  # nothing is new
+
+
+def test_a_changed_score_is_found_by_its_checksum_and_by_computing_it(root):
+    file = score_file(root)
+    text = file.read_text()
+    cells = read_scores(file).cells
+    better = tuple(c._replace(value=1.0 if c.value != 1.0 else 0.5) for c in cells)
+    file.write_text(text.replace('"seconds":', '"seconds": 0.0001, "x":'))
+    only(problems(root), "checksum is another")
+    file.write_text(text)
+    rewritten(root, cells=better)
+    lines = problems(root)
+    only(lines, "when computed")
+    assert len(lines) == len(cells)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"value": None, "reason": "none"}, "the score is missing, and"),
+        ({"is_incomplete": True}, "it is complete when computed"),
+        ({"reason": "why"}, "a reason belongs to a cell without a score"),
+        ({"cell": "another"}, "does not have the cells of manifolds-tiny@1"),
+        ({"models": "others"}, "does not have the cells of manifolds-tiny@1"),
+        ({"parts": (1.0,)}, "does not have the cells of manifolds-tiny@1"),
+    ],
+)
+def test_changed_cells_are_found(root, changes, text):
+    first, *rest = read_scores(score_file(root)).cells
+    rewritten(root, cells=(first._replace(**changes), *rest))
+    only(problems(root), text)
+
+
+def test_scores_within_the_tolerance_hold(root):
+    cells = read_scores(score_file(root)).cells
+    rewritten(root, cells=tuple(c._replace(value=c.value + 1e-8) for c in cells))
+    assert not problems(root)
+    only(problems(root, tolerance=1e-9), "when computed")
+
+
+def test_changed_statements_about_code_and_claims_are_found(root):
+    scores = read_scores(score_file(root))
+    rewritten(root, code="0" * 64)
+    only(problems(root), "computed by other code")
+    claims = scores.measure._replace(metric=True)
+    rewritten(root, measure=claims)
+    only(problems(root), "states metric True, and the code False")
+    rewritten(root, manifest="0" * 64)
+    only(problems(root), "is on the manifest 000000000000")
+    rewritten(root, seconds=-1.0)
+    only(problems(root), "states a time of -1.0 seconds")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        ('sha256 = "', 'sha256 = "0', "another SHA-256 than its card states"),
+        ('specs = ["top_share"]', 'specs = ["top_share[power=7]"]', "top_share"),
+        ('specs = ["top_share"]', 'specs = ["top_share[no=7]"]', "top_share"),
+        ("[checks]", "[other]", "no entry 'checks'"),
+        ("authors = ", "authors = 3\nothers = ", "authors must be a list"),
+    ],
+)
+def test_a_changed_card_is_found(root, before, after, text):
+    card = root / "measures/top_share.toml"
+    assert before in card.read_text()
+    card.write_text(card.read_text().replace(before, after))
+    lines = problems(root)
+    assert any(text in line for line in lines), lines
+
+
+def test_changed_code_is_found(root):
+    file = root / "measures/top_share.py"
+    file.write_text(OWN.replace("abs(first - second)", "0.0"))
+    lines = problems(root)
+    assert any("another SHA-256" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "code", ["import nowhere", "raise SystemExit(0)", "top_share = 3", "def f(:", ""]
+)
+def test_code_that_cannot_be_used_is_a_fault_of_its_file(root, code):
+    card, file = root / "measures/top_share.toml", root / "measures/top_share.py"
+    old = submission.sha256_of(file)
+    file.write_text(code)
+    card.write_text(card.read_text().replace(old, submission.sha256_of(file)))
+    only(problems(root), "measures/top_share.py: cannot be used")
+
+
+def test_failing_checks_must_be_listed(root):
+    def failing(measure):
+        return [Outcome("symmetric", "claimed", False, "m(X, Y) = 1")]
+
+    only(problems(root, check=failing), "fails the check 'symmetric', which is not listed")
+    card = root / "measures/top_share.toml"
+    card.write_text(card.read_text().replace("failing = []", 'failing = ["symmetric"]'))
+    assert not problems(root, check=failing)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "results/foreign.json",
+        "results/resi-tiny@1/deep/cka@v3.json",
+        "results/resi-tiny@1/notes.txt",
+        "results/other-tiny@1/cka@v3.json",
+        "measures/evil.sh",
+        "measures/evil.py",
+        "measures/deep/evil.py",
+    ],
+)
+def test_foreign_files_are_found(root, name):
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / name).write_text("{}")
+    only(problems(root), name)
+
+
+def test_links_are_not_followed(root, tmp_path):
+    outside = tmp_path / "outside.json"
+    shutil.move(score_file(root), outside)
+    os.symlink(outside, root / "results/manifolds-tiny@1/top_share@v1.json")
+    lines = problems(root)
+    assert any("is no score file" in line for line in lines)
+
+
+def test_scores_in_the_wrong_place_missing_or_of_nobody_are_found(root, made):
+    file = score_file(root)
+    file.rename(file.with_name("top_share@v1.json"))
+    lines = problems(root)
+    assert any("which is its place" in line for line in lines)
+    assert any("is missing: top_share has no scores" in line for line in lines)
+    shutil.copytree(made / "scores", root / "results", dirs_exist_ok=True)
+    assert any("has scores of cka, which no card" in line for line in problems(root))
+
+
+def test_two_versions_of_a_measure_are_found(root):
+    scores = read_scores(score_file(root))
+    write_scores(root / "results", scores._replace(measure=scores.measure._replace(version=7)))
+    lines = problems(root)
+    assert any("has the measure of" in line and "there already" in line for line in lines)
+
+
+# ----------------------------------------------------------------------------------- what was there
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("CONTRIBUTING.md", "was changed"),
+        (".github/workflows/verify.yml", "was changed"),
+        (RULES, "was changed"),
+        ("measures/top_share.py", "was changed"),
+        ("setup.py", "is new, and neither a measure nor its scores"),
+    ],
+)
+def test_a_pull_request_changes_nothing_that_was_there(root, made, name, text):
+    with (root / name).open("a") as file:
+        file.write("# more\n")
+    lines = problems(root, base=made / "new")
+    assert f"{name}: {text}" in " ".join(lines)
+
+
+def test_a_pull_request_removes_nothing(root, made):
+    file = score_file(root)
+    file.unlink()
+    name = file.relative_to(root).as_posix()
+    assert f"{name}: was removed" in problems(root, base=made / "new")
+
+
+def test_a_pull_request_cannot_loosen_the_rules(root, made):
+    rules = root / RULES
+    rules.write_text(rules.read_text().replace("1e-06", "0.9"))
+    cells = read_scores(score_file(root)).cells
+    rewritten(root, cells=tuple(c._replace(value=c.value - 0.1) for c in cells))
+    lines = problems(root, base=made / "base")
+    assert any("other rules than before" in line for line in lines)
+    assert any("when computed" in line for line in lines)
+
+
+def test_a_variant_may_join_the_card_of_its_measure(root, made):
+    measure = own_measure(made / "mine.py", "top_share").where(power=2)
+    submission.submit(measure, root, CARD, check=fine)
+    assert not problems(root, base=made / "new")
+
+
+# ------------------------------------------------------------------------ the scores of the library
+
+
+def test_shipped_scores_are_computed_again(made, tmp_path, monkeypatch):
+    from resemblance.boards import verifying
+
+    monkeypatch.setenv("RESEMBLANCE_CACHE", str(made / "cache"))
+    packs = tuple(open_pack(f"{suite}-tiny@1") for suite in ("resi", "manifolds"))
+    monkeypatch.setattr(verifying, "packs_of", lambda series: packs)
+    folder = tmp_path / "scores"
+    shutil.copytree(made / "scores", folder)
+    verified = verify_shipped(folder=folder, measures=["cka"])
+    assert verified.holds
+    assert len(verified.files) == 2
+    file = next((folder / "manifolds-tiny@1").glob("cka@*"))
+    scores = read_scores(file)
+    cells = tuple(c._replace(value=-1.0) for c in scores.cells)
+    write_scores(folder, scores._replace(cells=cells))
+    faults = verify_shipped(folder=folder, measures=["cka"], packs=["manifolds-tiny@1"]).faults
+    assert len(faults) == len(cells)
+    with pytest.raises(ValueError, match="no measure of the catalogue"):
+        verify_shipped(folder=folder, measures=["nothing"])
+    with pytest.raises(ValueError, match="no pack other@1"):
+        verify_shipped(folder=folder, measures=["cka"], packs=["other@1"])
+    file.unlink()
+    assert "is missing" in verify_shipped(folder=folder, measures=[MEASURES[0]]).faults[0].what
+
+
+def test_the_command_says_what_differs_and_ends_with_1(root, made, call):
+    card = root / "measures/top_share.toml"
+    card.write_text(card.read_text().replace("[checks]", "[other]"))
+    code, out, err = call("board", "verify", root, "-q", "-j", 1)
+    assert (code, err) == (1, "")
+    assert "measures/top_share.toml: " in out
+    words = ("--base", made / "new", "--format", "json", "-q", "-j", 1)
+    code, out, _ = call("board", "verify", root, *words)
+    document = json.loads(out)
+    assert (code, document["holds"], document["files"]) == (1, False, [])
+    assert {"file": "measures/top_share.toml", "what": "was changed: nothing on a board is"} in (
+        document["faults"]
+    )
+    code, _, err = call("board", "verify", made / "scores", "-q")
+    assert (code, "no repository of results" in err) == (2, True)
