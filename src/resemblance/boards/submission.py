@@ -181,7 +181,8 @@ def _refusal(measure: Measure, outcomes: Sequence[Outcome]) -> str:
     more = f" and {len(failing) - 1} more" if len(failing) > 1 else ""
     return (
         f"{measure.spec} fails {len(failing)} of its checks ({first}{more}); see resemblance "
-        "check, correct the measure or its claims, or give --allow-failed-checks, which its card records"
+        "check, correct the measure or its claims, or give --allow-failed-checks, which its card "
+        "records"
     )
 
 

@@ -91,7 +91,7 @@ def submit_command(
     options |= {"licence": licence, "tuned_on": tuned_on}
     about = card_of_options(card, options, tested.label)
     packs = packs_for(output)
-    flags = {"allow_failed_checks": allow_failed_checks, "replace": replace}
+    flags: dict[str, Any] = {"allow_failed_checks": allow_failed_checks, "replace": replace}
     with executors(jobs) as (executor, _), bars(quiet) as progress:
         check = partial(check_measure, progress=progress)
         shared: dict[str, Any] = {"executor": executor, "progress": progress, "check": check}
