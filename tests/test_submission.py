@@ -102,7 +102,8 @@ def test_nothing_is_written_by_a_run_that_ends_early(root, monkeypatch):
 
 
 def test_a_measure_that_always_raises_has_no_scores_but_reasons(root):
-    (root.parent / "mine.py").write_text(OWN.replace("first, second =", "raise rs.Undefined('no')"))
+    raising = OWN.replace("first, second =", "raise rs.Undefined('no')\n    first, second =")
+    (root.parent / "mine.py").write_text(raising)
     done = add(root)
     cells = [cell for scores in done.scores for cell in scores.cells]
     assert all(cell.value is None and cell.reason for cell in cells)

@@ -117,11 +117,11 @@ def test_changed_statements_about_code_and_claims_are_found(root):
     rewritten(root, code="0" * 64)
     only(problems(root), "computed by other code")
     claims = scores.measure._replace(metric=True)
-    rewritten(root, measure=claims)
+    rewritten(root, measure=claims, code=scores.code)
     only(problems(root), "states metric True, and the code False")
-    rewritten(root, manifest="0" * 64)
+    rewritten(root, manifest="0" * 64, measure=scores.measure)
     only(problems(root), "is on the manifest 000000000000")
-    rewritten(root, seconds=-1.0)
+    rewritten(root, seconds=-1.0, manifest=scores.manifest)
     only(problems(root), "states a time of -1.0 seconds")
 
 
