@@ -18,9 +18,10 @@ import numpy as np
 
 from resemblance.boards import Board, read_board
 from resemblance.boards.views import DOMAINS
-from resemblance.choosing.cells import Keys, asked_cells, mean_ranks, standing_in
+from resemblance.choosing.cells import Keys, asked_cells, mean_ranks, ranks_in, standing_in
 from resemblance.choosing.questions import EVERYTHING, QUESTIONS, Question
 from resemblance.grounding import spearman
+from resemblance.suites.joint_ranks import CellRanks
 
 FILE = Path(__file__).parents[1] / "docs" / "_generated" / "choosing-validation.md"
 MADE = "<!-- made by benchmarks/choosing.py; change the code, not this file -->"
@@ -70,17 +71,17 @@ def left_out(board: Board, question: Question, domain: str) -> LeftOut:
     measures = [spec for spec, card in board.cards.items() if card.family != "outputs"]
     others = [name for name in DOMAINS if name != domain]
     learned = standing_in(board, _cells(board, question, others), measures)
-    tested = standing_in(board, _cells(board, question, [domain]), measures)
+    tested = ranks_in(board, _cells(board, question, [domain]), measures)
     resi = {"resi": _cells(board, EVERYTHING, others)["resi"]}
-    overall = _orders(mean_ranks(standing_in(board, resi, measures).ranks, lambda *_: "all")["all"])
+    overall = ordered(ranks_in(board, resi, measures))
     group = [p.measure for p in learned.places.rows if p.is_tied]
-    truth = {p.measure: p.mean for p in tested.places.rows}
+    truth = ordered(tested)
     means = {p.measure: p.mean for p in learned.places.rows}
     return LeftOut(
         question,
         domain,
         learned.size,
-        tested.size,
+        sum(map(len, tested.values())),
         len(truth),
         len(group),
         advised(group, means, truth),
@@ -94,7 +95,10 @@ def _cells(board: Board, question: Question, domains: Iterable[str]) -> Keys:
     return {suite: keys for suite, keys in chosen.items() if suite in SUITES}
 
 
-def _orders(means: Mapping[str, float]) -> dict[str, float]:
+def ordered(ranks: Mapping[str, CellRanks]) -> dict[str, float]:
+    """Return the mean ranks of measures, suites counting alike, the best first."""
+    suites = mean_ranks(ranks, lambda suite, *_: suite).values()
+    means = {m: float(np.mean([of[m] for of in suites])) for m in next(iter(suites))}
     return dict(sorted(means.items(), key=lambda item: (item[1], item[0])))
 
 

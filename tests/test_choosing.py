@@ -16,7 +16,7 @@ from conftest import assert_fits
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.boards import Board
+from resemblance.boards import Board, read_board
 from resemblance.boards.views import DOMAINS, domain_of
 from resemblance.choosing import QUESTIONS, SIGHTS, Needs, cells, sizes
 from resemblance.choosing.filtering import blind
@@ -379,3 +379,14 @@ def test_with_defaults_only_it_asks_for_no_features(call, answer):
 
 def test_needs_without_anything_have_a_command():
     assert Needs().command == "resemblance choose"
+
+
+# ------------------------------------------------------------------------------ what ships
+
+
+def test_the_table_of_the_page_is_what_the_scores_that_ship_make(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import choosing
+
+    made = choosing.document(choosing.rows(read_board()))
+    assert choosing.FILE.read_text("utf-8") == made

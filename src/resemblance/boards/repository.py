@@ -33,7 +33,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 DELETE = "\x7f"  # which JSON leaves as it is, and TOML does not take
 
 
-class Rules(NamedTuple):
+class BoardRules(NamedTuple):
     """What a board is about.
 
     ``packs``: the SHA-256 of the manifest of each, by its name with its version. ``tolerance``: by
@@ -64,7 +64,7 @@ class SubmittedCard(NamedTuple):
 # ------------------------------------------------------------------------------------------- rules
 
 
-def rules_of(packs: Iterable[Pack]) -> Rules:
+def rules_of(packs: Iterable[Pack]) -> BoardRules:
     """Return the rules of a board on packs of one series; ``ValueError`` for none, or several."""
     manifests = [pack.manifest for pack in packs]
     series = sorted({series_of(manifest.identity) for manifest in manifests})
@@ -72,10 +72,10 @@ def rules_of(packs: Iterable[Pack]) -> Rules:
         raise ValueError(
             f"a board needs packs of one series; got {', '.join(series) or 'no packs'}"
         )
-    return Rules(series[0], {m.identity: m.sha256 for m in manifests})
+    return BoardRules(series[0], {m.identity: m.sha256 for m in manifests})
 
 
-def rules_text(rules: Rules) -> str:
+def rules_text(rules: BoardRules) -> str:
     """Return rules as TOML."""
     lines = [
         "# The rules of this board. Scores are comparable only on the same packs.",
@@ -95,7 +95,7 @@ def is_repository(folder: Path) -> bool:
     return (folder / RULES).is_file()
 
 
-def read_rules(folder: Path) -> Rules:
+def read_rules(folder: Path) -> BoardRules:
     """Return the rules of the board in a folder; ``ValueError`` for a folder without a board."""
     file = folder / RULES
     if not file.is_file():
@@ -107,15 +107,15 @@ def read_rules(folder: Path) -> Rules:
     try:
         if document.pop("format") != FORMAT:
             raise ValueError(f"it has another format than {FORMAT}")
-        rules = Rules(**document)
-        check_types(rules, Rules)
+        rules = BoardRules(**document)
+        check_types(rules, BoardRules)
         _check_rules(rules)
     except DAMAGED as error:
         raise ValueError(f"{file} does not hold the rules of a board ({error})") from error
     return rules
 
 
-def _check_rules(rules: Rules) -> None:
+def _check_rules(rules: BoardRules) -> None:
     for identity, sha256 in rules.packs.items():
         if not IDENTITY.fullmatch(identity) or "@" not in identity:
             raise ValueError(f"{identity!r:.80} is no pack with a version")
@@ -125,14 +125,14 @@ def _check_rules(rules: Rules) -> None:
         raise ValueError("it names no packs, or its tolerance is not between 0 and 1")
 
 
-def open_packs(rules: Rules) -> tuple[Pack, ...]:
+def open_packs(rules: BoardRules) -> tuple[Pack, ...]:
     """Return the packs of a board, opened; ``ValueError`` for one that is missing or another."""
     packs = tuple(open_pack(identity) for identity in rules.packs)
     check_packs(rules, packs)
     return packs
 
 
-def check_packs(rules: Rules, packs: Iterable[Pack]) -> None:
+def check_packs(rules: BoardRules, packs: Iterable[Pack]) -> None:
     """Raise ``ValueError`` unless packs are those of a board, with the same content."""
     manifests = {pack.manifest.identity: pack.manifest.sha256 for pack in packs}
     if manifests.keys() != rules.packs.keys():

@@ -13,7 +13,7 @@ from .repository import (
     REPORT,
     RESULTS,
     RULES,
-    Rules,
+    BoardRules,
     SubmittedCard,
     is_repository,
     read_rules,
@@ -33,7 +33,7 @@ class Fault(NamedTuple):
     what: str
 
 
-def faults_of_files(root: Path, rules: Rules) -> tuple[dict[str, SubmittedCard], list[Fault]]:
+def faults_of_files(root: Path, rules: BoardRules) -> tuple[dict[str, SubmittedCard], list[Fault]]:
     """Return the cards of a repository by the name of the measure, and what is wrong with its
     files, before any is run."""
     faults = list[Fault]()
@@ -112,7 +112,7 @@ def files_below(root: Path, below: str = "") -> Iterator[str]:
 # ---------------------------------------------------------------------------------------- the parts
 
 
-def _rules_faults(root: Path, rules: Rules) -> Iterator[Fault]:
+def _rules_faults(root: Path, rules: BoardRules) -> Iterator[Fault]:
     try:
         if read_rules(root) != rules:
             yield Fault(RULES, "has other rules than before")
@@ -165,7 +165,9 @@ def _alike(names: Iterable[str]) -> Iterator[str]:
         seen.add(name.lower())
 
 
-def _score_faults(root: Path, rules: Rules, cards: Mapping[str, SubmittedCard]) -> Iterator[Fault]:
+def _score_faults(
+    root: Path, rules: BoardRules, cards: Mapping[str, SubmittedCard]
+) -> Iterator[Fault]:
     """Yield what is wrong with the score files: foreign ones, damaged ones, and two of one measure
     on one pack."""
     versions = dict[tuple[str, str], str]()
@@ -191,7 +193,7 @@ def _read(path: Path) -> ScoreFile:
     return read_scores(path)
 
 
-def _check_place(scores: ScoreFile, rules: Rules, cards: Mapping[str, SubmittedCard]) -> None:
+def _check_place(scores: ScoreFile, rules: BoardRules, cards: Mapping[str, SubmittedCard]) -> None:
     """Raise ``ValueError`` for scores on another pack, or of a measure without a card."""
     if scores.pack not in rules.packs:
         raise ValueError(f"is on {scores.pack}, which is no pack of the board")

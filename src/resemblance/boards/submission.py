@@ -23,7 +23,7 @@ from .repository import (
     NAME,
     RESULTS,
     RULES,
-    Rules,
+    BoardRules,
     SubmittedCard,
     card_text,
     check_packs,
@@ -178,8 +178,8 @@ def _check_card(authors: AuthorsCard) -> None:
     for entry in ("title", "authors", "licence"):
         if not getattr(authors, entry):
             raise ValueError(
-                f"the card of a measure needs an entry {entry!r}: give --{entry}, or a --card with "
-                "it"
+                f"the card of a measure needs an entry {entry!r}: give --{entry}, or a --card that "
+                "has it"
             )
 
 
@@ -196,7 +196,7 @@ def _refusal(measure: Measure, outcomes: Sequence[Outcome]) -> str:
 
 def _written(
     root: Path,
-    rules: Rules,
+    rules: BoardRules,
     name: str,
     file: Path,
     card: SubmittedCard,

@@ -38,8 +38,8 @@ class Verified(NamedTuple):
         return not self.faults
 
 
-class Work(NamedTuple):
-    """A score file with the measure and the pack that it is of."""
+class Recomputed(NamedTuple):
+    """A score file that is computed again, with the measure and the pack that it is of."""
 
     path: Path
     scores: ScoreFile
@@ -67,7 +67,7 @@ def verify_shipped(
         raise ValueError(f"no measure of the catalogue is called {', '.join(sorted(unknown))}")
     chosen = [m for m, names in known.items() if not specs or names & specs]
     places = _packs(packs_of(series), packs)
-    faults, work = list(shipped_faults(folder) if not specs else ()), list[Work]()
+    faults, work = list(shipped_faults(folder) if not specs else ()), list[Recomputed]()
     for measure in chosen:
         for pack in places:
             path = folder / pack.manifest.identity / file_name(measure.spec, measure.version)
@@ -105,7 +105,7 @@ def verify_repository(
         if rules.frozen and new:
             faults.append(Fault(min(new), f"the board takes no more measures since {rules.frozen}"))
     cards = {name: card for name, card in cards.items() if new is None or _is_new(name, new)}
-    specs, work = set(measures), list[Work]()
+    specs, work = set(measures), list[Recomputed]()
     unknown = specs.difference(cards, *(card.specs for card in cards.values()))
     faults += [
         Fault(MEASURES, f"has no measure {name!r:.80} to verify") for name in sorted(unknown)
@@ -150,7 +150,7 @@ def _packs(packs: Sequence[Pack], names: Iterable[str]) -> list[Pack]:
 
 
 def _read(
-    path: Path, measure: Measure, pack: Pack, work: list[Work], root: Path
+    path: Path, measure: Measure, pack: Pack, work: list[Recomputed], root: Path
 ) -> Iterator[Fault]:
     """Read a score file and compare what it states; add it to the work if it can be computed."""
     name = path.relative_to(root).as_posix()
@@ -165,7 +165,7 @@ def _read(
     problems = tuple(stated_faults(scores, measure, pack))
     yield from (Fault(name, problem) for problem in problems)
     if not problems:
-        work.append(Work(path, scores, measure, pack))
+        work.append(Recomputed(path, scores, measure, pack))
 
 
 def stated_faults(scores: ScoreFile, measure: Measure, pack: Pack) -> Iterator[str]:
@@ -200,7 +200,7 @@ def _check_faults(measure: Measure, card: SubmittedCard, check: Check) -> Iterat
 
 
 def _verified(
-    work: Sequence[Work],
+    work: Sequence[Recomputed],
     faults: Iterable[Fault],
     root: Path,
     tolerance: float,

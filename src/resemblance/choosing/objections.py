@@ -31,7 +31,7 @@ class Weakness(NamedTuple):
         return f"place {self.place} of {self.measures} in {self.name}"
 
 
-class Standings(NamedTuple):
+class StandingsElsewhere(NamedTuple):
     """The mean ranks of measures by test, in the cells that count, and in each of the other
     domains, in the cells that ask the same there."""
 
@@ -45,19 +45,19 @@ def standings_of(
     question: Question,
     measures: Iterable[str],
     domain: str | None,
-) -> Standings:
+) -> StandingsElsewhere:
     """Return where measures stand; ``domain``: the one whose cells count, by default all."""
     everywhere = ranks_in(board, asked_cells(board, question), measures)
     tests = mean_ranks(evidence.ranks, lambda suite, test, cell: f"{test} ({suite})")
     domains = mean_ranks(everywhere, lambda suite, test, cell: domain_of(cell))
-    return Standings(tests, {name: of for name, of in domains.items() if name != domain})
+    return StandingsElsewhere(tests, {name: of for name, of in domains.items() if name != domain})
 
 
 def objections(
     measure: Measure,
     board: Board,
     evidence: EvidenceCells,
-    standings: Standings,
+    standings: StandingsElsewhere,
     size: AtSize | None,
 ) -> tuple[str, ...]:
     """Return what argues against a measure, the gravest first."""

@@ -108,13 +108,17 @@ def _candidates(
             place=places.get(m.spec),
             is_tied=_is_tied(places.get(m.spec), evidence),
             cells=evidence.size if m.spec in places else 0,
-            ignores=tuple(word for word in INVARIANCES if word in m.invariant_to),
+            ignores=_ignored(m),
             size=sizes.get(m.spec),
             against=objections(m, board, evidence, standings, sizes.get(m.spec)),
         )
         for m in measures
     ]
     return tuple(sorted(candidates, key=_order))
+
+
+def _ignored(measure: Measure) -> tuple[str, ...]:
+    return tuple(word for word in INVARIANCES if word in measure.invariant_to)
 
 
 def _is_tied(place: Place | None, evidence: EvidenceCells) -> bool:

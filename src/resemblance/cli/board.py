@@ -11,6 +11,7 @@ import typer
 from ..boards import Board, read_board
 from ..boards.frames import labels_of, records_of
 from ..boards.ranking import SERIES
+from ..boards.repository import results_in
 from ..boards.site import build_site
 from ..boards.views import View, chosen_cells, chosen_measures, seconds_of, view
 from ..boards.words import letters, place_words, view_words
@@ -75,7 +76,7 @@ def show_command(
     """
     kind = choose_format(format, output)
     check_targets(kind, (), output, None, None)
-    board = read_board(*(results or ()), series=series)
+    board = read_board(*map(results_in, results or ()), series=series)
     shown = view(
         board, chosen_cells(board, suite, domain, test), chosen_measures(board, family, metrics)
     )
@@ -90,7 +91,7 @@ def build_command(
 ) -> None:
     """Write the board as a static site, which needs neither a server nor a network."""
     check("jinja2")
-    page = build_site(*(results or ()), output=output, series=series)
+    page = build_site(*map(results_in, results or ()), output=output, series=series)
     print(f"Open {page.resolve()}")
     show_page(page, opened)
 

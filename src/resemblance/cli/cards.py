@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -27,7 +28,7 @@ def card_of_options(file: Path | None, options: Mapping[str, object], label: str
     """
     card = read_card(file) if file is not None else AuthorsCard()
     chosen = {name: value for name, value in options.items() if value}
-    entries = {
+    entries: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in chosen.items()
     }
     card = card._replace(**entries)
@@ -36,7 +37,8 @@ def card_of_options(file: Path | None, options: Mapping[str, object], label: str
     missing = [n for n in ("authors", "licence") if not getattr(card, n)]
     missing += ["tuned_on"] if "tuned_on" not in chosen and file is None else []
     for name in missing:
-        card = card._replace(**{name: _asked(name)})
+        answer: dict[str, Any] = {name: _asked(name)}
+        card = card._replace(**answer)
     return card._replace(tuned_on=tuple(t for t in card.tuned_on if t.strip().lower() != NONE))
 
 

@@ -17,7 +17,6 @@ from ..boards.repository import packs_for, results_in
 from ..boards.standing import Standing, standing, view_of
 from ..boards.standing_words import standing_parts
 from ..boards.views import View
-from ..extras import check
 from ..measure import Measure
 from ..packs import Pack
 from ..report import write_page
@@ -45,37 +44,45 @@ Quiet = Annotated[
 ]
 
 
+Measures = Annotated[
+    list[str], typer.Argument(help="FILE.py:NAME, which is run, or measures of the catalogue.")
+]
+Series = Annotated[str, typer.Option(help="The packs: one of each suite.")]
+Against = Annotated[
+    Path | None,
+    typer.Option(
+        help="Rank also among the measures in this repository or folder of results; the packs are "
+        "those of the repository."
+    ),
+]
+Only = Annotated[
+    str | None, typer.Option(help=f"Only the cells of this suite: {', '.join(SUITES)}.")
+]
+Format = Annotated[
+    str | None,
+    typer.Option(help="table, json, csv, markdown or latex; default: by the suffix of --output."),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Write to this file instead of standard output."),
+]
+Html = Annotated[Path | None, typer.Option(help="Write the whole ranking as a page.")]
+Save = Annotated[
+    Path | None, typer.Option(help="Keep the scores in this folder, one file for each pack.")
+]
+
+
 def rank_command(
     context: typer.Context,
-    measures: Annotated[
-        list[str], typer.Argument(help="FILE.py:NAME, which is run, or measures of the catalogue.")
-    ],
-    series: Annotated[str, typer.Option(help="The packs: one of each suite.")] = SERIES,
-    against: Annotated[
-        Path | None,
-        typer.Option(
-            help="Rank also among the measures in this repository or folder of results; the "
-            "packs are those of the repository."
-        ),
-    ] = None,
-    only: Annotated[
-        str | None, typer.Option(help=f"Only the cells of this suite: {', '.join(SUITES)}.")
-    ] = None,
+    measures: Measures,
+    series: Series = SERIES,
+    against: Against = None,
+    only: Only = None,
     jobs: Jobs = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            help="table, json, csv, markdown or latex; default: by the suffix of --output."
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Write to this file instead of standard output."),
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write the whole ranking as a page.")] = None,
-    save: Annotated[
-        Path | None, typer.Option(help="Keep the scores in this folder, one file for each pack.")
-    ] = None,
+    format: Format = None,
+    output: Output = None,
+    html: Html = None,
+    save: Save = None,
     quiet: Quiet = False,
     opened: Opened = False,
 ) -> None:
@@ -86,10 +93,7 @@ def rank_command(
     kind = choose_format(format, output, FORMATS)
     check_opened(opened, html)
     check_targets(kind, (), output, html, None)
-    if only is not None:
-        check_choice("only", only, tuple(SUITES))
-    if html is not None and only is not None:
-        raise ValueError("--html shows the ranking over all suites: leave out --only")
+    _check_suite(only, html)
     silence(quiet)
     tested = chosen_measures(measures) or []
     packs = packs_for(against, series)
@@ -101,9 +105,15 @@ def rank_command(
     shown = view_of(board, only)
     _emit(board, shown, [standing(board, shown, m.spec) for m in tested], kind, output)
     if html is not None:
-        check("jinja2")
         write_page(result_of_ranks(board.ranks), html, provenance=run_provenance(context))
     finish((output, html, save), html if opened else None, quiet)
+
+
+def _check_suite(only: str | None, html: Path | None) -> None:
+    if only is not None:
+        check_choice("only", only, tuple(SUITES))
+    if html is not None and only is not None:
+        raise ValueError("--html shows the ranking over all suites: leave out --only")
 
 
 def _chosen(packs: Sequence[Pack], only: str | None) -> list[Pack]:

@@ -42,34 +42,42 @@ SHOWN = 20  # differences that a terminal gets
 Root = Annotated[Path, typer.Option("--output", "-o", help="The repository of results.")]
 
 
+CardFile = Annotated[
+    Path | None, typer.Option(help="A TOML file with the entries of the options below.")
+]
+Title = Annotated[str | None, typer.Option(help="Title; default: its label.")]
+Authors = Annotated[
+    list[str] | None, typer.Option(help="An author (repeatable); asked for if missing.")
+]
+Paper = Annotated[str | None, typer.Option(help="The address of its paper.")]
+Bib = Annotated[str | None, typer.Option(help="The BibTeX entry of its paper.")]
+Licence = Annotated[str | None, typer.Option(help="The licence of the file.")]
+TunedOn = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A pack or data set on which it was tuned, or none (repeatable); asked for if missing."
+    ),
+]
+Allowed = Annotated[
+    bool, typer.Option("--allow-failed-checks", help="Submit it although checks fail; it says so.")
+]
+Replaced = Annotated[
+    bool, typer.Option("--replace", help="Replace an earlier submission that was not published.")
+]
+
+
 def submit_command(
     measure: Annotated[str, typer.Argument(help="FILE.py:NAME, which is run.")],
     output: Root = Path("results"),
-    card: Annotated[
-        Path | None, typer.Option(help="A TOML file with the entries of the options below.")
-    ] = None,
-    title: Annotated[str | None, typer.Option(help="Title; default: its label.")] = None,
-    authors: Annotated[
-        list[str] | None, typer.Option(help="An author (repeatable); asked for if missing.")
-    ] = None,
-    paper: Annotated[str | None, typer.Option(help="The address of its paper.")] = None,
-    bib: Annotated[str | None, typer.Option(help="The BibTeX entry of its paper.")] = None,
-    licence: Annotated[str | None, typer.Option(help="The licence of the file.")] = None,
-    tuned_on: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A pack or data set on which it was tuned, or none (repeatable); asked for if "
-            "missing."
-        ),
-    ] = None,
-    allow_failed_checks: Annotated[
-        bool,
-        typer.Option("--allow-failed-checks", help="Submit it although checks fail; it says so."),
-    ] = False,
-    replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Replace an earlier submission that was not published."),
-    ] = False,
+    card: CardFile = None,
+    title: Title = None,
+    authors: Authors = None,
+    paper: Paper = None,
+    bib: Bib = None,
+    licence: Licence = None,
+    tuned_on: TunedOn = None,
+    allow_failed_checks: Allowed = False,
+    replace: Replaced = False,
     jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
@@ -83,18 +91,11 @@ def submit_command(
     options |= {"licence": licence, "tuned_on": tuned_on}
     about = card_of_options(card, options, tested.label)
     packs = packs_for(output)
+    flags: dict[str, Any] = {"allow_failed_checks": allow_failed_checks, "replace": replace}
     with executors(jobs) as (executor, _), bars(quiet) as progress:
-        submission = submit(
-            tested,
-            output,
-            about,
-            packs=packs,
-            allow_failed_checks=allow_failed_checks,
-            replace=replace,
-            check=partial(check_measure, progress=progress),
-            executor=executor,
-            progress=progress,
-        )
+        check = partial(check_measure, progress=progress)
+        shared: dict[str, Any] = {"executor": executor, "progress": progress, "check": check}
+        submission = submit(tested, output, about, packs=packs, **flags, **shared)
     _report(submission, packs, output, quiet)
 
 
@@ -145,30 +146,34 @@ def init_command(
         print(f"wrote {len(files)} files in {folder}; to begin:\n  git -C {folder} init")
 
 
+Results = Annotated[
+    Path | None, typer.Argument(help="A repository of results; default: the scores of the library.")
+]
+Base = Annotated[
+    Path | None,
+    typer.Option(
+        help="The repository as it was before: nothing in it may have changed, and only what is "
+        "new is computed."
+    ),
+]
+Chosen = Annotated[
+    list[str] | None, typer.Option(help="Compute only this measure again (repeatable).")
+]
+ChosenPacks = Annotated[
+    list[str] | None, typer.Option(help="Compute only on this pack, NAME@VERSION (repeatable).")
+]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(min=0, help="How much a score may differ; default: 1e-6, or as the board has."),
+]
+
+
 def verify_command(
-    results: Annotated[
-        Path | None,
-        typer.Argument(help="A repository of results; default: the scores of the library."),
-    ] = None,
-    base: Annotated[
-        Path | None,
-        typer.Option(
-            help="The repository as it was before: nothing in it may have changed, and only what "
-            "is new is computed."
-        ),
-    ] = None,
-    measure: Annotated[
-        list[str] | None, typer.Option(help="Compute only this measure again (repeatable).")
-    ] = None,
-    pack: Annotated[
-        list[str] | None, typer.Option(help="Compute only on this pack, NAME@VERSION (repeatable).")
-    ] = None,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(
-            min=0, help="How much a score may differ; default: 1e-6, or as the board has."
-        ),
-    ] = None,
+    results: Results = None,
+    base: Base = None,
+    measure: Chosen = None,
+    pack: ChosenPacks = None,
+    tolerance: Tolerance = None,
     jobs: Jobs = None,
     format: Annotated[str, typer.Option(help="table or json.")] = "table",
     output: Annotated[

@@ -133,8 +133,8 @@ def pinned_cells(pack: Pack) -> tuple[PinnedCell, ...]:
         check_types(cells, tuple[PinnedCell, ...])
     except DAMAGED as error:
         raise ValueError(
-            f"{pack.manifest.identity} does not name the cells in which it ranks measures: build it "
-            "with resemblance pack build"
+            f"{pack.manifest.identity} does not name the cells in which it ranks measures: build "
+            "it with resemblance pack build"
         ) from error
     return cells
 

@@ -27,7 +27,7 @@ from .versions import VersionOf, versions_table
 NEAR = 3  # neighbours in the ranking, on either side
 
 
-class Work(NamedTuple):
+class CitedWork(NamedTuple):
     """The work that introduced a measure: its name, address and BibTeX; "" where not known."""
 
     name: str
@@ -71,10 +71,10 @@ def measure_page(content: Content, spec: str, versions: Sequence[VersionOf]) -> 
     }
 
 
-def _paper(key: str) -> Work:
+def _paper(key: str) -> CitedWork:
     if key not in entries():
-        return Work(printable(key), "", "")
-    return Work(short(key), url_of(key) or "", entry(key))
+        return CitedWork(printable(key), "", "")
+    return CitedWork(short(key), url_of(key) or "", entry(key))
 
 
 def _tests_table(tests: tuple[ScoresInTest, ...]) -> LinkedTable:

@@ -1,0 +1,86 @@
+"""How far the packs that ship keep the order of measures that whole studies give.
+
+    python benchmarks/compact.py STUDY [STUDY ...]     about a quarter of an hour of CPU for each
+    python benchmarks/compact.py --tables              write the table of the docs again
+
+A study is run with all its samples in full precision, by all measures of the catalogue but those
+of outputs and the three that take hours there; its mean ranks are kept in ``compact.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+import resemblance as rs
+from resemblance.boards.ranking import SERIES, read_board
+from resemblance.documents import write_atomically
+from resemblance.packs import open_pack
+from resemblance.significance import rank_correlation, ranks_of_rows
+from resemblance.suites.pinned import build_pack, run_pack
+from resemblance.suites.study import purpose
+
+HERE = Path(__file__).parent
+KEPT = HERE / "compact.json"
+TABLE = HERE.parent / "docs" / "_generated" / "compact.md"
+SLOW = {"rtd", "rtd_lite", "imd"}
+FIRST = 5  # leaders that are compared
+
+
+def tested() -> list[rs.Measure]:
+    """Return the measures that are ranked in whole studies."""
+    return [m for m in rs.list_measures() if m.name not in SLOW and m.family != "outputs"]
+
+
+def whole_ranks(study: Path) -> dict[str, float]:
+    """Return the mean rank of every measure in a whole study."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive, _ = build_pack(study, folder)
+        pack = open_pack(archive, cache=Path(folder) / "cache")
+        result = run_pack(pack, measures=tested(), with_intervals=False)
+    return {place.measure: place.mean for place in result.places().rows}
+
+
+def compact_ranks(suite: str, among: Mapping[str, float]) -> dict[str, float]:
+    """Return the mean ranks of the same measures on the pack that ships."""
+    ranks = read_board(series=SERIES).results[suite].ranks(among)
+    return {m: float(np.mean([cell[m] for cell in ranks.values()])) for m in among}
+
+
+def table(whole: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the table of the docs."""
+    lines = [
+        "| suite | measures | Spearman | first five of the study | first five of the pack |",
+        "|---|--:|--:|---|---|",
+    ]
+    for suite, means in whole.items():
+        compact = compact_ranks(suite, means)
+        sides = [ranks_of_rows(np.array([side[m] for m in means])) for side in (means, compact)]
+        first = [
+            ", ".join(f"`{m}`" for m in sorted(side, key=side.__getitem__)[:FIRST])
+            for side in (means, compact)
+        ]
+        value = float(rank_correlation(*sides))
+        lines.append(f"| {suite} | {len(means)} | {value:.2f} | {first[0]} | {first[1]} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("studies", nargs="*", type=Path)
+    parser.add_argument("--tables", action="store_true")
+    options = parser.parse_args()
+    whole = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    for study in options.studies:
+        whole[purpose(study).suite] = whole_ranks(study)
+        write_atomically(KEPT, json.dumps(whole, indent=1, sort_keys=True) + "\n")
+    write_atomically(TABLE, table(whole))
+
+
+if __name__ == "__main__":
+    main()
