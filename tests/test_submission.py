@@ -102,7 +102,9 @@ def test_nothing_is_written_by_a_run_that_ends_early(root, monkeypatch):
 
 
 def test_a_measure_that_always_raises_has_no_scores_but_reasons(root):
-    (root.parent / "mine.py").write_text(OWN.replace("first, second =", "raise rs.Undefined('no')"))
+    (root.parent / "mine.py").write_text(
+        OWN.replace("first,", "raise rs.Undefined('no')\n    first,", 1)
+    )
     done = add(root)
     cells = [cell for scores in done.scores for cell in scores.cells]
     assert all(cell.value is None and cell.reason for cell in cells)
@@ -295,8 +297,10 @@ def test_an_interrupted_submission_can_be_repeated(root):
 
 
 def test_a_measure_that_ends_the_process_is_an_error(root):
-    (root.parent / "mine.py").write_text(OWN.replace("first, second =", "raise SystemExit(0)"))
+    (root.parent / "mine.py").write_text(
+        OWN.replace("first,", "raise SystemExit(0)\n    first,", 1)
+    )
     with pytest.raises(ValueError, match="top_share ends the process, with 0"):
         add(root)
     faults = [o.detail for o in check_measure(own_measure(root.parent / "mine.py", "top_share"))]
-    assert faults == ["SystemExit: 0 (mine.py:12)"]
+    assert faults == ["SystemExit: 0 (mine.py:11)"]
