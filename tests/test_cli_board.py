@@ -38,6 +38,23 @@ def order(**chosen):
     return [p.measure for p in board_of(files_of(**chosen)).ranks.places.rows]
 
 
+def test_versions_of_a_measure_are_never_mixed(results):
+    shared = read_board(results, series=SERIES)
+    newer = next(s for s in files_of() if s.suite == "resi" and s.measure.spec == "jaccard")
+    version = newer.measure.version + 1
+    write_scores(results, newer._replace(measure=newer.measure._replace(version=version)))
+    board = read_board(results, series=SERIES)
+    assert "jaccard" in shared.ranks.labels
+    assert "jaccard" not in board.ranks.labels
+    assert board.files["resi"]["jaccard"].measure.version == version
+    assert "jaccard" not in board.files["sensitivity"]
+
+
+def test_a_folder_of_another_series_is_refused(results):
+    with pytest.raises(ValueError, match="holds no scores on packs of the series 'compact'"):
+        read_board(results)
+
+
 # --------------------------------------------------------------------------------------------- show
 
 

@@ -17,6 +17,7 @@ DOCS = ROOT / "docs"
 # Made by scripts in benchmarks that measure.
 MEASURED = {
     "choosing-validation.md",
+    "compact.md",
     "devices.md",
     "paper_costs.md",
     "evidence-costs.md",

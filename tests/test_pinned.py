@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance.packs import Pack, open_pack
+from resemblance.packs import Manifest, Pack, open_pack
 from resemblance.sources.folders import read_subjects
 from resemblance.suites import manifolds, resi
 from resemblance.suites.pinned import build_pack, pinned_cells, run_pack
@@ -142,3 +142,10 @@ def test_measures_of_users_run_on_packs(clouds):
 
     scores = run_pack(clouds[0], measures=[spread]).scores()
     assert all(spread.spec in of_cell for of_cell in scores.values())
+
+
+@pytest.mark.parametrize("facts", [{}, {"cells": 3}, {"cells": [["test"]]}, {"cells": [[1, 2]]}])
+def test_a_pack_that_names_no_cells_is_refused(facts):
+    manifest = Manifest("mine", 1, "resi", "about", {}, facts, {}, "machine")
+    with pytest.raises(ValueError, match="mine@1 does not name the cells"):
+        pinned_cells(Pack(Path(), manifest))

@@ -15,7 +15,7 @@ from resemblance.boards import repository, submission
 from resemblance.boards.repository import read_rules, read_submitted, rules_of, rules_text, toml
 from resemblance.boards.site.authors import AuthorsCard
 from resemblance.boards.skeleton import init
-from resemblance.checks import Outcome
+from resemblance.checks import Outcome, check_measure
 from resemblance.cli.options import own_measure
 
 CARD = AuthorsCard("Top share", ("Ada", "Grace"), licence="MIT")
@@ -269,3 +269,37 @@ def test_a_file_that_fails_is_its_authors_error(root, call):
     code, _, err = call("submit", "broken.py:mine", "-o", "results", *WORDS)
     assert (code, "nowhere_at_all" in err) == (3, True)
     assert not list((root / "measures").glob("*.py"))
+
+
+def test_a_board_takes_scores_on_its_own_packs_only(root, tiny):
+    with pytest.raises(ValueError, match="the board is on resi-tiny@1, manifolds-tiny@1; got"):
+        add(root, packs=tiny[1][:1])
+    assert not list((root / "measures").glob("*.py"))
+
+
+def test_replacing_keeps_the_file_that_is_submitted(root):
+    add(root)
+    source = root / "measures/top_share.py"
+    measure = own_measure(source, "top_share")
+    done = submission.submit(measure, root, CARD, check=fine, replace=True)
+    assert source.read_text() == OWN
+    assert all(file.is_file() for file in done.files)
+
+
+def test_an_interrupted_submission_can_be_repeated(root):
+    done = add(root)
+    (root / "measures/top_share.toml").unlink()  # which is written last
+    done.files[-1].unlink()
+    again = add(root)
+    assert again.card == done.card
+    assert all(file.is_file() for file in again.files)
+
+
+def test_a_measure_that_ends_the_process_is_an_error(root):
+    (root.parent / "mine.py").write_text(
+        OWN.replace("first,", "raise SystemExit(0)\n    first,", 1)
+    )
+    with pytest.raises(ValueError, match="top_share ends the process, with 0"):
+        add(root)
+    faults = [o.detail for o in check_measure(own_measure(root.parent / "mine.py", "top_share"))]
+    assert faults == ["SystemExit: 0 (mine.py:11)"]

@@ -257,6 +257,30 @@ def test_a_variant_may_join_the_card_of_its_measure(root, made):
     assert not problems(root, base=made / "new")
 
 
+def test_scores_that_a_pull_request_adds_are_computed_again(root, made, tmp_path):
+    base = tmp_path / "base"
+    shutil.copytree(root, base)
+    score_file(base).unlink()  # the card of the board lists it, but nobody verified that
+    cells = read_scores(score_file(root)).cells
+    rewritten(root, cells=tuple(c._replace(value=c.value - 0.1) for c in cells))
+    assert any("when computed" in line for line in problems(root, base=base))
+
+
+def test_a_measure_that_is_not_there_cannot_be_verified(root, made):
+    assert problems(root, measures=["top_shore"]) == [
+        "measures: has no measure 'top_shore' to verify"
+    ]
+    with pytest.raises(ValueError, match="catalogue is called ckb"):
+        verify_shipped(measures=["cka", "ckb"], folder=made / "scores", series="tiny")
+
+
+def test_a_link_to_an_equal_file_is_a_change(root, made):
+    file = root / "README.md"
+    file.unlink()
+    file.symlink_to(made / "new" / "README.md")
+    assert "README.md: was changed" in " ".join(problems(root, base=made / "new"))
+
+
 # ------------------------------------------------------------------------ the scores of the library
 
 

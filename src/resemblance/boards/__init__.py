@@ -1,6 +1,6 @@
 """The board: scores of measures on packs as files, joined and ranked when they are read."""
 
-from .ranking import Board, board_of, read_board, score_on_packs
+from .ranking import Board, board_of, read_board
 from .score_files import MeasureCard, ScoredCell, ScoreFile, read_scores, write_scores
 from .scoring import score
 
@@ -13,6 +13,5 @@ __all__ = [
     "read_board",
     "read_scores",
     "score",
-    "score_on_packs",
     "write_scores",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 
 from ..measure import Measure
+from ..modules import OwnFileError
 from ..packs import Pack
 from ..suites.study import Progress
 from ..workers import Call, carry_out, single_threaded
@@ -64,4 +65,9 @@ def scores_on(
 
 def _scored(measure: Measure, pack: Pack, progress: Progress | None) -> ScoreFile:
     with single_threaded():
-        return score(pack, measure, progress=progress)
+        try:
+            return score(pack, measure, progress=progress)
+        except SystemExit as error:  # it would end the command, as if all were well
+            raise OwnFileError(
+                f"{measure.spec} ends the process, with {error.code!r:.80}"
+            ) from error

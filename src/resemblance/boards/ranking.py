@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Executor
 from pathlib import Path
 from typing import NamedTuple
 
-from ..measure import Measure
 from ..packs import Pack, known_packs, open_pack
 from ..results.result import Result
 from ..results.sections import RankRule, Section
 from ..suites import SUITES
 from ..suites.joint_ranks import JointRanks, joint_ranks
-from ..suites.study import Progress
 from .score_files import MeasureCard, ScoredCell, ScoreFile, read_scores, score_files
-from .scoring import score
 
 SHIPPED = Path(__file__).with_name("results")  # the scores of the measures of this library
 SERIES = "compact"  # the packs that ship with the library
@@ -54,11 +50,22 @@ def read_board(*folders: str | Path, series: str = SERIES) -> Board:
 
 def read_files(*folders: str | Path, series: str = SERIES) -> tuple[ScoreFile, ...]:
     """Return all score files of a series of packs, also those of earlier versions, which come
-    first: the files that ship with the library, and those in folders of results."""
-    places = [*([SHIPPED] if SHIPPED.is_dir() else []), *map(Path, folders)]
-    paths = [path for folder in places for path in score_files(folder)]
-    files = [read_scores(path) for path in paths if series_of(path.parent.name) == series]
+    first: the files that ship with the library, and those in folders of results.
+
+    Raises ``ValueError`` for a folder without scores on packs of the series.
+    """
+    paths = _of_series(SHIPPED, series) if SHIPPED.is_dir() else []
+    for folder in folders:
+        added = _of_series(folder, series)
+        if not added:
+            raise ValueError(f"{folder} holds no scores on packs of the series {series!r}")
+        paths += added
+    files = map(read_scores, paths)
     return tuple(sorted(files, key=lambda scores: (scores.pack_version, scores.measure.version)))
+
+
+def _of_series(folder: str | Path, series: str) -> list[Path]:
+    return [path for path in score_files(folder) if series_of(path.parent.name) == series]
 
 
 def current(files: Sequence[ScoreFile]) -> tuple[ScoreFile, ...]:
@@ -76,11 +83,18 @@ def series_of(pack: str) -> str:
 def board_of(files: Iterable[ScoreFile]) -> Board:
     """Return the board of score files, later ones in place of earlier ones of the same measure.
 
+    The version of a measure is that of its last file: scores of different versions, such as on two
+    packs, are never mixed, and those of another version are left out.
+
     Raises ``ValueError`` for scores on different packs of one suite, and for files whose cells
     differ.
     """
     by_suite: dict[str, dict[str, ScoreFile]] = {}
-    for scores in files:
+    several = tuple(files)
+    versions = {scores.measure.spec: scores.measure.version for scores in several}
+    for scores in several:
+        if scores.measure.version != versions[scores.measure.spec]:
+            continue
         by_suite.setdefault(scores.suite, {})[scores.measure.spec] = scores
     ordered = {suite: by_suite[suite] for suite in SUITES if suite in by_suite}
     results = {suite: joined(tuple(of.values())) for suite, of in ordered.items()}
@@ -132,19 +146,6 @@ def _rule(test: str, key: tuple[str, str], cells: Mapping[str, Cells]) -> RankRu
     parts = tuple({spec: of[key].parts[i] for spec, of in cells.items()} for i in range(count))
     incomplete = tuple(spec for spec, of in cells.items() if of[key].is_incomplete)
     return RankRule(parts, incomplete, test=test, models=next(iter(cells.values()))[key].models)
-
-
-def score_on_packs(
-    measure: str | Measure,
-    *,
-    series: str = SERIES,
-    packs: Iterable[Pack] | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-) -> tuple[ScoreFile, ...]:
-    """Run a measure on all packs of a series, and return its scores on each."""
-    chosen = packs_of(series) if packs is None else packs
-    return tuple(score(p, measure, executor=executor, progress=progress) for p in chosen)
 
 
 def packs_of(series: str = SERIES) -> tuple[Pack, ...]:

@@ -128,14 +128,23 @@ def _check_rules(rules: BoardRules) -> None:
 def open_packs(rules: BoardRules) -> tuple[Pack, ...]:
     """Return the packs of a board, opened; ``ValueError`` for one that is missing or another."""
     packs = tuple(open_pack(identity) for identity in rules.packs)
-    for pack in packs:
-        identity, sha256 = pack.manifest.identity, pack.manifest.sha256
+    check_packs(rules, packs)
+    return packs
+
+
+def check_packs(rules: BoardRules, packs: Iterable[Pack]) -> None:
+    """Raise ``ValueError`` unless packs are those of a board, with the same content."""
+    manifests = {pack.manifest.identity: pack.manifest.sha256 for pack in packs}
+    if manifests.keys() != rules.packs.keys():
+        raise ValueError(
+            f"the board is on {', '.join(rules.packs)}; got {', '.join(manifests) or 'no packs'}"
+        )
+    for identity, sha256 in manifests.items():
         if sha256 != rules.packs[identity]:
             raise ValueError(
                 f"{identity} is here with the manifest {sha256[:12]}, and the board is on "
                 f"{rules.packs[identity][:12]}: get the pack of the board"
             )
-    return packs
 
 
 def packs_for(folder: Path | None, series: str = SERIES) -> tuple[Pack, ...]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -101,6 +102,11 @@ class ScoreFile(NamedTuple):
 def file_name(spec: str, version: int) -> str:
     """Return the name of the score file of a version of a measure."""
     return f"{quote(spec, safe=SAFE)}@v{version}.json"
+
+
+def measure_in(name: str) -> str:
+    """Return the name of the measure of a score file, by the name of the file."""
+    return re.split(r"[\[@]", name, maxsplit=1)[0]
 
 
 def write_scores(folder: str | Path, scores: ScoreFile) -> Path:

@@ -37,6 +37,7 @@ def init(folder: str | Path, packs: Sequence[Pack]) -> tuple[Path, ...]:
         text = (SOURCES / source).read_text(encoding="utf-8")
         packed = "\n".join(f"- `{identity}`" for identity in rules.packs)
         text = text.replace("@VERSION@", __version__).replace("@PACKS@", packed)
+        text = text.replace("@SERIES@", rules.series)
         texts[target] = text.replace("@TOLERANCE@", f"{rules.tolerance:g}")
     texts |= {f"{name}/.gitkeep": "" for name in (MEASURES, RESULTS)}
     for name in texts:

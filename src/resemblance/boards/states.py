@@ -68,11 +68,20 @@ def compared_with(root: Path, base: Path) -> tuple[list[Fault], frozenset[str]]:
             new.add(name)
             if name.partition("/")[0] not in (MEASURES, RESULTS):
                 faults.append(Fault(name, "is new, and neither a measure nor its scores"))
-        elif sha256_of(root / name) != sha256_of(base / name):
+        elif not _is_same(root / name, base / name):
             new.add(name)
             if not _is_extended(root / name, base / name, name):
                 faults.append(Fault(name, "was changed: nothing on a board is"))
     return faults, frozenset(new)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Return whether two files are equal; links, which are not followed, if they lead to one
+    place."""
+    if one.is_symlink() or other.is_symlink():
+        are_links = one.is_symlink() and other.is_symlink()
+        return are_links and os.readlink(one) == os.readlink(other)
+    return sha256_of(one) == sha256_of(other)
 
 
 def _is_extended(after: Path, before: Path, name: str) -> bool:

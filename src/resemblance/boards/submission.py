@@ -26,6 +26,7 @@ from .repository import (
     BoardRules,
     SubmittedCard,
     card_text,
+    check_packs,
     is_repository,
     open_packs,
     read_rules,
@@ -33,7 +34,7 @@ from .repository import (
     rules_of,
     rules_text,
 )
-from .score_files import ScoreFile, write_scores
+from .score_files import ScoreFile, measure_in, write_scores
 from .site.authors import AuthorsCard
 
 DEVICES = {"con", "prn", "aux", "nul", *(f"{p}{i}" for p in ("com", "lpt") for i in range(10))}
@@ -78,7 +79,7 @@ def submit(
     name, which was not published yet.
 
     Raises ``ValueError`` for a measure of the catalogue, a name that is taken, a board that is
-    closed, an incomplete card, and checks that fail.
+    closed or on other packs, an incomplete card, and checks that fail.
     """
     root = Path(folder)
     file = source_of(measure)
@@ -91,7 +92,8 @@ def submit(
     failing = tuple(o.check for o in outcomes if o.holds is False)
     if failing and not allow_failed_checks:
         raise ValueError(_refusal(measure, outcomes))
-    places = tuple(packs) if packs is not None else open_packs(rules)
+    places = open_packs(rules) if packs is None else tuple(packs)
+    check_packs(rules, places)
     digest = sha256_of(file)
     scores = scores_on(places, [measure], executor, progress)
     if sha256_of(file) != digest:
@@ -101,7 +103,7 @@ def submit(
     holding = sum(outcome.holds is True for outcome in outcomes)
     card = SubmittedCard(authors, specs, digest, holding, failing)
     if replace:
-        withdraw(root, measure.name)
+        _withdraw(root, measure.name)
     files = _written(root, rules, measure.name, file, card, scores)
     return Submission(measure.spec, outcomes, scores, card, files)
 
@@ -136,9 +138,13 @@ def sha256_of(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def withdraw(root: Path, name: str) -> None:
-    """Remove a submission that was not published: its file, its card and its scores."""
-    for file in (*_files_of(root, name), *_scores_of(root, name)):
+def _withdraw(root: Path, name: str) -> None:
+    """Remove the card and the scores of a submission that was not published.
+
+    Its file stays until another takes its place: it may be the only one that its author has.
+    """
+    _, card = _files_of(root, name)
+    for file in (card, *_scores_of(root, name)):
         file.unlink(missing_ok=True)
 
 
@@ -154,6 +160,8 @@ def _earlier(root: Path, measure: Measure, file: Path, replace: bool) -> Submitt
             f"{other} is there with another content: nothing on a board is changed, so give the "
             "measure another name; --replace is for a submission that was not published yet"
         )
+    if not card.exists():  # the card is written last: without it, a submission was interrupted
+        return None
     return read_submitted(card)
 
 
@@ -163,7 +171,7 @@ def _files_of(root: Path, name: str) -> tuple[Path, Path]:
 
 def _scores_of(root: Path, name: str) -> list[Path]:
     files = (root / RESULTS).glob("*@*/*.json")
-    return [f for f in files if f.name.partition("@")[0].partition("[")[0] == name]
+    return [file for file in files if measure_in(file.name) == name]
 
 
 def _check_card(authors: AuthorsCard) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from ..catalogue import list_measures
@@ -18,7 +18,7 @@ from .computing import score_all
 from .loading import own_measures
 from .ranking import SERIES, SHIPPED, packs_of
 from .repository import MEASURES, RESULTS, TOLERANCE, SubmittedCard, open_packs, read_rules
-from .score_files import ScoredCell, ScoreFile, file_name, read_scores
+from .score_files import ScoredCell, ScoreFile, file_name, measure_in, read_scores
 from .scoring import card_of, code_of
 from .states import Fault, compared_with, faults_of_files, shipped_faults
 
@@ -62,10 +62,10 @@ def verify_shipped(
     ``measures``: specifications, by default all of the catalogue; ``packs``: names with versions,
     by default all of the series. ``tolerance``: by how much a score may differ.
     """
-    specs = set(measures)
-    chosen = [m for m in list_measures() if not specs or {m.spec, m.name, m.label} & specs]
-    if not chosen:
-        raise ValueError(f"no measure of the catalogue is called {', '.join(sorted(specs))}")
+    specs, known = set(measures), {m: {m.spec, m.name, m.label} for m in list_measures()}
+    if unknown := specs.difference(*known.values()):
+        raise ValueError(f"no measure of the catalogue is called {', '.join(sorted(unknown))}")
+    chosen = [m for m, names in known.items() if not specs or names & specs]
     places = _packs(packs_of(series), packs)
     faults, work = list(shipped_faults(folder) if not specs else ()), list[Recomputed]()
     for measure in chosen:
@@ -104,8 +104,12 @@ def verify_repository(
         faults += differences
         if rules.frozen and new:
             faults.append(Fault(min(new), f"the board takes no more measures since {rules.frozen}"))
-    cards = {name: card for name, card in cards.items() if _is_new(name, card, new, places)}
+    cards = {name: card for name, card in cards.items() if new is None or _is_new(name, new)}
     specs, work = set(measures), list[Recomputed]()
+    unknown = specs.difference(cards, *(card.specs for card in cards.values()))
+    faults += [
+        Fault(MEASURES, f"has no measure {name!r:.80} to verify") for name in sorted(unknown)
+    ]
     for name, card in cards.items():
         chosen, problems = own_measures(root / MEASURES / f"{name}.py", name, card)
         faults += problems
@@ -120,10 +124,17 @@ def verify_repository(
     return _verified(work, faults, root, limit, executor, progress)
 
 
-def _is_new(
-    name: str, card: SubmittedCard, new: frozenset[str] | None, packs: Sequence[Pack]
-) -> bool:
-    return new is None or any(f.startswith(f"{MEASURES}/{name}.") for f in new)
+def _is_new(name: str, new: Iterable[str]) -> bool:
+    """Return whether the file of a measure, its card or any of its scores is new."""
+    return any(_measure_of(file) == name for file in new)
+
+
+def _measure_of(file: str) -> str:
+    """Return the measure that a file of a repository belongs to; "" where there is none."""
+    path = PurePosixPath(file)
+    if file.startswith(f"{MEASURES}/"):
+        return path.stem
+    return measure_in(path.name) if file.startswith(f"{RESULTS}/") else ""
 
 
 def _packs(packs: Sequence[Pack], names: Iterable[str]) -> list[Pack]:

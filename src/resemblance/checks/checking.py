@@ -52,7 +52,10 @@ def outcomes_of(trial: Trial, checks: Mapping[str, Check]) -> Iterator[Outcome]:
     for name, check in checks.items():
         try:
             ruling = check(trial)
-        except Exception as error:  # of the measure: whatever it is, it is the outcome
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # of the measure: whatever it is, it is the outcome
             ruling = "", False, in_words(error, trial.measure)
         yield Outcome(name, *ruling)
         if name == FIRST and not ruling[1]:

@@ -147,7 +147,7 @@ def answer(measure: Measure, x: Any, y: Any) -> Answer:
             value = computed(measure, x, y)
     except ValueError as error:
         return Answer(refusal=str(error))
-    except Exception as error:  # whatever it is, it is the finding
+    except (Exception, SystemExit) as error:  # whatever it is, it is the finding
         return Answer(fault=in_words(error, measure))
     kind = type(value).__name__
     if getattr(value, "shape", ()) != () or not isinstance(
@@ -171,7 +171,7 @@ def computed(measure: Measure, x: Any, y: Any) -> Any:
         return measure.function(a, b, **dict(measure.parameters))
 
 
-def in_words(error: Exception, measure: Measure) -> str:
+def in_words(error: BaseException, measure: Measure) -> str:
     """Return an error in one line, with the line of the measure's file that it came through."""
     file = getattr(inspect.unwrap(measure.function), "__code__", None)
     frames = traceback.extract_tb(error.__traceback__)

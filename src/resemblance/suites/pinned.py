@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..catalogue import get_measures
+from ..documents import DAMAGED, check_types
 from ..measure import Measure
 from ..packs import Manifest, Pack, write_pack
 from ..packs.manifest import SUFFIX
@@ -126,8 +127,16 @@ def _elsewhere(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pinned_cells(pack: Pack) -> tuple[PinnedCell, ...]:
-    """Return the cells in which a pack ranks measures."""
-    return tuple(PinnedCell(*cell) for cell in pack.manifest.facts["cells"])
+    """Return the cells in which a pack ranks measures; ``ValueError`` for one without them."""
+    try:
+        cells = tuple(PinnedCell(*cell) for cell in pack.manifest.facts["cells"])
+        check_types(cells, tuple[PinnedCell, ...])
+    except DAMAGED as error:
+        raise ValueError(
+            f"{pack.manifest.identity} does not name the cells in which it ranks measures: build "
+            "it with resemblance pack build"
+        ) from error
+    return cells
 
 
 def _run(
