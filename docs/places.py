@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from pieces import table
 
 import resemblance as rs
+from resemblance.boards import read_board
 from resemblance.costs import cost_table
 
-STORED = Path(__file__).parent.parent / "papers" / "results" / "joint.json"
 SUITES = {
     "resi": ("resi", "ReSi"),
     "sensitivity": ("sensitivity", "Sensitivity"),
@@ -24,45 +22,40 @@ SIZES = ((500, 128), (1000, 768), (4000, 768))
 
 
 class Standing(NamedTuple):
-    """The place of a measure among those that took part in all suites."""
+    """The mean rank of a measure on the board, and its place with its interval."""
 
     rank: float
-    position: int
+    place: str
     suites: dict[str, float]
 
 
 @cache
 def standings() -> dict[str, Standing]:
-    """Return the stored places by label."""
-    stored = json.loads(STORED.read_text("utf-8"))
-    tables = (t for section in stored["sections"] for t in section["tables"])
-    places = next(t for t in tables if t["name"] == "places")
-    rank, position, first = map(places["columns"].index, ("mean rank", "position", "resi"))
-    suites = places["columns"][first:]
+    """Return the places on the board by specification."""
+    known = read_board().ranks.places
     return {
-        row[0]: Standing(row[rank], row[position], dict(zip(suites, row[first:], strict=True)))
-        for row in places["rows"]
+        place.measure: Standing(
+            place.mean,
+            f"{place.best} to {place.worst}",
+            {suite: means[place.measure] for suite, means in known.by_group.items()},
+        )
+        for place in known.rows
     }
 
 
 def place_of(m: rs.Measure) -> str:
-    """Return the mean rank of a measure in each suite."""
+    """Return the place of a measure on the board, and its mean rank in each suite."""
     count = len(standings())
-    if m.label not in standings():
-        return (
-            f"It did not take part in all suites, so it has no place in the :doc:`joint ranking "
-            f"<../joint>` of {count} measures."
-        )
-    standing = standings()[m.label]
+    standing = standings()[m.spec]
     rows = [("all suites together", f"{standing.rank:.1f}")]
     rows += [
         (f":doc:`{SUITES[name][1]} <../{SUITES[name][0]}>`", f"{rank:.1f}")
         for name, rank in standing.suites.items()
     ]
     intro = (
-        f"Position {standing.position} of {count} in the :doc:`joint ranking <../joint>`. Mean "
-        f"ranks over the tests of each suite; 1 is best, and a measure that guesses has about "
-        f"{(count + 1) / 2:.0f}:"
+        f"Place {standing.place} of {count} on :doc:`the board <../board>` (95 % interval). Mean "
+        f"ranks over the tests of each suite, on the packs that ship; 1 is best, and a measure "
+        f"that guesses has about {(count + 1) / 2:.0f}:"
     )
     return f"{intro}\n\n{table(('suite', 'mean rank'), rows, numbers=True)}"
 

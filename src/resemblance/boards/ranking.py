@@ -42,8 +42,8 @@ def read_board(*folders: str | Path, series: str = SERIES) -> Board:
     """Return the board of a series of packs, from the scores that ship with the library and those
     in folders of results.
 
-    Of several versions of a measure, or of a pack, the newest counts, and a file of a folder before
-    one that ships.
+    Of several versions of a measure the one that was computed last counts, and a file of a folder
+    before one that ships.
     """
     return board_of(current(read_files(*folders, series=series)))
 
@@ -52,7 +52,8 @@ def read_files(*folders: str | Path, series: str = SERIES) -> tuple[ScoreFile, .
     """Return all score files of a series of packs, also those of earlier versions, which come
     first: the files that ship with the library, and those in folders of results.
 
-    Raises ``ValueError`` for a folder without scores on packs of the series.
+    Raises ``ValueError`` for a folder without scores on packs of the series, and for scores on a
+    version of a pack that ships which this version of the library does not know.
     """
     paths = _of_series(SHIPPED, series) if SHIPPED.is_dir() else []
     for folder in folders:
@@ -60,8 +61,29 @@ def read_files(*folders: str | Path, series: str = SERIES) -> tuple[ScoreFile, .
         if not added:
             raise ValueError(f"{folder} holds no scores on packs of the series {series!r}")
         paths += added
-    files = map(read_scores, paths)
-    return tuple(sorted(files, key=lambda scores: (scores.pack_version, scores.measure.version)))
+    files = list(map(read_scores, paths))
+    _check_known(files)
+    return tuple(sorted(files, key=_age))
+
+
+def _age(scores: ScoreFile) -> tuple[int, str, int]:
+    """Return what orders files: versions of measures of users are hashes, so dates go first."""
+    return scores.pack_version, scores.environment.get("date", ""), scores.measure.version
+
+
+def _check_known(files: Iterable[ScoreFile]) -> None:
+    """Raise ``ValueError`` for scores on an unknown version of a known pack: they would displace
+    all scores of their suite."""
+    known = {p.identity: p.manifest for p in known_packs()}
+    names = {identity.partition("@")[0] for identity in known}
+    for scores in files:
+        if scores.pack.partition("@")[0] not in names:
+            continue
+        if known.get(scores.pack) != scores.manifest:
+            raise ValueError(
+                f"the scores of {scores.measure.spec} are on {scores.pack} with the manifest "
+                f"{scores.manifest[:12]}, which this version of the library does not know"
+            )
 
 
 def _of_series(folder: str | Path, series: str) -> list[Path]:

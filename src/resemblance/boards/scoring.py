@@ -7,7 +7,7 @@ import inspect
 import math
 import time
 from collections.abc import Mapping
-from concurrent.futures import Executor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,6 @@ def score(
     pack: Pack,
     measure: str | Measure,
     *,
-    executor: Executor | None = None,
     memory: int | str = "half",
     progress: Progress | None = None,
 ) -> ScoreFile:
@@ -44,7 +43,7 @@ def score(
     would have.
     """
     tested = get_measure(measure) if isinstance(measure, str) else measure
-    options: dict[str, Any] = {"executor": executor, "memory": memory, "progress": progress}
+    options: dict[str, Any] = {"memory": memory, "progress": progress}
     start = time.process_time()
     if tested.family == "outputs":
         cells = tuple(_empty(cell, OUTPUTS) for cell in pinned_cells(pack))
@@ -52,6 +51,7 @@ def score(
         result = run_pack(pack, measures=[tested], with_intervals=False, **options)
         cells = scores_of(pack, result, tested)
     seconds = time.process_time() - start
+    now = datetime.now(UTC).isoformat(timespec="seconds")
     return ScoreFile(
         pack.manifest.identity,
         pack.manifest.sha256,
@@ -59,7 +59,7 @@ def score(
         card_of(tested),
         code_of(tested),
         round(seconds, 2),
-        {**versions(), "machine": machine_words()},
+        {**versions(), "machine": machine_words(), "date": now},
         cells,
     )
 

@@ -33,6 +33,7 @@ def init(folder: str | Path, packs: Sequence[Pack]) -> tuple[Path, ...]:
         raise ValueError(f"{root} is a repository of results: it has a {RULES}")
     rules = rules_of(packs)
     texts = {RULES: rules_text(rules), ".gitignore": f"/{REPORT}\n/verified.json\n/site/\n"}
+    texts[".gitattributes"] = "* -text\n"  # checksums are of bytes: no other ends of lines
     for source, target in FILES.items():
         text = (SOURCES / source).read_text(encoding="utf-8")
         packed = "\n".join(f"- `{identity}`" for identity in rules.packs)

@@ -19,6 +19,7 @@ from .sets import Budget, Effort, fast_enough
 from .subjects import Models, families, identity, missing_accuracies, without_nan
 
 SLOW = "left out: it takes too long on so many samples"
+ALL_SLOW = "all measures of this run take too long on so many samples"
 VERSION = 3  # of what a part stores
 
 
@@ -85,6 +86,9 @@ def _part(
     if isinstance(subjects, str):
         return FamilyPart(family, left_out=left_out, absent=subjects)
     measures = fast_enough(config.measures, job.effort, subjects[0].last.shape[0])
+    if not measures:
+        slow = tuple(m.spec for m in config.measures)
+        return FamilyPart(family, slow=slow, left_out=left_out, absent=ALL_SLOW)
     return FamilyPart(
         family,
         models={s.name: identity(s, is_trained=not job.models.folder) for s in subjects},

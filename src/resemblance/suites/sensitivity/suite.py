@@ -102,7 +102,7 @@ def run(
     tested = get_measures(measures if measures is not None else MEASURES)
     source = _models(size, domains, models)
     facts, judges = dict[str, tuple[FamilyFacts, ...]](), claims or {}
-    effort = SIZES[size] if with_intervals else SIZES[size]._replace(draws=1, permutations=1)
+    effort = _effort(size, bool(pinned), with_intervals)
     plan = [experiment(Job(benchmark, source, effort, facts)) for benchmark in BENCHMARKS]
     result = run_experiments(
         "sensitivity",
@@ -122,6 +122,14 @@ def run(
     summary = summary_section(facts, tuple(judges["summary"](facts)) if "summary" in judges else ())
     result = replace(result, sections=(summary, *result.sections), labels=_labels(tested))
     return _saved(_about_models(result, source, facts), folder)
+
+
+def _effort(size: str, is_pinned: bool, with_intervals: bool) -> Effort:
+    """Return how much is computed: on a pack, which has few samples, also by slow measures."""
+    effort = SIZES[size]
+    if is_pinned:
+        effort = effort._replace(slow=effort.samples)
+    return effort if with_intervals else effort._replace(draws=1, permutations=1)
 
 
 def _about_models(result: Result, source: Models, facts: SuiteFacts) -> Result:
