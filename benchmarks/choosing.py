@@ -70,9 +70,10 @@ def left_out(board: Board, question: Question, domain: str) -> LeftOut:
     """Hold what the other domains recommend against a domain."""
     measures = [spec for spec, card in board.cards.items() if card.family != "outputs"]
     others = [name for name in DOMAINS if name != domain]
-    learned = standing_in(board, _cells(board, question, others), measures)
+    everything = _cells(board, EVERYTHING, others)
+    learned = standing_in(board, _cells(board, question, others), measures, everything)
     tested = ranks_in(board, _cells(board, question, [domain]), measures)
-    resi = {"resi": _cells(board, EVERYTHING, others)["resi"]}
+    resi = {"resi": everything["resi"]}
     overall = ordered(ranks_in(board, resi, measures))
     group = [p.measure for p in learned.places.rows if p.is_tied]
     truth = ordered(tested)

@@ -178,8 +178,10 @@ def test_without_an_order_all_are_tied_and_the_rule_decides_what_is_shown_first(
 
 def test_every_place_can_be_computed_again_from_the_ranks(board):
     r = rs.recommend(task="function", invariant_to="orthogonal")
-    strata = {suite: board.results[suite].models() for suite in r.ranks}
-    again = places(r.ranks, strata=strata)
+    every_rank = cells.ranks_in(board, cells.asked_cells(board), [c.measure for c in r.candidates])
+    groups = {**r.ranks, **{f"all cells of {suite}": of for suite, of in every_rank.items()}}
+    strata = {name: board.results[name.split()[-1]].models() for name in groups}
+    again = places(groups, strata=strata)
     assert again.rows == tuple(c.place for c in sorted(r.candidates, key=lambda c: c.place.mean))
     for suite, of_suite in r.ranks.items():
         assert r.manifests[suite] == board.results[suite].provenance["manifest"]

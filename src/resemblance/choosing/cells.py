@@ -49,29 +49,42 @@ def asked_cells(
 def evidence_for(
     board: Board, measures: Iterable[str], question: Question, domain: str | None = None
 ) -> EvidenceCells:
-    """Return how measures rank in the cells that ask a question.
+    """Return how measures rank in the cells that ask a question, with places to which all cells of
+    the board contribute.
 
-    Only cells of ``domain`` count, unless there are too few to settle an order.
+    Only cells of ``domain`` count as asking, unless there are too few to settle an order.
     """
-    among, everywhere = list(measures), asked_cells(board, question)
+    among, everything = list(measures), asked_cells(board)
+    everywhere = asked_cells(board, question)
     if domain is None or len(among) < 2:
-        return standing_in(board, everywhere, among)
-    evidence = standing_in(board, asked_cells(board, question, (domain,)), among)
-    if evidence.size >= SETTLING:
-        return evidence
+        return standing_in(board, everywhere, among, everything)
+    asked = asked_cells(board, question, (domain,))
+    count = sum(map(len, ranks_in(board, asked, among).values()))
+    if count >= SETTLING:
+        return standing_in(board, asked, among, everything)
     remark = (
-        f"{evidence.size} cells of {domain} are too few to settle an order, so cells of all "
-        "domains count"
+        f"{count} cells of {domain} are too few to settle an order, so cells of all domains count"
     )
-    return standing_in(board, everywhere, among)._replace(remark=remark)
+    return standing_in(board, everywhere, among, everything)._replace(remark=remark)
 
 
-def standing_in(board: Board, cells: Keys, measures: Iterable[str]) -> EvidenceCells:
-    """Return how measures rank among each other in these cells, and their places; suites count
-    alike."""
-    ranks = ranks_in(board, cells, measures)
-    strata = {suite: board.results[suite].models() for suite in ranks}
-    return EvidenceCells(ranks, places(ranks, strata=strata))
+def standing_in(
+    board: Board, cells: Keys, measures: Iterable[str], others: Keys | None = None
+) -> EvidenceCells:
+    """Return how measures rank among each other in these cells, and their places.
+
+    Suites count alike. ``others``: more cells, whose suites count as much again in the places, for
+    orders by few cells carry over to other models worse than those by many; they do not where the
+    cells themselves are too few to settle an order, or are the same.
+    """
+    among = list(measures)
+    ranks = ranks_in(board, cells, among)
+    groups = {suite: (suite, of) for suite, of in ranks.items()}
+    if others is not None and others != cells and sum(map(len, ranks.values())) >= SETTLING:
+        more = ranks_in(board, others, among)
+        groups |= {f"all cells of {suite}": (suite, of) for suite, of in more.items()}
+    strata = {name: board.results[suite].models() for name, (suite, _) in groups.items()}
+    return EvidenceCells(ranks, places({n: of for n, (_, of) in groups.items()}, strata=strata))
 
 
 def ranks_in(board: Board, cells: Keys, measures: Iterable[str]) -> dict[str, CellRanks]:
