@@ -44,9 +44,9 @@ def recommend(
     Measures are filtered by their claims, which the test suite proves, and ordered by their scores
     in the cells of the board that ask the same question and, as much again, in all its cells, for
     orders by few cells carry over to other models worse than those by many. The answer is the group
-    of measures that cannot be told from the leader there. In the group, those come first that are not saturated at n
-    and d, then those of a lower order of magnitude in cost, of a lower chance level (to a tenth of
-    the way to the most similar value), and those that ignore fewer changes.
+    of measures that cannot be told from the leader there. In the group, those come first that are
+    not saturated at n and d, then those of a lower order of magnitude in cost, of a lower chance
+    level (to a tenth of the way to the most similar value), and those that ignore fewer changes.
 
     Parameters
     ----------
