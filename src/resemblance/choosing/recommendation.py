@@ -18,9 +18,9 @@ from .objections import grouped
 from .sizes import AtSize
 
 RULE = (
-    "In the group come first: measures not saturated at n and d; a lower order of magnitude in "
-    "cost; a lower chance level, to a tenth of the way to the most similar value; fewer ignored "
-    "changes; a better place."
+    "In the group come first: measures not saturated at n and d; a better place; where places are "
+    "equal, a lower order of magnitude in cost; a lower chance level, to a tenth of the way to the "
+    "most similar value; fewer ignored changes."
 )
 COLUMNS = ("measure", "place", "cells", "chance", "seconds", "ignores", "against")
 

@@ -45,8 +45,9 @@ def recommend(
     in the cells of the board that ask the same question and, as much again, in all its cells, for
     orders by few cells carry over to other models worse than those by many. The answer is the group
     of measures that cannot be told from the leader there. In the group, those come first that are
-    not saturated at n and d, then those of a lower order of magnitude in cost, of a lower chance
-    level (to a tenth of the way to the most similar value), and those that ignore fewer changes.
+    not saturated at n and d, by their places; where these are equal, or too few cells count, those
+    of a lower order of magnitude in cost, of a lower chance level (to a tenth of the way to the
+    most similar value), and those that ignore fewer changes.
 
     Parameters
     ----------
@@ -115,7 +116,8 @@ def _candidates(
         )
         for m in measures
     ]
-    return tuple(sorted(candidates, key=_order))
+    settled = evidence.places.is_settling
+    return tuple(sorted(candidates, key=lambda candidate: _order(candidate, settled)))
 
 
 def _ignored(measure: Measure) -> tuple[str, ...]:
@@ -127,23 +129,29 @@ def _is_tied(place: Place | None, evidence: EvidenceCells) -> bool:
     return place is None or place.is_tied or not evidence.places.is_settling
 
 
-def _order(candidate: Candidate) -> tuple[object, ...]:
+def _order(candidate: Candidate, is_settled: bool) -> tuple[object, ...]:
     place = candidate.place
     position = (math.inf, math.inf) if place is None else (place.position, place.mean)
     if not candidate.is_tied:
         return (1, *position, candidate.measure)
-    return (0, *_rule(candidate), *position, candidate.measure)
+    rule = (*position, *_costs(candidate)) if is_settled else (*_costs(candidate), *position)
+    return (0, _is_saturated(candidate), *rule, candidate.measure)
 
 
-def _rule(candidate: Candidate) -> tuple[float, ...]:
-    """Return what decides the order of a tied group, smaller first: see :func:`recommend`."""
+def _is_saturated(candidate: Candidate) -> bool:
+    return candidate.size is not None and bool(candidate.size.caveat)
+
+
+def _costs(candidate: Candidate) -> tuple[float, ...]:
+    """Return what decides between measures of equal places, smaller first: see
+    :func:`recommend`."""
     size, ignored = candidate.size, len(candidate.ignores)
     if size is None:
         return (ignored,)
     near = UNKNOWN if size.closeness is None else size.closeness
     seconds = math.inf if size.seconds is None else max(size.seconds, CHEAP)
     magnitude = math.floor(math.log10(seconds)) if math.isfinite(seconds) else math.inf
-    return (bool(size.caveat), magnitude, round(near, 1), ignored)
+    return (magnitude, round(near, 1), ignored)
 
 
 def evidence_words(board: Board, evidence: EvidenceCells, question: Question) -> str:
