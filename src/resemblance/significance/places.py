@@ -96,8 +96,10 @@ def places(
     ``groups``: by name, the ranks of every measure in every cell; a measure without a rank is
     missing there, or NaN. Measures without any rank in some group are left out. ``strata``: by
     group, the models that every cell is of; cells of the same models are a stratum, and so is a
-    group that is not in ``strata``. Cells that are the only ones of their models share a stratum;
-    a group of a single cell is taken as it is. No number depends on the order of cells or measures.
+    group that is not in ``strata``. Cells that are the only ones of their models share a stratum.
+    Of several groups, those of fewer than six cells are taken as they are, unless all are: nothing
+    can be inferred about other cells from so few, and no interval covers them. No number depends on
+    the order of cells or measures.
 
     Raises ``ValueError`` for strata of an unknown group, or without one of its cells.
     """
@@ -109,9 +111,12 @@ def places(
     count = sum(map(len, named.values()))
     if not names:
         return Places((), {}, {}, count)
+    fixed = _fixed(named)
     tables = {
-        group: sampled(group, cells, names, strata.get(group), draws=draws, seed=seed)
-        for group, cells in named.items()
+        group: sampled(
+            group, of, names, strata.get(group), draws=draws, seed=seed, is_fixed=group in fixed
+        )
+        for group, of in named.items()
     }
     means = _means(tables.values()).round(DECIMALS)
     order = sorted(range(len(names)), key=lambda i: (means[i], names[i]))
@@ -129,6 +134,13 @@ def _ranked(cells: Cells) -> Iterator[str]:
     """Every measure that has a rank, once for each of its ranks."""
     for ranks in cells.values():
         yield from (m for m, rank in ranks.items() if not math.isnan(rank))
+
+
+def _fixed(groups: Mapping[str, Cells]) -> set[str]:
+    """Return the groups of too few cells to infer anything about others, if there are more groups:
+    their cells count as they are."""
+    few = {name for name, cells in groups.items() if len(cells) < SETTLING}
+    return few if len(few) < len(groups) else set()
 
 
 def _places(names: Sequence[str], tables: Mapping[str, Sampled], count: int) -> Places:

@@ -162,7 +162,8 @@ def _about(ranks: JointRanks) -> str:
     return (
         f"{len(ranks.places.rows)} measures take part in all of {len(ranks.studies)} suites and "
         "are ranked among each other in every cell, 1 for the best; equal ones share the mean of "
-        f"their ranks. Cells that tell measures apart: {counts}. Every suite has the same weight."
+        f"their ranks. Cells that tell measures apart: {counts}. Every suite has the same weight; "
+        "one of fewer than six cells is taken as it is, without resampling."
     )
 
 
