@@ -66,12 +66,16 @@ class LeftOut(NamedTuple):
     chance: Advised
 
 
-def left_out(board: Board, question: Question, domain: str) -> LeftOut:
-    """Hold what the other domains recommend against a domain."""
+def left_out(board: Board, question: Question, domain: str, *, is_alone: bool = False) -> LeftOut:
+    """Hold what the other domains recommend against a domain.
+
+    ``is_alone``: by the cells that ask the question alone, as no recommendation is made.
+    """
     measures = [spec for spec, card in board.cards.items() if card.family != "outputs"]
     others = [name for name in DOMAINS if name != domain]
     everything = _cells(board, EVERYTHING, others)
-    learned = standing_in(board, _cells(board, question, others), measures, everything)
+    asked = _cells(board, question, others)
+    learned = standing_in(board, asked, measures, None if is_alone else everything)
     tested = ranks_in(board, _cells(board, question, [domain]), measures)
     resi = {"resi": everything["resi"]}
     overall = ordered(ranks_in(board, resi, measures))
@@ -123,17 +127,51 @@ def chance(k: int, measures: int) -> Advised:
 # ---------------------------------------------------------------------------------------- the table
 
 
-def rows(board: Board) -> list[LeftOut]:
+def rows(board: Board, *, is_alone: bool = False) -> list[LeftOut]:
     """Return all questions with all domains left out."""
-    return [left_out(board, question, domain) for question in ASKED for domain in DOMAINS]
+    pairs = [(question, domain) for question in ASKED for domain in DOMAINS]
+    return [left_out(board, *pair, is_alone=is_alone) for pair in pairs]
 
 
-def document(results: Sequence[LeftOut]) -> str:
-    """Return the file: a line for each question and domain, and one for all."""
+def document(board: Board) -> str:
+    """Return the file: a line for each question and domain, one for all, and what they come to."""
+    results = rows(board)
     lines = [*map(line, results), overall(results)]
     marks = ["---", "---", *["--:"] * (len(HEAD) - 2)]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in (HEAD, marks, *lines))
-    return f"{MADE}\n\n{table}\n"
+    return f"{MADE}\n\n{table}\n\n{verdict(results, rows(board, is_alone=True))}\n"
+
+
+def verdict(results: Sequence[LeftOut], alone: Sequence[LeftOut]) -> str:
+    """Return in words whether the groups hold the best measure more often than ReSi's order."""
+    hits = {name: _total(results, name, "has_best") for name in ("chooser", "resi", "chance")}
+    chooser, resi = hits["chooser"], hits["resi"]
+    if chooser == resi:
+        holds = "It holds as often as ReSi's order, not more often."
+    else:
+        holds = f"It holds {'more' if chooser > resi else 'less'} often than ReSi's order."
+    count, leaders = len(results), [_total(results, n, "leader") for n in ("chooser", "resi")]
+    agreement = [_total(results, n, "agreement") / count for n in ("chooser", "resi")]
+    return (
+        f"**{holds}** The group holds the best measure of the domain left out in {chooser:.0f} of "
+        f"{count} cases, as many measures from the top of ReSi's overall order in {resi:.0f}, as "
+        f"many drawn at random in {hits['chance']:.1f}. The leader of the group comes out at place "
+        f"{leaders[0] / count:.0f} there on average, that of ReSi at place "
+        f"{leaders[1] / count:.0f}; the order of all measures agrees with that of the domain left "
+        f"out by {agreement[0]:.2f}, ReSi's by {agreement[1]:.2f}. By the cells of the question "
+        f"alone, without all others, a group of {_size(alone):.0f} measures instead of "
+        f"{_size(results):.0f} would hold the best in {_total(alone, 'chooser', 'has_best'):.0f} "
+        f"cases, with a leader at place {_total(alone, 'chooser', 'leader') / count:.0f} and an "
+        f"agreement of {_total(alone, 'chooser', 'agreement') / count:.2f}."
+    )
+
+
+def _total(results: Iterable[LeftOut], advice: str, entry: str) -> float:
+    return float(sum(getattr(getattr(result, advice), entry) for result in results))
+
+
+def _size(results: Sequence[LeftOut]) -> float:
+    return sum(result.group for result in results) / len(results)
 
 
 def line(result: LeftOut) -> list[str]:
@@ -179,7 +217,7 @@ def _three(numbers: Iterable[float]) -> str:
 
 
 def main() -> None:
-    FILE.write_text(document(rows(read_board())), encoding="utf-8")
+    FILE.write_text(document(read_board()), encoding="utf-8")
     print(f"wrote {FILE}")
 
 

@@ -390,5 +390,5 @@ def test_the_table_of_the_page_is_what_the_scores_that_ship_make(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import choosing
 
-    made = choosing.document(choosing.rows(read_board()))
+    made = choosing.document(read_board())
     assert choosing.FILE.read_text("utf-8") == made
