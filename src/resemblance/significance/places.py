@@ -90,7 +90,7 @@ def places(
     it has, with replacement, and with each cell the ranks of all measures in it. So two measures
     are compared in the same cells, by the interval of their difference; that their own intervals
     overlap says nothing. The intervals of all differences hold at once with a confidence of 95 %
-    (see :func:`resemblance.significance.gaps.margins`), and a pair whose interval holds 0 is tied.
+    (see ``resemblance.significance.gaps.margins``), and a pair whose interval holds 0 is tied.
     They are for other cells of the same models: other models may order the measures otherwise.
 
     ``groups``: by name, the ranks of every measure in every cell; a measure without a rank is
