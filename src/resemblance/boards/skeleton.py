@@ -21,6 +21,9 @@ FILES = {  # where a file of the skeleton is written
 }
 
 
+IGNORED = f"/{REPORT}\n/verified.json\n/site/\n__pycache__/\n"
+
+
 def init(folder: str | Path, packs: Sequence[Pack]) -> tuple[Path, ...]:
     """Write an empty repository of results on packs into a folder, and return its files.
 
@@ -32,7 +35,7 @@ def init(folder: str | Path, packs: Sequence[Pack]) -> tuple[Path, ...]:
     if is_repository(root):
         raise ValueError(f"{root} is a repository of results: it has a {RULES}")
     rules = rules_of(packs)
-    texts = {RULES: rules_text(rules), ".gitignore": f"/{REPORT}\n/verified.json\n/site/\n"}
+    texts = {RULES: rules_text(rules), ".gitignore": IGNORED}
     texts[".gitattributes"] = "* -text\n"  # checksums are of bytes: no other ends of lines
     for source, target in FILES.items():
         text = (SOURCES / source).read_text(encoding="utf-8")

@@ -23,6 +23,7 @@ from .score_files import ScoreFile, read_scores
 from .submission import LARGEST, sha256_of
 
 IGNORED = (".git", REPORT)  # at the root: no part of a board
+COMPILED = "__pycache__"  # what loading a measure leaves beside it
 PLACEHOLDER = ".gitkeep"  # an empty file, without which git knows no empty folder
 SCORES = 10_000_000  # bytes of a score file
 
@@ -103,6 +104,8 @@ def files_below(root: Path, below: str = "") -> Iterator[str]:
     for entry in entries:
         path = f"{below}{entry.name}"
         if path in IGNORED or (entry.name == PLACEHOLDER and not entry.stat().st_size):
+            continue
+        if entry.name == COMPILED and entry.is_dir(follow_symlinks=False):
             continue
         if entry.is_dir(follow_symlinks=False):
             yield from files_below(root, f"{path}/")
