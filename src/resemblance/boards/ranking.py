@@ -31,12 +31,6 @@ class Board(NamedTuple):
     files: Mapping[str, Mapping[str, ScoreFile]]
     ranks: JointRanks
 
-    @property
-    def seconds(self) -> dict[str, float]:
-        """CPU seconds of every measure over all packs, by specification."""
-        specs = [place.measure for place in self.ranks.places.rows]
-        return {s: sum(files[s].seconds for files in self.files.values()) for s in specs}
-
 
 def read_board(*folders: str | Path, series: str = SERIES) -> Board:
     """Return the board of a series of packs, from the scores that ship with the library and those

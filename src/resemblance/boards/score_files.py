@@ -93,11 +93,6 @@ class ScoreFile(NamedTuple):
         version = self.pack.rpartition("@")[2]
         return int(version) if version.isdecimal() else 0
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether the measure has a score in all cells."""
-        return all(cell.value is not None and not cell.is_incomplete for cell in self.cells)
-
 
 def file_name(spec: str, version: int) -> str:
     """Return the name of the score file of a version of a measure."""

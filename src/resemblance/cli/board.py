@@ -19,6 +19,7 @@ from ..extras import check, need
 from ..report.numbers import duration
 from ..report.output import MARKUP, csv_text, deliver, deliver_tables, write_parquet
 from ..report.terminal import plain_table
+from .comparing import Format, Output
 from .opening import Opened, show_page
 from .options import check_targets, choose_format, examples, flowing
 from .submitting import add_commands
@@ -57,18 +58,8 @@ def show_command(
         bool, typer.Option("--metrics", help="Only measures that claim to be metrics.")
     ] = False,
     series: Series = SERIES,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            help="table, json, csv, parquet, markdown or latex; default: by the suffix of --output."
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Write the ranking to this file instead of standard output."
-        ),
-    ] = None,
+    format: Format = None,
+    output: Output = None,
 ) -> None:
     """Print where measures stand, with what is known of their places.
 

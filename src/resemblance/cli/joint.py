@@ -12,6 +12,7 @@ from ..report import write_page
 from ..report.output import emit, show
 from ..report.result_tables import headline_lines, leading_tables
 from ..suites.joint import joint
+from .comparing import Format, Output
 from .opening import Opened, show_page
 from .options import check_targets, choose_format, warn_of_trial
 from .typed import run_provenance
@@ -28,18 +29,8 @@ def joint_command(
     studies: Annotated[
         list[Path], typer.Argument(help="Folders of studies, each of another suite.")
     ],
-    format: Annotated[
-        str | None,
-        typer.Option(
-            help="table, json, csv, parquet, markdown or latex; default: by the suffix of --output."
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Write the ranking to this file instead of standard output."
-        ),
-    ] = None,
+    format: Format = None,
+    output: Output = None,
     html: Annotated[Path, typer.Option(help="Write the page to this file.")] = Path("joint.html"),
     opened: Opened = False,
 ) -> None:

@@ -86,11 +86,15 @@ def _freedom(sizes: np.ndarray) -> np.ndarray:
 
 
 def margins(tables: Sequence[Sampled], pairs: MeasurePairs, settled: np.ndarray) -> np.ndarray:
-    """Return how far every gap may be from its expectation, all at once with a confidence of 95 %;
+    r"""Return how far every gap may be from its expectation, all at once with a confidence of 95 %;
     NaN for pairs that are not ``settled``.
 
-    The largest deviation of a sample, over all pairs and in standard errors, has the quantile that
-    independent or dependent pairs need; Student's t takes its place, since standard errors of few
+    .. math:: |d_{ij} - \mathrm{E}\, d_{ij}| \le s_{ij}\, t^{-1}_{\nu_{ij}}(\Phi(q)), \qquad
+        q = Q_{0.95}\Bigl(\max_{i<j} \frac{|d^*_{ij} - d_{ij}|}{s_{ij}}\Bigr)
+
+    d is the gap of a pair, d* that of a sample, s its standard error and ν the degrees of freedom
+    of s. The quantile q of the largest deviation over all pairs is what independent or dependent
+    pairs need; Student's t takes the place of the normal distribution, since standard errors of few
     cells are uncertain. Strata of few cells vary too little in samples, by (n - 1) / n, which is
     made up for. A difference that is the same in all cells has the margin of what it borrows, 0
     where no pair varies.

@@ -63,8 +63,8 @@ def build_pack(
         content = Path(temporary) / "content"
         content.mkdir()
         facts = _module(known.suite).pin(Path(study), content, reduction)
-        pinned = Pinned(content, facts, "pack")
-        result = _run(known.suite, pinned, get_measures(WITNESSES), None, with_intervals=False)
+        pinned = Pinned(content, facts, "pack", with_intervals=False)
+        result = _run(known.suite, pinned, get_measures(WITNESSES), None)
         facts["cells"] = [list(cell) for cell in _cells(result)]
         facts["reduction"] = {k: v for k, v in reduction._asdict().items() if v}
         manifest = write_pack(
@@ -109,10 +109,9 @@ def run_pack(
     """
     tested = get_measures(("default",) if measures is None else measures)
     identity = pack.manifest.identity
-    pinned = Pinned(pack.folder, pack.manifest.facts, identity)
+    pinned = Pinned(pack.folder, pack.manifest.facts, identity, with_intervals)
     place = None if folder is None else Path(folder)
     options = {"executor": executor, "memory": memory, "progress": progress}
-    options["with_intervals"] = with_intervals
     result = _run(pack.manifest.suite, pinned, tested, place, **options)
     about = {"pack": identity, "manifest": pack.manifest.sha256}
     result = replace(result, size=identity, provenance=about | _elsewhere(result.provenance))

@@ -4,7 +4,6 @@ precision."""
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,11 +23,13 @@ FEWEST = 20
 
 class Pinned(NamedTuple):
     """The content of a pack for its suite: a folder, what the suite noted of it, and the name by
-    which a study remembers it."""
+    which a study remembers it. ``with_intervals``: whether a run on it also computes what scores do
+    not depend on, the intervals and p-values of single experiments."""
 
     folder: Path
     facts: Mapping[str, Any]
     identity: str
+    with_intervals: bool = True
 
 
 class Reduction(NamedTuple):
@@ -96,10 +97,3 @@ def pin_model(
         np.save(target / f"{name}.npy", reduction.array(values, recipe.dataset))
     text = json.dumps({**traits, **more, "layers": layers}, indent=1)
     (target / TRAITS).write_text(text + "\n", encoding="utf-8")
-
-
-def emptied(folder: Path) -> Path:
-    """Return a folder without content."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder

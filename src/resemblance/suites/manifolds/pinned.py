@@ -50,15 +50,11 @@ def _named(variants: Sequence[Variant]) -> dict[str, np.ndarray]:
 
 
 def run_pinned(
-    pinned: Pinned,
-    measures: Sequence[Measure],
-    folder: Path | None,
-    with_intervals: bool = True,
-    **options: Any,
+    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
 ) -> Result:
     """Compare the clouds of a pack by measures, or continue in a folder, and return the result.
 
-    ``with_intervals`` changes nothing here; ``options``: executor, memory and progress.
+    ``options``: executor, memory and progress.
     """
     folders = {
         decode(CloudCase, entry["case"]): (pinned.folder / CLOUDS / str(number), entry["variants"])

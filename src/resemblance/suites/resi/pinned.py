@@ -36,15 +36,11 @@ def _last_of(traits: Mapping[str, Any]) -> Layers:
 
 
 def run_pinned(
-    pinned: Pinned,
-    measures: Sequence[Measure],
-    folder: Path | None,
-    with_intervals: bool = True,
-    **options: Any,
+    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
 ) -> Result:
     """Run measures through the six tests on the models of a pack, or continue in a folder.
 
-    ``with_intervals`` changes nothing here; ``options``: executor, memory and progress.
+    ``options``: executor, memory and progress.
     """
     subjects = read_subjects(pinned.folder / MODELS)
     with study_folder(folder, "resi", "", models=pinned.identity) as (place, _):

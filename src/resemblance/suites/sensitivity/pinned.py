@@ -59,11 +59,7 @@ def _first_pooling(traits: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def run_pinned(
-    pinned: Pinned,
-    measures: Sequence[Measure],
-    folder: Path | None,
-    with_intervals: bool = True,
-    **options: Any,
+    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
 ) -> Result:
     """Run measures through the four benchmarks on the models of a pack, or continue in a folder.
 
@@ -75,6 +71,6 @@ def run_pinned(
         size=pinned.facts["size"],
         models=pinned.folder / MODELS,
         pinned=pinned.identity,
-        with_intervals=with_intervals,
+        with_intervals=pinned.with_intervals,
         **options,
     )

@@ -37,14 +37,10 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
 
 
 def run_pinned(
-    pinned: Pinned,
-    measures: Sequence[Measure],
-    folder: Path | None,
-    with_intervals: bool = True,
-    **options: Any,
+    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
 ) -> Result:
     """Run measures through both experiments on the arrays of a pack, or continue in a folder.
 
-    ``with_intervals`` changes nothing here; ``options``: executor, memory and progress.
+    ``options``: executor, memory and progress.
     """
     return run_on(pinned, folder, measures=measures, **options)
