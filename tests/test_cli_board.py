@@ -129,6 +129,16 @@ def test_a_folder_without_scores_is_named(call, tmp_path):
     assert f"{tmp_path} holds no score files" in err
 
 
+def test_a_board_to_which_nobody_has_submitted_shows_what_ships(call, tmp_path):
+    assert call("board", "init", tmp_path / "mine", "-q")[0] == 0
+    shipped = call("board", "show", "--suite", "manifolds", "--format", "csv")
+    assert (
+        call("board", "show", tmp_path / "mine", "--suite", "manifolds", "--format", "csv")
+        == shipped
+    )
+    assert shipped[0] == 0
+
+
 def test_the_ranking_fits_80_columns(results, capsys, monkeypatch):
     monkeypatch.delenv("COLUMNS")
     words = ["board", "show", str(results), "--series", SERIES]

@@ -223,6 +223,16 @@ def test_submitted_code_runs_without_secrets_and_rights(root):
     assert rs.__version__ in text
 
 
+def test_the_package_is_installed_from_an_address_that_must_be_set(root):
+    text = (root / ".github/workflows/verify.yml").read_text()
+    assert 'PACKAGE: ""' in text
+    installs = [line.strip() for line in text.splitlines() if "pip install" in line]
+    assert len(installs) == 2
+    for line in installs:
+        assert line.startswith('run: test -n "$PACKAGE" && pip install "resemblance')
+        assert line.endswith('@ $PACKAGE"')
+
+
 # ----------------------------------------------------------------------------------- the command
 
 

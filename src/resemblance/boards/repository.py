@@ -24,6 +24,7 @@ from ..documents import DAMAGED, check_types
 from ..packs import Pack, open_pack
 from ..packs.manifest import DIGEST, IDENTITY
 from .ranking import SERIES, packs_of, series_of
+from .score_files import has_scores
 from .site.authors import AuthorsCard, read_card
 
 RULES, MEASURES, RESULTS, REPORT = "board.toml", "measures", "results", "REPORT.md"
@@ -160,9 +161,12 @@ def packs_for(folder: Path | None, series: str = SERIES) -> tuple[Pack, ...]:
     return packs
 
 
-def results_in(folder: Path) -> Path:
-    """Return the folder of the score files of a repository, or a folder of results itself."""
-    return folder / RESULTS if is_repository(folder) else folder
+def results_in(folders: Iterable[Path]) -> list[Path]:
+    """Return the folders of the score files in repositories and in folders of results; none for a
+    repository to which nobody has submitted yet."""
+    places = {folder: is_repository(folder) for folder in folders}
+    inside = {f: f / RESULTS if is_board else f for f, is_board in places.items()}
+    return [inside[f] for f, is_board in places.items() if not is_board or has_scores(inside[f])]
 
 
 # ------------------------------------------------------------------------------------------- cards

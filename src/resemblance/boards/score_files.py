@@ -28,6 +28,7 @@ from ..results.codec import decode, encode
 
 FORMAT = 1
 SAFE = "[]=,.-_+ "  # characters that a specification may have and every file system takes
+PLACES = "*@*/*.json"  # of score files in a folder of results
 REMEDY = "compute it again: resemblance submit"
 
 
@@ -178,10 +179,15 @@ def _plain(value: Any) -> str:
     return json.dumps(value, allow_nan=False, ensure_ascii=False, sort_keys=True)
 
 
+def has_scores(folder: Path) -> bool:
+    """Return whether a folder of results has any score file."""
+    return next(folder.glob(PLACES), None) is not None
+
+
 def score_files(folder: str | Path) -> tuple[Path, ...]:
     """Return the score files in a folder of results, in their order; ``ValueError`` for one that
     has none."""
-    files = tuple(sorted(Path(folder).glob("*@*/*.json")))
+    files = tuple(sorted(Path(folder).glob(PLACES)))
     if not files:
         raise ValueError(f"{folder} holds no score files (PACK@VERSION/MEASURE@vVERSION.json)")
     return files

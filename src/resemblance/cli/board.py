@@ -67,7 +67,7 @@ def show_command(
     """
     kind = choose_format(format, output)
     check_targets(kind, (), output, None, None)
-    board = read_board(*map(results_in, results or ()), series=series)
+    board = read_board(*results_in(results or ()), series=series)
     shown = view(
         board, chosen_cells(board, suite, domain, test), chosen_measures(board, family, metrics)
     )
@@ -82,7 +82,7 @@ def build_command(
 ) -> None:
     """Write the board as a static site, which needs neither a server nor a network."""
     check("jinja2")
-    page = build_site(*map(results_in, results or ()), output=output, series=series)
+    page = build_site(*results_in(results or ()), output=output, series=series)
     print(f"Open {page.resolve()}")
     show_page(page, opened)
 

@@ -133,7 +133,7 @@ def _scored(
 def known_scores(packs: Sequence[Pack], against: Path | None) -> list[ScoreFile]:
     """Return the known scores on packs: those that ship, and those to rank against."""
     manifests = {pack.manifest.identity: pack.manifest.sha256 for pack in packs}
-    folders = [] if against is None else [results_in(against)]
+    folders = [] if against is None else results_in([against])
     files = read_files(*folders, series=series_of(next(iter(manifests))))
     return [s for s in current(files) if manifests.get(s.pack) == s.manifest]
 
