@@ -1,0 +1,31 @@
+"""Write what the package answers today, for ``tests/test_pins.py``: all sections, or those named.
+
+A pin changes only in a commit that says why. Without changes, nothing is written anew.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+import pins
+
+
+def main(names: list[str]) -> None:
+    for name in names or pins.SECTIONS:
+        file = pins.file_of(name)
+        with tempfile.TemporaryDirectory() as scratch:
+            answers = pins.answers(name, Path(scratch))
+        changes = list(pins.differences(pins.pinned(name), answers)) if file.exists() else ["new"]
+        for line in sorted(changes)[:20]:
+            print(f"{name}{line}" if line != "new" else f"{name}: new")
+        if changes:
+            file.write_text(json.dumps(answers, indent=0, sort_keys=True) + "\n")
+        print(f"{name}: {len(changes)} changed")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

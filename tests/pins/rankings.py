@@ -1,0 +1,75 @@
+"""Rankings of measures: the board, recommendations, packs that ship, stored results of papers."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import resemblance as rs
+from resemblance import suites
+from resemblance.results.result import Result
+
+ROOT = Path(__file__).parents[2]
+MEASURES = (
+    *("cka", "procrustes", "rsa", "jaccard", "mutual_knn", "linear_regression", "mean_cca"),
+    *("distance_correlation", "magnitude_difference", "bures", "shape", "second_order_cosine"),
+)
+NEEDS: dict[str, dict[str, Any]] = {
+    "anything": {},
+    "rotations": {"invariant_to": ["orthogonal"], "n": 1000, "d": 256},
+    "function": {"task": "function", "n": 500, "d": 64},
+    "layers": {"task": "layers"},
+    "drift": {"task": "drift", "n": 1000, "d": 256},
+    "geometry": {"task": "geometry"},
+    "noise": {"must_see": ["noise"], "metric": True},
+    "graphs": {"domain": "graphs", "budget": 1.0, "n": 1000, "d": 128},
+}
+
+
+def recommendations(scratch: Path) -> dict[str, Any]:
+    table = {}
+    for name, needs in NEEDS.items():
+        recommendation = rs.recommend(**needs)
+        document = recommendation.document()
+        table[name] = {
+            "group": document["group"],
+            "candidates": [(c["measure"], c["position"]) for c in document["candidates"]],
+            "excluded": recommendation.reasons(),
+        }
+    return table
+
+
+def board(scratch: Path) -> list[dict[str, Any]]:
+    """A record per measure of the board that ships, without the processor time."""
+    frame = rs.board().drop(columns="cpu_seconds")
+    records: list[dict[str, Any]] = (
+        frame.astype(object).where(frame.notna(), None).to_dict("records")
+    )
+    return records
+
+
+@cache
+def on_pack(suite: str) -> Result:
+    return suites.run(suite, pack=f"{suite}-compact@1", measures=MEASURES, with_intervals=False)
+
+
+def packs(scratch: Path) -> dict[str, Any]:
+    """The scores and places of twelve measures on the four packs that ship."""
+    table = {}
+    for suite in suites.SUITES:
+        result = on_pack(suite)
+        table[suite] = {
+            "scores": {"; ".join(cell): dict(of) for cell, of in result.scores().items()},
+            "places": {row.measure: list(row[1:]) for row in result.places().rows},
+        }
+    return table
+
+
+def papers(scratch: Path) -> dict[str, str]:
+    """The digests of the stored results of papers."""
+    files = sorted((ROOT / "papers").glob("**/results/*.json"))
+    return {
+        str(file.relative_to(ROOT)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files
+    }
