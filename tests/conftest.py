@@ -9,6 +9,7 @@ import os
 import re
 import struct
 import sys
+import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -72,6 +73,15 @@ def _receive(master: int, received: list[bytes]) -> None:
             received.append(os.read(master, 65536))
         except OSError:  # nobody writes any more
             return
+
+
+def emitted(content: Any, kind: str) -> str:
+    """Return what a command writes of a result into a file of this format."""
+    from resemblance.report.output import emit
+
+    with tempfile.TemporaryDirectory() as folder:
+        emit(content, kind, Path(folder) / "written")
+        return (Path(folder) / "written").read_text(encoding="utf-8")
 
 
 def assert_fits(

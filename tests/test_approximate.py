@@ -4,7 +4,6 @@ formats."""
 from __future__ import annotations
 
 import importlib.util
-import io
 import json
 import os
 import sqlite3
@@ -16,24 +15,17 @@ from multiprocessing import get_context
 import faiss
 import numpy as np
 import pytest
+from conftest import emitted
 
 import resemblance as rs
 from resemblance import cli
 from resemblance.comparison import Diagnostic
 from resemblance.report import terminal, write_page
-from resemblance.report.output import as_csv, as_json, show
+from resemblance.report.output import as_json
 from resemblance.store import FORMAT, Store
 from resemblance.views import approximate
 from resemblance.views.neighbours import neighbours
 from resemblance.views.recall import SAMPLE
-
-
-def as_table(result: rs.Comparison) -> str:
-    """What a pipe gets of a comparison."""
-    target = io.StringIO()
-    show(terminal.comparison_tables(result), target)
-    return target.getvalue()
-
 
 MEASURES = [
     "mka[k=15]",
@@ -277,8 +269,8 @@ def test_an_exact_search_leaves_every_output_as_it_was(reps):
     result = rs.compare(reps, measures=["mka[k=15]", "jaccard"], progress=False)
     assert {diagnostic.name for diagnostic in result.diagnostics} == {"chance"}
     assert list(result.records()[0]) == ["measure", "label", "x", "y", "value", "reason", "chance"]
-    assert as_csv(result).startswith("measure,label,x,y,value,reason,chance\n")
-    assert "recall" not in as_table(result) + repr(result) + as_json(result)
+    assert emitted(result, "csv").startswith("measure,label,x,y,value,reason,chance\n")
+    assert "recall" not in emitted(result, "table") + repr(result) + as_json(result)
 
 
 @pytest.mark.parametrize("workers", [ThreadPoolExecutor, ProcessPoolExecutor])
@@ -369,7 +361,7 @@ def test_recall_needs_a_whole_number_of_neighbours(k):
 
 def test_written_wherever_results_are(compared, tmp_path):
     note = "mka[index=hnsw,k=15]: neighbour recall 0."
-    assert note in as_table(compared)
+    assert note in emitted(compared, "table")
     assert "neighbour recall 0." in repr(compared)
     assert "neighbour recall 0." in compared._repr_html_()
     name, _, value = note.partition(": ")
@@ -381,7 +373,7 @@ def test_written_wherever_results_are(compared, tmp_path):
         r["neighbour_recall"] is None for r in records if r["measure"] == "second_order_cosine"
     } == {True}
     assert [r["neighbour_recall"] for r in records[:9]] == of(compared, "mka").ravel().tolist()
-    assert as_csv(compared).splitlines()[1].endswith(f",,{of(compared, 'mka')[0, 0]}")
+    assert emitted(compared, "csv").splitlines()[1].endswith(f",,{of(compared, 'mka')[0, 0]}")
     assert list(compared.to_pandas().columns)[-1] == "neighbour_recall"
     assert (
         compared.to_xarray()["mka[index=hnsw,k=15]"]

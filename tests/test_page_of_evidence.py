@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import emitted
 from made_evidence import N, arrays, compared, made_evidence
 
 import resemblance as rs
@@ -30,7 +31,7 @@ from resemblance.inference.words import (
 )
 from resemblance.report import write_page
 from resemblance.report.of_evidence import result_of_evidence
-from resemblance.report.output import as_csv, as_json, as_table, emit
+from resemblance.report.output import as_json, emit
 from resemblance.results.result import load_result
 
 LABELS = [i % 10 for i in range(N)]
@@ -383,25 +384,25 @@ def test_pages_are_no_wider_than_a_phone(square, pair, tmp_path, look):
 
 
 def test_tables_in_a_terminal(square, pair):
-    lines = as_table(square).splitlines()
+    lines = emitted(square, "table").splitlines()
     columns = ["measure", "x", "y", "value", "95 % interval", "chance", "above chance", "p"]
     assert re.split(r" {2,}", lines[0].strip()) == [*columns, "adjusted", "how"]
     assert len([line for line in lines if line.startswith((" cka ", " procrustes "))]) == 30
     assert lines[-2] == spoken(square)[0]
     assert lines[-1] == design_line(square)
-    assert "adjusted" not in as_table(pair)
+    assert "adjusted" not in emitted(pair, "table")
 
 
 def test_many_pairs_have_a_line_per_measure(square, monkeypatch):
     monkeypatch.setattr("resemblance.report.evidence_tables.LINES", 44)
-    table = as_table(square)
+    table = emitted(square, "table")
     assert len([line for line in table.splitlines() if line.startswith(" cka ")]) == 1
     assert "Every value: --format csv or json, --html FILE" in table
 
 
 def test_one_pair_without_a_value_says_why():
     flat = {"a": np.ones((N, 3)), "b": arrays("A")["A"]}
-    table = as_table(made_evidence(compared(flat, measures=("cka",))))
+    table = emitted(made_evidence(compared(flat, measures=("cka",))), "table")
     assert "why not" in table
     assert "constant" in table
 
@@ -415,7 +416,7 @@ def test_records_in_files(square, tmp_path):
         "attainable": 0.01,
     }
     assert document["records"] == square.records()
-    header, *rows = as_csv(square).splitlines()
+    header, *rows = emitted(square, "csv").splitlines()
     assert header.startswith("measure,label,x,y,value,reason,")
     assert {"low", "high", "chance", "above_chance", "p", "how"} <= set(header.split(","))
     assert len(rows) == 3 * 36

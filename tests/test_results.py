@@ -587,6 +587,9 @@ def test_very_many_points_are_one_path(joined):
         (12345.6, "12346"),
         (1e-7, "1e−7"),
         (3.2e9, "3.2e9"),
+        (1e9, "1e9"),
+        (1e10, "1e10"),
+        (-2.5e-10, "−2.5e−10"),
     ],
 )
 def test_numbers_in_three_digits(value, text):
@@ -959,7 +962,7 @@ def test_tables_can_be_sorted_and_lines_chosen(open_page, tmp_path):
     path.write_text(
         written(FINDINGS, tmp_path).replace("</body>", act + "</body>"), encoding="utf-8"
     )
-    page = Tags(open_page(path))
+    page = Tags(open_page(path, "#100%"))  # an address that nobody encoded
     (body,) = page.all("body")
     assert (page.tags[0][1].get("data-ready"), page.tags[0][1].get("data-errors")) == ("yes", None)
     assert body["data-orders"].split() == [

@@ -1,4 +1,4 @@
-"""The command line: each command is one call of the library, each mistake of a user one line."""
+"""The command line: few lines around calls of the library, one line for each mistake of a user."""
 
 from __future__ import annotations
 

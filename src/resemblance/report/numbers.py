@@ -19,7 +19,7 @@ def number(value: float | None, figures: int = 3) -> str:
     value = 0.0 if abs(value) < ROUNDING else value
     is_whole = 10.0**figures <= abs(value) < 10.0 ** (2 * figures)
     text = f"{value:.0f}" if is_whole else f"{value:.{figures}g}"
-    return text.replace("-", "−").replace("e+0", "e").replace("e−0", "e−")
+    return re.sub(r"e([−+])0*", lambda e: "e" + e[1].strip("+"), text.replace("-", "−"))
 
 
 def span(low: float, high: float, figures: int = 3) -> str:

@@ -193,11 +193,6 @@ def as_text(parts: Sequence[Any]) -> str:
     return target.getvalue()
 
 
-def as_table(content: Comparison | Evidence | Result) -> str:
-    """Return the tables of a terminal as text, one line per row."""
-    return as_text(_tables_of(content))
-
-
 def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
     """Write a frame to a file of which a reader never sees a part."""
     if output is None:
@@ -235,11 +230,6 @@ def _evidence_document(evidence: Evidence) -> dict[str, Any]:
         "design": orders,
         "records": evidence.records(),
     }
-
-
-def as_csv(content: Comparison | Evidence | Result) -> str:
-    """Return the records as comma-separated values; a missing value is empty and has a reason."""
-    return csv_text(*_records_of(content, "", "csv"))
 
 
 def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:

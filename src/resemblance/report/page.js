@@ -228,8 +228,11 @@
     const take = text => { for (const view of views) view.hidden = view.dataset.view !== text; };
     linked.push({ section: figure.closest("section"), name: figure.dataset.selector, control: { take } });
   }
+  const target = () => {  // what the address points to; it may hold a bare percent sign
+    try { return document.getElementById(decodeURIComponent(location.hash.slice(1))); } catch { return null; }
+  };
   const reveal = () => {  // a link into a closed section opens it
-    const closed = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const closed = target();
     for (const part of closed ? [closed.closest("details"), closed.querySelector("details.closed")] : []) if (part) part.open = true;
   };
   addEventListener("hashchange", reveal);
@@ -253,8 +256,7 @@
   addEventListener("scroll", here, { passive: true });
   here();
   const unfold = () => {  // a link into something closed opens it
-    const asked = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    const folded = asked && asked.closest("details:not([open])");
+    const asked = target(), folded = asked?.closest("details:not([open])");
     if (!folded) return;
     folded.open = true;
     asked.scrollIntoView();
