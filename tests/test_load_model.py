@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import pickle
 import sys
+import zipfile
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -231,6 +234,36 @@ def test_an_exported_program(tmp_path):
     (tmp_path / "bad.pt2").write_bytes(b"x")
     with pytest.raises(ValueError, match=r"cannot be read by torch.export.load"):
         load_model(tmp_path / "bad.pt2")
+
+
+class Code:
+    """An object whose pickle makes a folder when it is read."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+def test_an_exported_program_runs_no_code(tmp_path, monkeypatch, subtests):
+    x, pickled = torch.randn(4, 3), io.BytesIO()
+    torch.export.save(torch.export.export(Network().eval(), (x,)), tmp_path / "net.pt2")
+    torch.save(((Code(tmp_path / "ran"),), {}), pickled)
+    names = ("data/sample_inputs/model.pt", "data/constants/opaque_obj_0", "data/aotinductor/a.so")
+    for number, name in enumerate(names):
+        file = tmp_path / f"bad{number}.pt2"
+        with zipfile.ZipFile(tmp_path / "net.pt2") as good, zipfile.ZipFile(file, "w") as bad:
+            for entry in good.namelist():
+                if not entry.endswith(name):
+                    bad.writestr(entry, good.read(entry))
+            bad.writestr(f"net/{name}", pickled.getvalue())
+        monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", str(number % 2))
+        with subtests.test(name), pytest.raises(ValueError, match=r"cannot be read .*tensors only"):
+            load_model(file)
+        assert not (tmp_path / "ran").exists()
+        assert os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] == str(number % 2)
+    assert load_model(tmp_path / "net.pt2").blocks == ("blocks.0", "blocks.1")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -50,8 +50,8 @@ def load_model(
 ) -> LoadedModel:
     """Return a model by its folder, name or file, or as it is, ready to run on samples.
 
-    Nothing that is loaded can run code, except Python files, which do. Models from names and files
-    run on the GPU if there is one; a module that is passed stays where it is.
+    Python files run; of other files, nothing is read that may run code as it is unpickled. Models
+    from names and files run on the GPU if there is one; a module that is passed stays where it is.
 
     Parameters
     ----------
