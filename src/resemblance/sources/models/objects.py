@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from ..batches import check_order, is_graph
 from .columns import IMAGES, LABELS, TEXTS, as_labels, column_of, labels_in
 from .contents import digest_of_arrays, digest_of_images
 from .image_files import IMAGE_SUFFIXES, of_image_files
-from .samples import FORMS, Samples, checked_texts, first_of, of_texts
+from .samples import FORMS, Samples, checked_texts, of_texts
 
 
 def samples_of(data: Any, column: str | None) -> Samples:
@@ -180,8 +179,9 @@ def _of_dataset(data: Any, column: str | None) -> Samples:
     if not count:
         raise ValueError("load_samples: the data set is empty")
     names = tuple(data.column_names)
-    first = {name: data[0][name] for name in names}
-    chosen = column_of(first, column, where, (*TEXTS, *IMAGES))
+    first = data[0]
+    columns = {name: data[name] if isinstance(first[name], str) else () for name in names}
+    chosen = column_of(columns, column, where, (*TEXTS, *IMAGES))
     labels = labels_in({name: list(data[name]) for name in LABELS if name in names})
     about = {"column": chosen}
     if isinstance(first[chosen], str):
@@ -204,14 +204,11 @@ def _of_frame(data: Any, column: str | None) -> Samples:
     """Return a column of texts of a data frame of pandas or polars."""
     if not len(data):
         raise ValueError("load_samples: the data frame has no rows")
-    columns = {str(name): data[name] for name in data.columns}
-    first = {name: first_of(values.to_list()) for name, values in columns.items()}
-    if column is None and all(isinstance(value, int | float) for value in first.values()):
+    columns = {str(name): data[name].to_list() for name in data.columns}
+    if column is None and all(isinstance(v[0], int | float) for v in columns.values()):
         raise ValueError(
             "load_samples: the data frame holds numbers; pass data.to_numpy() for a sample per row"
         )
-    chosen = column_of(first, column, "the data frame")
-    texts = checked_texts(columns[chosen].to_list(), "the data frame", "row")
-    labels = labels_in({name: columns[name].to_list() for name in LABELS if name in columns})
-    named = replace(of_texts(texts, chosen), labels=labels)
-    return replace(named, facts={"column": chosen})
+    chosen = column_of(columns, column, "the data frame")
+    texts = checked_texts(columns[chosen], "the data frame", "row")
+    return of_texts(texts, chosen, labels=labels_in(columns), facts={"column": chosen})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -79,8 +78,8 @@ def load_samples(
     object or a text per line; ``.parquet`` is a table. ``.npy`` stays on disk; ``.npz`` holds one
     array, or several of which ``column`` names one. A folder of images is read in natural order,
     and its sub-folders, if it has any, are the classes. A folder of Cora holds ``raw/ind.cora.*``:
-    its rows of words are divided by their sums. ``file.py:function`` returns any of the objects
-    below.
+    its features are those of the files, not divided by the sums of their rows.
+    ``file.py:function`` returns any of the objects below.
 
     Objects: a list of texts, of images of Pillow or of their paths; an array or tensor with a row
     per sample; a data set of PyTorch with a length, whose samples are texts, images or tensors, or
@@ -92,12 +91,15 @@ def load_samples(
     ----------
     data : the source.
     column : of a table, or the name of an array in an archive. The default is ``sentence`` or
-        ``text``, or else the only column with texts; of data sets also ``image`` or ``img``.
+        ``text``, or else the only column most of whose values are texts; of data sets also
+        ``image`` or ``img``.
     name : of the samples, by default that of the file or folder.
     limit : the most samples to read, from the first.
 
     Raises ``ValueError``, with the remedy, for a source of another form, a column that does not
-    exist or must be chosen, an empty or blank text (with its line), and a file that cannot be read.
+    exist or must be chosen, a list with a blank text, and a file that cannot be read. Blank lines
+    of files are left out and counted in ``facts``. Warns of a first line that names columns and
+    looks like a sample, and of a ``.txt`` file that looks like a table.
     """
     from . import objects, sample_files
 
@@ -162,8 +164,3 @@ def of_texts(texts: list[str], name: str, **parts: Any) -> Samples:
         return digest_of_texts(texts[:count])
 
     return Samples("texts", name, count=len(texts), read=read, digest=digest, **parts)
-
-
-def first_of(values: Iterable[Any]) -> Any:
-    """Return the first value, or None."""
-    return next(islice(iter(values), 1), None)
