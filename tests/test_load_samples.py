@@ -12,11 +12,13 @@ import polars as pl
 import pytest
 import torch
 from PIL import Image
+from published_graphs import write_cora
 from torch.utils.data import DataLoader, TensorDataset
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader as GraphLoader
 
 from resemblance.sources.models import Samples, load_samples
+from resemblance.sources.published.graphs.planetoid import read_cora
 
 TEXTS = ["a good film", 'it "works" , mostly', "\u00e9t\u00e9\u2028and \x0b more"]
 
@@ -326,6 +328,14 @@ def test_graphs():
     loader = load_samples(GraphLoader([graph, graph], batch_size=2))
     assert loader.kind == "batches"
     assert next(loader.batches()).num_nodes == 8
+
+
+def test_cora_has_the_features_of_its_files(tmp_path):
+    words = write_cora(tmp_path).words
+    graph = next(load_samples(tmp_path).batches())
+    np.testing.assert_array_equal(graph.x, words)
+    published = read_cora(tmp_path, strict=False)
+    np.testing.assert_allclose(published.x, words / words.sum(1, keepdims=True))
 
 
 def test_functions_in_files(write):
