@@ -261,3 +261,40 @@ def test_an_error_in_a_users_model_is_theirs(tmp_path, capsys, monkeypatch):
     np.save("inputs.npy", SAMPLES)
     assert run(["models", "mine.py:one", "mine.py:broken", "--data", "inputs.npy"]) == 3
     assert "mine.py:broken failed: ZeroDivisionError" in capsys.readouterr().err
+
+
+OTHERS = """
+import sys
+
+class Fails(nn.Module):
+    def forward(self, x): sys.exit(0)
+
+class Maps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 4, 3)
+    def forward(self, x): return self.conv(x.reshape(-1, 1, 2, 3).repeat(1, 1, 3, 3))
+
+def narrow(): return nn.Linear(3, 2)
+def leaves(): return Fails()
+def maps(): return Maps()
+def batches():
+    yield torch.ones(4, 6)
+    sys.exit(0)
+"""
+
+
+def test_what_fails_inside_a_model_is_the_models(tmp_path, capsys, monkeypatch, subtests):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(MODELS + OTHERS)
+    np.save("inputs.npy", SAMPLES)
+    mistakes = {
+        ("mine.py:narrow", "inputs.npy", "mean"): (2, "narrow: the forward pass of Linear fails"),
+        ("mine.py:leaves", "inputs.npy", "mean"): (3, "the forward pass of Fails fails"),
+        ("mine.py:one", "mine.py:batches", "mean"): (3, "SystemExit"),
+        ("mine.py:maps", "inputs.npy", "cls"): (2, "maps: layer 'conv'"),
+    }
+    for (model, data, pool), (code, words) in mistakes.items():
+        with subtests.test(model):
+            assert run(["models", model, model, "--data", data, "--pool", pool]) == code
+            assert words in capsys.readouterr().err
