@@ -3,6 +3,8 @@ hand."""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -351,9 +353,15 @@ def test_the_same_numbers_every_time(images):
 # ---------------------------------------------------------------------------------------- bad input
 
 
+def test_layers_near_one_that_does_not_exist_come_first(config):
+    for word, layer in (("encoder.layers.*", "encoder.layer.*"), ("1", "encoder.layer.1")):
+        with pytest.raises(ValueError, match=re.escape(f"did you mean '{layer}'?")):
+            subject_from_model(BertModel(config), BATCHES, word)
+
+
 def test_layers_that_do_not_exist(images):
     with pytest.raises(
-        ValueError, match="no layer 'haed', did you mean 'head'\\? it has conv, norm"
+        ValueError, match="no layer 'haed', did you mean 'head'\\? it has head, conv"
     ):
         subject_from_model(images, [IMAGES], ["conv", "haed"])
     with pytest.raises(ValueError, match=r"no layer 'z\*'; it has conv"):
