@@ -79,13 +79,13 @@ def test_blank_lines_of_files_are_left_out_and_counted(write, subtests):
         with subtests.test(name):
             samples = load_samples(write(name, content))
             assert contents(samples) == ("texts", ["one", "10"])
-            assert samples.facts["blank"] == 2
+            assert samples.facts["blank left out"] == 2
             assert samples.labels is None or samples.labels.tolist() == [0, 1]
     pd.DataFrame({"text": ["one", None, "10"], "label": [0, 5, 1]}).to_parquet(
         write("a.parquet", "")
     )
     samples = load_samples(str(write("a.txt", "").parent / "a.parquet"))
-    assert (contents(samples)[1], samples.facts["blank"]) == (["one", "10"], 1)
+    assert (contents(samples)[1], samples.facts["blank left out"]) == (["one", "10"], 1)
 
 
 def test_a_first_line_that_looks_like_a_sample_and_a_text_that_looks_like_a_table(write, subtests):
@@ -192,7 +192,7 @@ def test_a_folder_of_images(folder):
     assert samples.ids == ("cat/1.png", "dog/2.png", "dog/10.png")
     np.testing.assert_array_equal(samples.labels, [0, 1, 1])
     assert samples.facts["classes"] == ["cat", "dog"]
-    assert samples.facts["files left out"] == ["notes.md"]
+    assert samples.facts["other files left out"] == ["notes.md"]
     images = samples.batch(0, 2)
     assert [image.getpixel((0, 0)) for image in images] == [(40, 40, 40), (20, 20, 20)]
     files = load_samples([folder / name for name in samples.ids])
@@ -355,6 +355,31 @@ def test_functions_in_files(write):
         load_samples(f"{file}:ends")
     with pytest.raises(ValueError, match=r"nowhere.py does not exist"):
         load_samples("nowhere.py:texts")
+
+
+def test_copies_are_left_out_on_request(tmp_path, subtests):
+    array = np.array([[1.0, 2], [3, 4], [1, 2], [5, 6], [3, 4]])
+    images = [Image.new("L", (2, 2), int(row[0])) for row in array]
+    for number, image in enumerate(images):
+        image.save(tmp_path / f"{number}.png")
+    (tmp_path / "texts.txt").write_text("a\nb\na\nc\nb\n")
+    texts = pd.DataFrame({"text": list("abacb"), "label": range(5)})
+    for data in (tmp_path / "texts.txt", texts, images, tmp_path, array, torch.tensor(array)):
+        with subtests.test(type(data)):
+            every, samples = load_samples(data), load_samples(data, unique=True)
+            assert (len(every), len(every.distinct), len(samples)) == (5, 3, 3)
+            assert samples.facts["copies left out"] == 2
+            for i, place in enumerate((0, 1, 3)):
+                assert np.array_equal(samples.batch(i, 9)[0], every.batch(place, 9)[0])
+            assert samples.labels is None or samples.labels.tolist() == [0, 1, 3]
+            assert samples.ids is None or samples.ids == ("0.png", "1.png", "3.png")
+            assert samples.fingerprint != every.fingerprint
+            few = load_samples(data, unique=True, limit=2)
+            assert (len(few.batch(0, 9)), few.fingerprint) == (2, load_samples(few).fingerprint)
+    unique = load_samples(list("abacb"), unique=True)
+    assert unique.fingerprint == load_samples(list("abc")).fingerprint
+    with pytest.raises(ValueError, match=r"cannot compare batches"):
+        load_samples([torch.eye(2)], unique=True)
 
 
 def test_the_first_samples():

@@ -186,9 +186,11 @@ def _run(
     place = pass_folder(folder, sorted(todo.modules), sorted(todo.poolings))
     if not (place / FINISHED).exists():
         with GrowingArrays(place) as arrays:
+            done = len(arrays.batches)
             pooled = _fill(arrays, loaded, samples, todo, batch_size, progress)
             pooled |= set(facts.model.get(POOLED, ()))
-            facts = replace(facts, model={**facts.model, POOLED: sorted(pooled)})
+            if len(arrays.batches) > done:
+                facts = replace(facts, model={**facts.model, POOLED: sorted(pooled)})
             _finish(folder, facts, todo, arrays, samples, loaded.module)
     take_in(folder, place)
 

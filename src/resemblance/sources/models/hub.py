@@ -111,8 +111,8 @@ def _processor(
     if isinstance(limit, int) and limit > 0:
         processor.model_max_length = min(limit, processor.model_max_length)
     modes = _settings(transformers, name, OWN_POOLING)
-    own = [word for mode, word in POOLINGS.items() if modes.get(f"pooling_mode_{mode}")]
-    return processor, {"its pooling": " and ".join(own)} if own else {}
+    words = [word for mode, word in POOLINGS.items() if modes.get(f"pooling_mode_{mode}")]
+    return processor, {"its pooling": " and ".join(words)} if words else {}
 
 
 def _check_tokenizer(name: str, tokenizer: Any, model: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from ...extras import need
 from ..batches import check_order, is_graph
 from .columns import IMAGES, LABELS, TEXTS, as_labels, column_of, labels_in
-from .contents import digest_of_arrays, digest_of_images
+from .contents import digest_of_arrays, digest_of_images, digest_of_texts, digests_of_rows
 from .image_files import IMAGE_SUFFIXES, of_image_files
 from .samples import FORMS, Samples, checked_texts, of_texts
 
@@ -67,8 +68,11 @@ def of_array(array: Any, name: str, facts: Mapping[str, Any] | None = None) -> S
     def digest(count: int) -> str:
         return digest_of_arrays([("", array[:count])])
 
+    def keys(count: int) -> list[bytes]:
+        return digests_of_rows(array[:count])
+
     about = {"shape": list(shape), "dtype": str(array.dtype)} | dict(facts or {})
-    return Samples("arrays", name, None, None, shape[0], about, read, digest=digest)
+    return Samples("arrays", name, None, None, shape[0], about, read, digest=digest, keys=keys)
 
 
 def of_graph(graph: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
@@ -77,7 +81,7 @@ def of_graph(graph: Any, name: str, facts: Mapping[str, Any] | None = None) -> S
     tensors = [(key, graph[key]) for key in keys if hasattr(graph[key], "detach")]
     nodes = int(graph.num_nodes)
     labels = _classes(graph["y"], nodes) if "y" in keys else None
-    about = {"nodes": nodes} | dict(facts or {})
+    about = {"unit": "nodes"} | dict(facts or {})
     stream, digest = (lambda: [graph]), (lambda count: digest_of_arrays(tensors))
     return Samples("graph", name, None, labels, nodes, about, stream=stream, digest=digest)
 
@@ -114,7 +118,10 @@ def _of_images(images: Any) -> Samples:
     def digest(count: int) -> str:
         return digest_of_images(images[:count])
 
-    return Samples("images", "images", count=len(images), read=read, digest=digest)
+    def keys(count: int) -> list[str]:
+        return [digest_of_images([image]) for image in images[:count]]
+
+    return Samples("images", "images", count=len(images), read=read, digest=digest, keys=keys)
 
 
 def _of_batches(data: Any) -> Samples:
@@ -157,6 +164,36 @@ def _of_items(data: Any) -> Samples:
     labels = as_labels(getattr(data, "targets", ()))
     labels = labels if labels is not None and len(labels) == count else None
     return Samples(kind, type(data).__name__, labels=labels, count=count, read=read)  # type: ignore[arg-type]
+
+
+def without_copies(samples: Samples) -> Samples:
+    """Return samples without those that equal an earlier one, and their number in ``facts``."""
+    if samples.distinct is None:
+        raise ValueError(
+            f"load_samples: unique=True cannot compare {samples.kind} of {samples.name}; leave out "
+            "the copies yourself"
+        )
+    keys, places = list(samples.distinct), list(samples.distinct.values())
+    if len(places) == len(samples):
+        return samples
+
+    def read(start: int, stop: int) -> Any:
+        parts = [samples.batch(i, i + 1)[0] for i in places[start:stop]]
+        return stacked(parts) if samples.kind == "arrays" else parts
+
+    def digest(count: int) -> str:
+        return digest_of_texts([k.hex() if isinstance(k, bytes) else k for k in keys[:count]])
+
+    return replace(
+        samples,
+        ids=None if samples.ids is None else tuple(samples.ids[i] for i in places),
+        labels=None if samples.labels is None else samples.labels[places],
+        count=len(places),
+        facts={**samples.facts, "copies left out": len(samples) - len(places)},
+        read=read,
+        digest=digest,
+        keys=lambda count: keys[:count],
+    )
 
 
 def stacked(entries: list[Any]) -> Any:

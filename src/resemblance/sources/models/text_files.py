@@ -54,11 +54,12 @@ def _samples(
                 f"load_samples: line {lines[place]} of {path} holds a "
                 f"{type(texts[place]).__name__}, not a text"
             )
-    labels = {name: [columns[name][i] for i in places] for name in LABELS if name in columns}
+    labelled = [name for name in LABELS if name in columns]
+    labels = {name: [columns[name][i] for i in places] for name in labelled}
     facts: dict[str, Any] = {"file": path.name} | ({"column": chosen} if chosen else {})
-    facts |= {"blank": len(texts) - len(places)} if len(places) < len(texts) else {}
-    kept = [texts[place] for place in places]
-    return of_texts(kept, path.stem, labels=labels_in(labels), facts=facts)
+    facts |= {"blank left out": len(texts) - len(places)} if len(places) < len(texts) else {}
+    legible = [texts[place] for place in places]
+    return of_texts(legible, path.stem, labels=labels_in(labels), facts=facts)
 
 
 def _warn_of_header(path: Path, names: Sequence[str], chosen: str) -> None:
