@@ -60,6 +60,7 @@ def test_features_are_those_of_hooks(tmp_path):
     assert again.name == "net"
     assert again.traits["model"]["class"].endswith("Counting")
     assert again.traits["data"]["n_samples"] == 23
+    assert set(again.traits) == {"architecture", "pooling", "model", "data"}  # no seed, no setting
     assert rs.compare([subject, again], measures="cka")["cka"].shape == (6, 6)
 
 
