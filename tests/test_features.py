@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -14,6 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import resemblance as rs
 from resemblance.cli import run
 from resemblance.sources.features import FEATURES
+from resemblance.sources.models import load_samples
 
 SAMPLES = np.random.default_rng(0).standard_normal((23, 6)).astype(np.float32)
 
@@ -300,6 +302,26 @@ def test_what_was_done_to_the_inputs_is_one_line(tmp_path):
     assert first.provenance["models"]["a"]["layers left out"] == ["embed"]
     with pytest.raises(ValueError, match="all layers of a are the same for all samples"):
         rs.compare_models(*models, data, pool="cls", **{**options, "layers": "embed"})
+
+
+def test_too_few_samples_of_models_are_no_array_that_is_transposed(tmp_path):
+    models = [(name, nn.Sequential(nn.Linear(6, 200), nn.ReLU())) for name in "ab"]
+    scores = rs.compare_models(*models, SAMPLES, layers="1", measures="mean_cca", progress=False)
+    reasons = [str(caveat.value) for caveat in scores.caveats]
+    assert reasons
+    assert all("n_features" not in reason and "more samples" in reason for reason in reasons)
+
+
+def test_the_names_of_columns_do_not_steer_a_terminal():
+    texts = load_samples(pd.DataFrame({"\x1b[2Jreview": ["a film", "a good film", "no"]}))
+    model = (
+        nn.Linear(3, 2),
+        lambda batch: torch.tensor([[len(t), t.count("o"), 1.0] for t in batch]),
+    )
+    line = rs.compare_models(model, model, texts, measures="cka", progress=False).provenance[
+        "inputs"
+    ]
+    assert line.startswith("3 texts (column \\x1b[2Jreview)")
 
 
 OTHERS = """

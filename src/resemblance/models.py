@@ -24,6 +24,7 @@ from .sources.extraction import extract
 from .sources.models import LoadedModel, Samples, load_model, load_samples
 from .store import Store
 from .subject import Subject
+from .texts import printable
 
 # One of each view of similarity, cheap enough for all layers of large models
 MEASURES = ("cka[estimator=debiased]", "procrustes", "rsa", "mutual_knn")
@@ -37,7 +38,7 @@ GENERIC = ("array", "batches", "graph", "images", "texts")  # names of samples t
 LOSSES = ("blank", "copies", "other files")  # what samples may be without
 CONSTANT = "layers left out"
 PIECE = 2**22  # values that are compared at a time
-LONGEST, CUT = 200, 40  # bytes of the name of a folder, and letters of one that is cut
+LONGEST, CUT = 200, 40  # bytes of the name of a folder, and letters of a name that is cut
 
 
 def compare_models(
@@ -130,7 +131,7 @@ def extract_models(
 
 
 def _without_constants(subject: Subject) -> Subject:
-    """Return a model without the layers that are the same for all samples; they are in its traits.
+    """Return a model without the layers that are the same for all samples; its traits name them.
 
     Such a layer, as the first token of the embeddings of BERT, has no similarity with any other.
     """
@@ -148,7 +149,7 @@ def _is_constant(layer: Representation) -> bool:
     rows = np.asarray(layer.source)
     step = max(1, PIECE // max(1, rows.shape[1]))
     starts = range(0, len(rows), step)
-    return all(bool((rows[start : start + step] == rows[0]).all()) for start in starts)
+    return len(rows) > 1 and all((rows[i : i + step] == rows[0]).all() for i in starts)
 
 
 def folder_of(name: str) -> str:
@@ -202,7 +203,7 @@ def inputs_line(subjects: Sequence[Subject], samples: Samples) -> str:
     parts = [_samples_words(samples, subjects[0].last.n_samples), pooling if pooled else ""]
     parts.append(each if len(set(layers.values())) == 1 else several)
     notes = [*_losses(samples), *_cuts(subjects), *(n for s in subjects for n in _notes(s))]
-    return "; ".join([", ".join(filter(None, parts)), *notes])
+    return printable("; ".join([", ".join(filter(None, parts)), *notes]))
 
 
 def _samples_words(samples: Samples, n: int) -> str:
@@ -210,7 +211,7 @@ def _samples_words(samples: Samples, n: int) -> str:
     facts = samples.facts
     place = facts.get("file") or facts.get("folder")
     place = samples.name if place is None and samples.name not in GENERIC else place
-    where = [f"column {facts['column']}"] if "column" in facts else []
+    where = [f"column {facts['column'][:CUT]}"] if "column" in facts else []
     where += [str(place)] if place and place != facts.get("column") else []
     first = f"the first of {facts['of']}, " if facts.get("of") else ""
     words = f"{first}{' of '.join(where)}".removesuffix(", ")
@@ -244,9 +245,9 @@ def _notes(subject: Subject) -> Iterator[str]:
     """Yield how a model pools by itself, and which of its layers were left out."""
     facts, pooling = subject.traits["model"], subject.traits["pooling"]
     if facts.get("its pooling", pooling) != pooling:
-        yield f"{subject.name} pools by {facts['its pooling']} by itself"
+        yield f"{subject.name} itself pools by {facts['its pooling']}"
     for layer in subject.traits[CONSTANT]:
-        yield f"{subject.name}/{layer} is the same for all samples by {pooling}, and left out"
+        yield f"{subject.name}/{layer} is the same for all samples and left out"
 
 
 def _facts(subject: Subject) -> Mapping[str, Any]:
