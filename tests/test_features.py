@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -14,6 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import resemblance as rs
 from resemblance.cli import run
 from resemblance.sources.features import FEATURES
+from resemblance.sources.models import load_samples
 
 SAMPLES = np.random.default_rng(0).standard_normal((23, 6)).astype(np.float32)
 
@@ -60,6 +62,7 @@ def test_features_are_those_of_hooks(tmp_path):
     assert again.name == "net"
     assert again.traits["model"]["class"].endswith("Counting")
     assert again.traits["data"]["n_samples"] == 23
+    assert set(again.traits) == {"architecture", "pooling", "model", "data"}  # no seed, no setting
     assert rs.compare([subject, again], measures="cka")["cka"].shape == (6, 6)
 
 
@@ -150,7 +153,7 @@ def test_models_are_compared_in_one_call(tmp_path):
         batch_size=5, save=tmp_path, progress=False,
     )  # fmt: skip
     assert scores.rows == tuple(f"{m}/blocks.{i}" for m in "ab" for i in range(3))
-    assert scores.provenance["models"]["a"]["pooling"] == "mean"
+    assert "pooling" not in scores.provenance["models"]["a"]  # vectors need none
     assert scores.provenance["data"]["n_samples"] == 23
     assert rs.load(tmp_path / "scores.comparison").provenance == scores.provenance
     again = rs.compare_models(
@@ -197,14 +200,20 @@ def test_two_models_one_command(tmp_path, capsys, monkeypatch):
     np.save("inputs.npy", SAMPLES)
     call = ["models", "mine.py:one", "two=mine.py:other", "--data", "inputs.npy"]
     assert run([*call, "--save", "run", "--html", "page.html"]) == 0
-    printed = capsys.readouterr()
+    printed, line = capsys.readouterr(), "23 rows (inputs.npy), 3 layers each"
     assert "wrote page.html, run" in printed.err
+    assert printed.out.splitlines()[0] == line
     page = Path("page.html").read_text()
+    assert page.index(line) < page.index('id="headline"')
     assert "two/0" in page
     assert rs.open_features("run/one").layers["2"].shape == (23, 4)
     assert rs.open_features("run/two").traits["model"]["source"] == "mine.py:other"
     assert run([*call, "-m", "cka", "--format", "csv", "--layers", "0", "--limit", "20"]) == 0
-    assert capsys.readouterr().out.count("\n") == 1 + 4
+    printed = capsys.readouterr()
+    assert printed.out.count("\n") == 1 + 4
+    assert "20 rows (the first of 23, inputs.npy), 1 layers each" in printed.err
+    assert run(["models", "mine.py:one", "hf:nowhere/none", "--data", "n.npy", "--save", "no"]) == 2
+    assert not Path("no").exists()
 
 
 @pytest.mark.parametrize(
@@ -261,3 +270,92 @@ def test_an_error_in_a_users_model_is_theirs(tmp_path, capsys, monkeypatch):
     np.save("inputs.npy", SAMPLES)
     assert run(["models", "mine.py:one", "mine.py:broken", "--data", "inputs.npy"]) == 3
     assert "mine.py:broken failed: ZeroDivisionError" in capsys.readouterr().err
+
+
+class Tokens(nn.Module):
+    """A model of three tokens, of which the first embedding is the same for all samples."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.block = nn.Identity(), nn.Linear(2, 2)
+
+    def forward(self, x):
+        x = x.reshape(len(x), -1, 2).clone()
+        x[:, 0] = 1
+        x = self.embed(x)
+        return self.block(x + x.mean(1, keepdim=True))
+
+
+def test_what_was_done_to_the_inputs_is_one_line(tmp_path):
+    data = np.concatenate([SAMPLES, SAMPLES[:4]])
+    models = ("a", Tokens()), ("b", Tokens())
+    options = {"layers": ["embed", "block"], "measures": "cka", "progress": False}
+    mean = rs.compare_models(*models, data, save=tmp_path / "run", **options)
+    line = "27 rows, mean over tokens, 2 layers each; 4 of them are copies of others"
+    assert mean.provenance["inputs"].startswith(line)
+    again = rs.compare_models(*models, data, save=tmp_path / "run", **options)
+    assert again.provenance["inputs"] == mean.provenance["inputs"]
+    first = rs.compare_models(*models, data, pool="cls", unique=True, **options)
+    assert first.rows == ("a/block", "b/block")
+    words = ("23 rows, first token, 1 layers each; 4 copies left out", "a/embed is the same for")
+    assert all(word in first.provenance["inputs"] for word in words)
+    assert first.provenance["models"]["a"]["layers left out"] == ["embed"]
+    with pytest.raises(ValueError, match="all layers of a are the same for all samples"):
+        rs.compare_models(*models, data, pool="cls", **{**options, "layers": "embed"})
+
+
+def test_too_few_samples_of_models_are_no_array_that_is_transposed(tmp_path):
+    models = [(name, nn.Sequential(nn.Linear(6, 200), nn.ReLU())) for name in "ab"]
+    scores = rs.compare_models(*models, SAMPLES, layers="1", measures="mean_cca", progress=False)
+    reasons = [str(caveat.value) for caveat in scores.caveats]
+    assert reasons
+    assert all("n_features" not in reason and "more samples" in reason for reason in reasons)
+
+
+def test_the_names_of_columns_do_not_steer_a_terminal():
+    texts = load_samples(pd.DataFrame({"\x1b[2Jreview": ["a film", "a good film", "no"]}))
+    model = (
+        nn.Linear(3, 2),
+        lambda batch: torch.tensor([[len(t), t.count("o"), 1.0] for t in batch]),
+    )
+    line = rs.compare_models(model, model, texts, measures="cka", progress=False).provenance[
+        "inputs"
+    ]
+    assert line.startswith("3 texts (column \\x1b[2Jreview)")
+
+
+OTHERS = """
+import sys
+
+class Fails(nn.Module):
+    def forward(self, x): sys.exit(0)
+
+class Maps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 4, 3)
+    def forward(self, x): return self.conv(x.reshape(-1, 1, 2, 3).repeat(1, 1, 3, 3))
+
+def narrow(): return nn.Linear(3, 2)
+def leaves(): return Fails()
+def maps(): return Maps()
+def batches():
+    yield torch.ones(4, 6)
+    sys.exit(0)
+"""
+
+
+def test_what_fails_inside_a_model_is_the_models(tmp_path, capsys, monkeypatch, subtests):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(MODELS + OTHERS)
+    np.save("inputs.npy", SAMPLES)
+    mistakes = {
+        ("mine.py:narrow", "inputs.npy", "mean"): (2, "narrow: the forward pass of Linear fails"),
+        ("mine.py:leaves", "inputs.npy", "mean"): (3, "the forward pass of Fails fails"),
+        ("mine.py:one", "mine.py:batches", "mean"): (3, "SystemExit"),
+        ("mine.py:maps", "inputs.npy", "cls"): (2, "maps: layer 'conv'"),
+    }
+    for (model, data, pool), (code, words) in mistakes.items():
+        with subtests.test(model):
+            assert run(["models", model, model, "--data", data, "--pool", pool]) == code
+            assert words in capsys.readouterr().err

@@ -3,6 +3,8 @@ hand."""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -173,9 +175,9 @@ def test_several_poolings_of_one_run(config):
     modules = watched_modules(model, ["embeddings", "encoder.layer.1"])
     batch = batch_of(torch, BATCHES[0], torch.device("cpu"), inputs_of(model), None)
     with evaluating(torch, model):
-        rows, logits = rows_of_batch(model, batch, modules, pools)
+        rows, logits, pooled = rows_of_batch(model, batch, modules, pools)
     assert len(runs) == 1
-    assert logits is None
+    assert (logits, pooled) == (None, {"tokens"})
     assert list(rows) == list(pools)
     for name, pool in pools.items():
         once = subject_from_model(model, BATCHES[:1], list(modules), pool=pool)
@@ -239,10 +241,10 @@ def test_a_pooling_per_layer(images):
         images, [IMAGES], ["conv", "pool", "head"], pool={"conv": "flatten"}
     )
     assert [r.shape[1] for r in subject.layers.values()] == [4 * 6 * 6, 4, 3]
-    assert subject_from_model(images, [IMAGES], "conv", pool="cls").last.shape == (
-        7,
-        4,
-    )  # maps have no such token
+    for pool in ("cls", "first", "last"):  # maps have no such token
+        with pytest.raises(ValueError, match=rf"'conv'.*\(7, 4, 6, 6\).*{pool}.*'mean', 'max'"):
+            subject_from_model(images, [IMAGES], ["conv", "head"], pool=pool)
+    assert subject_from_model(images, [IMAGES], "head", pool="cls").last.shape == (7, 3)
     twice = subject_from_model(Shared(), [torch.ones(2, 3)], "again", pool={"again#2": "max"})
     assert list(twice.layers) == ["again#1", "again#2"]
 
@@ -335,7 +337,7 @@ def test_modes_hooks_and_random_state_are_put_back(images):
 
 def test_they_are_put_back_after_an_error():
     model = Sometimes(fails=True)
-    with pytest.raises(RuntimeError, match="broken"):
+    with pytest.raises(ValueError, match=r"the forward pass of Sometimes fails .*broken"):
         subject_from_model(model, [torch.ones(2, 3)])
     assert all(module.training for module in model.modules())
     assert not any(module._forward_hooks for module in model.modules())
@@ -351,9 +353,15 @@ def test_the_same_numbers_every_time(images):
 # ---------------------------------------------------------------------------------------- bad input
 
 
+def test_layers_near_one_that_does_not_exist_come_first(config):
+    for word, layer in (("encoder.layers.*", "encoder.layer.*"), ("1", "encoder.layer.1")):
+        with pytest.raises(ValueError, match=re.escape(f"did you mean '{layer}'?")):
+            subject_from_model(BertModel(config), BATCHES, word)
+
+
 def test_layers_that_do_not_exist(images):
     with pytest.raises(
-        ValueError, match="no layer 'haed', did you mean 'head'\\? it has conv, norm"
+        ValueError, match="no layer 'haed', did you mean 'head'\\? it has head, conv"
     ):
         subject_from_model(images, [IMAGES], ["conv", "haed"])
     with pytest.raises(ValueError, match=r"no layer 'z\*'; it has conv"):

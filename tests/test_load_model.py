@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import pickle
+import shutil
 import sys
+import zipfile
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -153,6 +157,44 @@ def test_a_model_of_images_with_its_processor(tmp_path):
     assert arrays.prepare(np.zeros((2, 3, 8, 8))).dtype == torch.float32
 
 
+def test_a_tokenizer_that_is_not_that_of_the_model(tmp_path, subtests):
+    samples, words = load_samples(TEXTS), tokenizer(pad_token="[PAD]")
+
+    def saved(name, vectors, write=True):
+        config = transformers.BertConfig(**{**SIZES, "vocab_size": vectors})
+        transformers.BertModel(config).save_pretrained(tmp_path / name)
+        if write:
+            words.save_pretrained(tmp_path / name)
+        return tmp_path / name
+
+    folders = {
+        saved("none", 400, write=False): r"holds no tokenizer; .*tokenizer.save_pretrained",
+        saved("other", 400): r"has 7 entries, and the model 400 word vectors.*save_pretrained",
+        saved("few", 5): r"ids up to 6, the model has 5 word vectors",
+    }
+    for folder, message in folders.items():
+        with subtests.test(folder.name), pytest.raises(ValueError, match=message):
+            load_model(folder, samples=samples)
+    pair = (transformers.BertModel.from_pretrained(tmp_path / "other"), words)
+    assert load_model(("mine", pair), samples=samples).name == "mine"
+    with pytest.warns(UserWarning, match=r"mine does not know 3 of 4 tokens"):
+        load_model(("mine", pair), samples=load_samples(["ein guter film", "nein"]))
+
+
+def test_texts_that_are_cut_are_counted(folder, tmp_path):
+    texts = load_samples(["a very good film " * 5, "a film", "film " * 16])
+    facts = load_model(folder, samples=texts).facts
+    assert (facts["texts cut"], facts["max_length"]) == (1, 16)
+    assert "texts cut" not in load_model(folder, samples=load_samples(TEXTS)).facts
+    shutil.copytree(folder, tmp_path / "st")
+    (tmp_path / "st" / "sentence_bert_config.json").write_text('{"max_seq_length": 3}')
+    (tmp_path / "st" / "1_Pooling").mkdir()
+    modes = {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
+    (tmp_path / "st" / "1_Pooling" / "config.json").write_text(json.dumps(modes))
+    facts = load_model(tmp_path / "st", samples=texts).facts
+    assert (facts["texts cut"], facts["max_length"], facts["its pooling"]) == (2, 3, "cls")
+
+
 def test_folders_that_cannot_be_read(folder, tmp_path):
     (tmp_path / "config.json").write_text((folder / "config.json").read_text())
     with pytest.raises(ValueError, match=r"cannot be read by transformers.AutoModel .*; check its"):
@@ -233,6 +275,36 @@ def test_an_exported_program(tmp_path):
         load_model(tmp_path / "bad.pt2")
 
 
+class Code:
+    """An object whose pickle makes a folder when it is read."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+def test_an_exported_program_runs_no_code(tmp_path, monkeypatch, subtests):
+    x, pickled = torch.randn(4, 3), io.BytesIO()
+    torch.export.save(torch.export.export(Network().eval(), (x,)), tmp_path / "net.pt2")
+    torch.save(((Code(tmp_path / "ran"),), {}), pickled)
+    names = ("data/sample_inputs/model.pt", "data/constants/opaque_obj_0", "data/aotinductor/a.so")
+    for number, name in enumerate(names):
+        file = tmp_path / f"bad{number}.pt2"
+        with zipfile.ZipFile(tmp_path / "net.pt2") as good, zipfile.ZipFile(file, "w") as bad:
+            for entry in good.namelist():
+                if not entry.endswith(name):
+                    bad.writestr(entry, good.read(entry))
+            bad.writestr(f"net/{name}", pickled.getvalue())
+        monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", str(number % 2))
+        with subtests.test(name), pytest.raises(ValueError, match=r"cannot be read .*tensors only"):
+            load_model(file)
+        assert not (tmp_path / "ran").exists()
+        assert os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] == str(number % 2)
+    assert load_model(tmp_path / "net.pt2").blocks == ("blocks.0", "blocks.1")
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_files_that_cannot_be_watched_or_may_run_code(tmp_path):
     script = torch.jit.trace(Network().eval(), torch.randn(2, 3))
@@ -275,6 +347,16 @@ def test_functions_in_files(tmp_path):
 def test_words_that_are_no_models(spec):
     with pytest.raises(ValueError, match=f"{spec!r} is no model; model may be a folder with confi"):
         load_model(spec)
+
+
+def test_folders_near_a_model_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "checkpoints" / "final").mkdir(parents=True)
+    (tmp_path / "checkpoints" / "final" / "config.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"did you mean checkpoints/final\?"):
+        load_model("checkpoint/final")
+    with pytest.raises(ValueError, match=r"no config.json, but checkpoints/final does"):
+        load_model("checkpoints")
 
 
 # --------------------------------------------------------------- timm and torchvision, as stand-ins

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,11 +12,13 @@ import polars as pl
 import pytest
 import torch
 from PIL import Image
+from published_graphs import write_cora
 from torch.utils.data import DataLoader, TensorDataset
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader as GraphLoader
 
 from resemblance.sources.models import Samples, load_samples
+from resemblance.sources.published.graphs.planetoid import read_cora
 
 TEXTS = ["a good film", 'it "works" , mostly', "\u00e9t\u00e9\u2028and \x0b more"]
 
@@ -54,15 +57,68 @@ def test_a_text_per_line(write):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a\n\nb\n", r"line 2 of .*lines.txt is blank.*; remove it"),
-        ("a\n  \t\n", "line 2 of .* is blank"),
         ("", "holds no text"),
+        ("\n \t\n", "holds no text"),
         (b"\xff\xfea", r"is not UTF-8 \(byte 0\); save it in that encoding"),
     ],
 )
 def test_lines_that_are_no_texts(write, content, message):
     with pytest.raises(ValueError, match=f"load_samples: .*{message}"):
         load_samples(write("lines.txt", content))
+
+
+def test_blank_lines_of_files_are_left_out_and_counted(write, subtests):
+    files = {
+        "a.txt": "one\n\n10\n \t\n",
+        "a.tsv": "text\tlabel\none\t0\n\t5\n10\t1\n\n",
+        "a.csv": "label,text\n0,one\n5, \n1,10\n\n",
+        "a.jsonl": '{"text": "one", "label": 0}\n\n{"text": null, "label": 5}\n'
+        '{"text": "10", "label": 1}\n',
+    }
+    for name, content in files.items():
+        with subtests.test(name):
+            samples = load_samples(write(name, content))
+            assert contents(samples) == ("texts", ["one", "10"])
+            assert samples.facts["blank left out"] == 2
+            assert samples.labels is None or samples.labels.tolist() == [0, 1]
+    pd.DataFrame({"text": ["one", None, "10"], "label": [0, 5, 1]}).to_parquet(
+        write("a.parquet", "")
+    )
+    samples = load_samples(str(write("a.txt", "").parent / "a.parquet"))
+    assert (contents(samples)[1], samples.facts["blank left out"]) == (["one", "10"], 1)
+
+
+def test_a_first_line_that_looks_like_a_sample_and_a_text_that_looks_like_a_table(write, subtests):
+    rows = "a good film .\nit works , mostly\n"
+    for name, content in {
+        "a.csv": f"it 's a charming journey\n{rows.replace(',', '')}",
+        "b.csv": f"a mess .\n{rows.replace(',', '')}",
+        "c.tsv": "1\tbad\n0\tgood\n",
+        "d.txt": "sentence,label\na film,1\n",
+        "e.txt": "a film\t1\na good film\t0\n",
+    }.items():
+        with subtests.test(name), pytest.warns(UserWarning, match=rf"{name}.*(save it|above it)"):
+            load_samples(write(name, content))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load_samples(write("good.csv", f"review of the film\n{rows.replace(',', '')}"))
+        load_samples(write("good.txt", f"A text, label and all .\n{rows}a tab\tin one\n"))
+
+
+def test_any_row_may_say_which_column_is_text(write):
+    csv = "id,review\n1,10\n2,a good film\n3,nothing good\n"
+    assert load_samples(write("a.csv", csv)).batch(0, 3) == ["10", "a good film", "nothing good"]
+    frame = pd.DataFrame({"id": ["1", "2", "3"], "review": ["10", "a good film", "no"]})
+    assert load_samples(frame).name == load_samples(Table(**frame.to_dict("list"))).name == "review"
+    with pytest.raises(ValueError, match="two columns 'a'"):
+        load_samples(write("b.csv", "a,a\nx,y\n"), column="a")
+
+
+def test_long_cells_and_deep_objects(write):
+    text = "word " * 40_000
+    assert load_samples(write("a.csv", f"text\n{text}\n")).batch(0, 1) == [text]
+    with pytest.raises(ValueError, match=r"line 1 of .* is no JSON"):
+        load_samples(write("a.jsonl", "[" * 100_000))
 
 
 def test_a_table_without_quoting_is_read_exactly(write):
@@ -84,8 +140,6 @@ def test_a_table_with_quoting(write):
         load_samples(write("b.csv", 'text\n"a" b"\n'))
     with pytest.raises(ValueError, match=r"no row below its header"):
         load_samples(write("c.csv", "text\n"))
-    with pytest.raises(ValueError, match=r"line 3 of .* is blank"):
-        load_samples(write("d.csv", "text,label\na,1\n,1\n"))
 
 
 def test_objects_of_json(write):
@@ -138,7 +192,7 @@ def test_a_folder_of_images(folder):
     assert samples.ids == ("cat/1.png", "dog/2.png", "dog/10.png")
     np.testing.assert_array_equal(samples.labels, [0, 1, 1])
     assert samples.facts["classes"] == ["cat", "dog"]
-    assert samples.facts["files left out"] == ["notes.md"]
+    assert samples.facts["other files left out"] == ["notes.md"]
     images = samples.batch(0, 2)
     assert [image.getpixel((0, 0)) for image in images] == [(40, 40, 40), (20, 20, 20)]
     files = load_samples([folder / name for name in samples.ids])
@@ -276,20 +330,56 @@ def test_graphs():
     assert next(loader.batches()).num_nodes == 8
 
 
+def test_cora_has_the_features_of_its_files(tmp_path):
+    words = write_cora(tmp_path).words
+    graph = next(load_samples(tmp_path).batches())
+    np.testing.assert_array_equal(graph.x, words)
+    published = read_cora(tmp_path, strict=False)
+    np.testing.assert_allclose(published.x, words / words.sum(1, keepdims=True))
+
+
 def test_functions_in_files(write):
     file = write(
         "mine.py",
-        "def texts():\n    return ['a', 'b']\ndef broken():\n    return 1 / 0\nnumber = 3\n",
+        "def texts():\n    return ['a', 'b']\ndef broken():\n    return 1 / 0\nnumber = 3\n"
+        "def ends():\n    raise SystemExit(0)\n",
     )
     samples = load_samples(f"{file}:texts")
     assert contents(samples) == ("texts", ["a", "b"])
     assert samples.name == "texts"
-    with pytest.raises(ValueError, match=r"has no function 'text'; it has texts, broken"):
+    with pytest.raises(ValueError, match=r"has no function 'text'; it has texts, broken, ends"):
         load_samples(f"{file}:text")
     with pytest.raises(ValueError, match=r"broken failed: ZeroDivisionError: division by zero"):
         load_samples(f"{file}:broken")
+    with pytest.raises(ValueError, match=r"ends failed: SystemExit"):
+        load_samples(f"{file}:ends")
     with pytest.raises(ValueError, match=r"nowhere.py does not exist"):
         load_samples("nowhere.py:texts")
+
+
+def test_copies_are_left_out_on_request(tmp_path, subtests):
+    array = np.array([[1.0, 2], [3, 4], [1, 2], [5, 6], [3, 4]])
+    images = [Image.new("L", (2, 2), int(row[0])) for row in array]
+    for number, image in enumerate(images):
+        image.save(tmp_path / f"{number}.png")
+    (tmp_path / "texts.txt").write_text("a\nb\na\nc\nb\n")
+    texts = pd.DataFrame({"text": list("abacb"), "label": range(5)})
+    for data in (tmp_path / "texts.txt", texts, images, tmp_path, array, torch.tensor(array)):
+        with subtests.test(type(data)):
+            every, samples = load_samples(data), load_samples(data, unique=True)
+            assert (len(every), len(every.distinct), len(samples)) == (5, 3, 3)
+            assert samples.facts["copies left out"] == 2
+            for i, place in enumerate((0, 1, 3)):
+                assert np.array_equal(samples.batch(i, 9)[0], every.batch(place, 9)[0])
+            assert samples.labels is None or samples.labels.tolist() == [0, 1, 3]
+            assert samples.ids is None or samples.ids == ("0.png", "1.png", "3.png")
+            assert samples.fingerprint != every.fingerprint
+            few = load_samples(data, unique=True, limit=2)
+            assert (len(few.batch(0, 9)), few.fingerprint) == (2, load_samples(few).fingerprint)
+    unique = load_samples(list("abacb"), unique=True)
+    assert unique.fingerprint == load_samples(list("abc")).fingerprint
+    with pytest.raises(ValueError, match=r"cannot compare batches"):
+        load_samples([torch.eye(2)], unique=True)
 
 
 def test_the_first_samples():

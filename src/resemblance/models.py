@@ -5,25 +5,40 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from .caveat import TRANSPOSED
 from .compare import compare
 from .comparison import Comparison, describe
 from .measure import Measure
 from .progress import Progress
+from .representation import Representation
 from .sources.extraction import extract
 from .sources.models import LoadedModel, Samples, load_model, load_samples
 from .store import Store
 from .subject import Subject
+from .texts import printable
 
 # One of each view of similarity, cheap enough for all layers of large models
 MEASURES = ("cka[estimator=debiased]", "procrustes", "rsa", "mutual_knn")
 SCORES = "scores.comparison"
-LONGEST, CUT = 200, 40  # bytes of the name of a folder, and letters of one that is cut
+POOLINGS = {  # in words, by what is pooled
+    "mean": "mean over {}", "max": "maximum over {}", "flatten": "{} flattened",
+    "cls": "first token", "first": "first token", "last": "last token",
+}  # fmt: skip
+UNITS = {"arrays": "rows", "batches": "samples", "graph": "nodes"}
+GENERIC = ("array", "batches", "graph", "images", "texts")  # names of samples that nobody named
+LOSSES = ("blank", "copies", "other files")  # what samples may be without
+CONSTANT = "layers left out"
+PIECE = 2**22  # values that are compared at a time
+LONGEST, CUT = 200, 40  # bytes of the name of a folder, and letters of a name that is cut
 
 
 def compare_models(
@@ -37,6 +52,7 @@ def compare_models(
     measures: Iterable[str | Measure] | str | Measure | None = None,
     batch_size: int = 32,
     device: str | None = None,
+    unique: bool = False,
     save: str | Path | None = None,
     progress: Progress = True,
 ) -> Comparison:
@@ -49,6 +65,7 @@ def compare_models(
     data : samples, in any of the forms of :func:`extract_features`.
     more : further models.
     layers, pool, batch_size, device : as in :func:`extract_features`, of all models.
+    unique : leave out samples that equal an earlier one, which make unrelated models alike.
     measures : as in :func:`compare`. Default: debiased CKA, Procrustes, RSA and mutual nearest
         neighbours; ``"default"`` are 24.
     save : folder that keeps the features, in a folder for each model, and the scores. A later call
@@ -58,27 +75,30 @@ def compare_models(
 
     Returns
     -------
-    :class:`Comparison` of all pairs of layers, called ``model/layer``. Its ``provenance`` has
-    ``"models"``: what each model is and how its layers were pooled, and ``"data"``.
+    :class:`Comparison` of all pairs of layers, called ``model/layer``. A layer that is the same for
+    all samples is left out. Its ``provenance`` has ``"models"``: what each model is and how its
+    layers were pooled, ``"data"``, and ``"inputs"``: one line of what the models saw, what was
+    pooled, cut and left out, and how many samples are copies of others.
 
-    Raises ``ValueError`` as :func:`extract_features` and :func:`compare` do.
+    Raises ``ValueError`` as :func:`extract_features` and :func:`compare` do, and for a model all of
+    whose layers are the same for all samples.
     """
     options: dict[str, Any] = {"layers": layers, "pool": pool, "batch_size": batch_size}
     options |= {"device": device, "progress": progress}
     chosen = MEASURES if measures is None else measures
+    samples = load_samples(data, unique=unique)
     with features(save) as folder:
-        subjects = extract_models([a, b, *more], data, folder, **options)
+        subjects = extract_models([a, b, *more], samples, folder, **options)
         scores = None if save is None else folder / SCORES
         comparison = compare(subjects, measures=chosen, save=scores, progress=progress)
-        return with_models(comparison, subjects, scores)
+        return with_models(comparison, subjects, samples, scores)
 
 
 @contextmanager
 def features(save: str | Path | None) -> Iterator[Path]:
     """Yield the folder for features: one that stays, or a temporary one."""
     if save is not None:
-        Path(save).mkdir(parents=True, exist_ok=True)
-        yield Path(save)
+        yield Path(save)  # made by the first model that runs
         return
     with tempfile.TemporaryDirectory(prefix="resemblance-") as folder:
         yield Path(folder)
@@ -86,7 +106,7 @@ def features(save: str | Path | None) -> Iterator[Path]:
 
 def extract_models(
     models: Iterable[Any],
-    data: Any,
+    samples: Samples,
     folder: Path,
     *,
     layers: str | Sequence[str] = "blocks",
@@ -99,15 +119,37 @@ def extract_models(
 
     One model at a time is in memory, unless they come as modules.
     """
-    samples = load_samples(data)
     names: list[str] = []
     subjects = []
     for model in models:
         loaded = _loaded(model, samples, device, names)
         names.append(loaded.name)
         place = folder / folder_of(loaded.name)
-        subjects.append(extract(loaded, samples, place, layers, pool, batch_size, progress))
+        subject = extract(loaded, samples, place, layers, pool, batch_size, progress)
+        subjects.append(_without_constants(subject))
     return subjects
+
+
+def _without_constants(subject: Subject) -> Subject:
+    """Return a model without the layers that are the same for all samples; its traits name them.
+
+    Such a layer, as the first token of the embeddings of BERT, has no similarity with any other.
+    """
+    constant = [name for name, layer in subject.layers.items() if _is_constant(layer)]
+    layers = {name: r for name, r in subject.layers.items() if name not in constant}
+    if not layers:
+        raise ValueError(
+            f"compare_models: all layers of {subject.name} are the same for all samples with "
+            f"pool={subject.traits['pooling']!r}; pool otherwise, or name other layers"
+        )
+    return replace(subject, layers=layers, traits={**subject.traits, CONSTANT: constant})
+
+
+def _is_constant(layer: Representation) -> bool:
+    rows = np.asarray(layer.source)
+    step = max(1, PIECE // max(1, rows.shape[1]))
+    starts = range(0, len(rows), step)
+    return len(rows) > 1 and all((rows[i : i + step] == rows[0]).all() for i in starts)
 
 
 def folder_of(name: str) -> str:
@@ -135,19 +177,81 @@ def _loaded(model: Any, samples: Samples, device: str | None, names: Sequence[st
 
 
 def with_models(
-    comparison: Comparison, subjects: Sequence[Subject], scores: Path | None
+    comparison: Comparison, subjects: Sequence[Subject], samples: Samples, scores: Path | None
 ) -> Comparison:
-    """Return a comparison whose provenance has the models and the data."""
-    models = {s.name: _facts(s) for s in subjects}
+    """Return a comparison whose provenance has the models, the data, and both in one line."""
     provenance = dict(comparison.provenance)
-    provenance |= {"models": models, "data": subjects[0].traits["data"]}
+    provenance["models"] = {s.name: _facts(s) for s in subjects}
+    provenance |= {"data": subjects[0].traits["data"], "inputs": inputs_line(subjects, samples)}
     if scores is not None:
         names = (comparison.rows, comparison.columns, comparison.measures)
         with Store(scores) as store:
             store.describe(describe(*names, provenance))
-    return replace(comparison, provenance=provenance)
+    # Nobody passed an array that could be transposed
+    more = "; more samples are needed"
+    caveats = [c._replace(value=str(c.value).replace(TRANSPOSED, more)) for c in comparison.caveats]
+    return replace(comparison, provenance=provenance, caveats=tuple(caveats))
+
+
+def inputs_line(subjects: Sequence[Subject], samples: Samples) -> str:
+    """Return one line of what models saw: samples, pooling, layers, what was cut and left out."""
+    layers = {s.name: len(s.layers) for s in subjects}
+    several = ", ".join(f"{count} layers of {name}" for name, count in layers.items())
+    each = f"{len(subjects[0].layers)} layers each"
+    pooled = {part for s in subjects for part in s.traits["model"].get("pooled", ())}
+    pooling = POOLINGS[subjects[0].traits["pooling"]].format(" and ".join(sorted(pooled)))
+    parts = [_samples_words(samples, subjects[0].last.n_samples), pooling if pooled else ""]
+    parts.append(each if len(set(layers.values())) == 1 else several)
+    notes = [*_losses(samples), *_cuts(subjects), *(n for s in subjects for n in _notes(s))]
+    return printable("; ".join([", ".join(filter(None, parts)), *notes]))
+
+
+def _samples_words(samples: Samples, n: int) -> str:
+    """Return how many samples there are, and where they are from."""
+    facts = samples.facts
+    place = facts.get("file") or facts.get("folder")
+    place = samples.name if place is None and samples.name not in GENERIC else place
+    where = [f"column {facts['column'][:CUT]}"] if "column" in facts else []
+    where += [str(place)] if place and place != facts.get("column") else []
+    first = f"the first of {facts['of']}, " if facts.get("of") else ""
+    words = f"{first}{' of '.join(where)}".removesuffix(", ")
+    return f"{n} {UNITS.get(samples.kind, samples.kind)}" + (f" ({words})" if words else "")
+
+
+def _losses(samples: Samples) -> Iterator[str]:
+    """Yield what was left out of samples, and that some are copies of others."""
+    for what in LOSSES:
+        many = samples.facts.get(f"{what} left out", 0)
+        if many:
+            yield f"{many if isinstance(many, int) else len(many)} {what} left out"
+    copies = 0 if samples.distinct is None else len(samples) - len(samples.distinct)
+    if copies:
+        yield f"{copies} of them are copies of others, which unique=True (--unique) leaves out"
+
+
+def _cuts(subjects: Sequence[Subject]) -> Iterator[str]:
+    """Yield how many texts were cut, with the models if it was not the same for all."""
+    models = defaultdict[str, list[str]](list)
+    for subject in subjects:
+        facts = subject.traits["model"]
+        if cut := facts.get("texts cut"):
+            n, limit = subject.last.n_samples, facts["max_length"]
+            models[f"{cut} of {n} texts were cut to {limit} tokens"].append(subject.name)
+    for words, names in models.items():
+        yield words if len(names) == len(subjects) else f"{words} for {', '.join(names)}"
+
+
+def _notes(subject: Subject) -> Iterator[str]:
+    """Yield how a model pools by itself, and which of its layers were left out."""
+    facts, pooling = subject.traits["model"], subject.traits["pooling"]
+    if facts.get("its pooling", pooling) != pooling:
+        yield f"{subject.name} itself pools by {facts['its pooling']}"
+    for layer in subject.traits[CONSTANT]:
+        yield f"{subject.name}/{layer} is the same for all samples and left out"
 
 
 def _facts(subject: Subject) -> Mapping[str, Any]:
     """Return what is recorded of a model and of how its layers were made."""
-    return {**subject.traits["model"], "pooling": subject.traits["pooling"]}
+    facts, constant = dict(subject.traits["model"]), subject.traits[CONSTANT]
+    facts |= {"pooling": subject.traits["pooling"]} if facts.get("pooled", True) else {}
+    return facts | ({CONSTANT: constant} if constant else {})

@@ -1,4 +1,4 @@
-"""The command line: few lines around calls of the library, one line for each mistake of a user."""
+"""The command line: each command does what the library offers, each mistake is one line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .choosing import CHOOSE, choose_command
 from .cite import CITE, cite_command
 from .demo import CALLS, demo_command
 from .drift import DRIFT, drift_command
-from .errors import end_with, plain_warnings
+from .errors import end_with, own_frames, plain_warnings
 from .evidence import EVIDENCE, evidence_command
 from .joint import JOINT, joint_command
 from .models import MODELS, models_command
@@ -61,6 +61,10 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    except SystemExit as error:  # of a user's file, which would end the command as if all were well
+        if not own_frames(error):
+            raise
+        return end_with(error)
     except Exception as error:
         return end_with(error)
 

@@ -40,7 +40,7 @@ def plain_warnings() -> Iterator[None]:
         yield
 
 
-def end_with(error: Exception) -> int:
+def end_with(error: Exception | SystemExit) -> int:
     """Report an error and return the exit code.
 
     It is a mistake in the call, one in a user's file, or a defect of ours.
@@ -62,7 +62,7 @@ def end_with(error: Exception) -> int:
     return _internal(error)
 
 
-def own_frames(error: Exception) -> list[str]:
+def own_frames(error: BaseException) -> list[str]:
     """The places in users' files that an error came through, also in a worker.
 
     None for an error of another origin.
@@ -82,7 +82,7 @@ def own_frames(error: Exception) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def _internal(error: Exception) -> int:
+def _internal(error: BaseException) -> int:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     what = " ".join(f"{type(error).__name__}: {error}".split())
     print(

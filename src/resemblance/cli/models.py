@@ -51,6 +51,7 @@ Column = Annotated[
     str | None, typer.Option(help="Column of a table, or array of an archive, with the samples.")
 ]
 Limit = Annotated[int | None, typer.Option(min=2, help="Use only so many samples, from the first.")]
+Unique = Annotated[bool, typer.Option("--unique", help="Leave out copies of earlier samples.")]
 Layers = Annotated[
     list[str] | None,
     typer.Option(
@@ -75,6 +76,7 @@ def models_command(
     data: Data,
     column: Column = None,
     limit: Limit = None,
+    unique: Unique = False,
     layers: Layers = None,
     pool: Pooling = "mean",
     measures: MeasureNames = None,
@@ -106,10 +108,12 @@ def models_command(
     options |= {"batch_size": batch_size, "device": device}
     options["progress"] = not quiet and sys.stderr.isatty()
     try:
-        samples = load_samples(data, column=column, limit=limit)
+        samples = load_samples(data, column=column, limit=limit, unique=unique)
         comparison, sure = _compared(models, samples, chosen, save, options)
     except KeyboardInterrupt:
         return _interrupted(save)
+    if not quiet and (kind != "table" or output):  # which have no place for it
+        print(comparison.provenance["inputs"], file=sys.stderr)
     _write(context, comparison, sure, (kind, output, html))
     finish((output, html, save), html if opened else None, quiet)
     return verdict(comparison, quiet)
@@ -125,7 +129,7 @@ def _write(
     kind, output, html = target
     result = result_of(comparison, evidence=sure)
     if kind == "table" and output is None:
-        show([*result.lead.splitlines(), ""])
+        show([comparison.provenance["inputs"], "", *result.lead.splitlines(), ""])
     emit(comparison, kind, output)
     if html:
         write_page(result, html, provenance=run_provenance(context))
@@ -145,7 +149,7 @@ def _compared(
         scores = folder / SCORES if save else None
         comparison = compare(subjects, measures=measures, save=scores, **shown)
         sure = evidence(subjects, measures=[measures[0]], **shown)
-        return with_models(comparison, subjects, scores), sure
+        return with_models(comparison, subjects, samples, scores), sure
 
 
 def _patterns(texts: Sequence[str] | None) -> Sequence[str]:

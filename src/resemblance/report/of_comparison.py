@@ -31,7 +31,7 @@ from .comparing.tables import (
 from .data import agreement, is_square, off_diagonal, pair_of
 from .numbers import count, counted, minus
 
-BEHIND = {"rows", "columns", "models", "data"}  # which have tables of their own
+BEHIND = {"rows", "columns", "models", "data", "inputs"}  # which have places of their own
 
 
 def result_of(
@@ -52,6 +52,7 @@ def result_of(
     """
     shown = shown_of(comparison, measure=measure, evidence=evidence, stretch=stretch)
     design = {} if evidence is None else design_facts(evidence)
+    inputs = [f"{line}." for line in [comparison.provenance.get("inputs")] if line]
     return Result(
         "compare",
         "",
@@ -61,7 +62,7 @@ def result_of(
         facts=_facts(comparison) | {name: minus(fact) for name, fact in design.items()},
         lead=finding(shown),
         title=_title(comparison),
-        about=null_words(evidence) if evidence else "",
+        about=" ".join((*inputs, *([null_words(evidence)] if evidence else []))),
     )
 
 

@@ -38,6 +38,7 @@ from .running import evaluating, rows_of_batch, titled
 from .watched import check_any_called, watched_modules
 
 OUTPUTS = "outputs"
+POOLED = "pooled"  # what a model's layers return besides vectors: tokens, positions
 
 
 class Pass(NamedTuple):
@@ -185,7 +186,11 @@ def _run(
     place = pass_folder(folder, sorted(todo.modules), sorted(todo.poolings))
     if not (place / FINISHED).exists():
         with GrowingArrays(place) as arrays:
-            _fill(arrays, loaded, samples, todo, batch_size, progress)
+            done = len(arrays.batches)
+            pooled = _fill(arrays, loaded, samples, todo, batch_size, progress)
+            pooled |= set(facts.model.get(POOLED, ()))
+            if len(arrays.batches) > done:
+                facts = replace(facts, model={**facts.model, POOLED: sorted(pooled)})
             _finish(folder, facts, todo, arrays, samples, loaded.module)
     take_in(folder, place)
 
@@ -197,8 +202,9 @@ def _fill(
     todo: Pass,
     batch_size: int,
     progress: Progress,
-) -> None:
-    """Append the rows of the batches that are left."""
+) -> set[str]:
+    """Append the rows of the batches that are left, and return what was pooled in them."""
+    pooled = set[str]()
     torch, inputs, done = need("torch"), inputs_of(loaded.module), len(arrays.batches)
     first = done if samples.read else 0  # a loader begins with the batches that are done
     digest = arrays.batches[first - 1].digest if first else ""
@@ -214,13 +220,16 @@ def _fill(
                 continue
             raw = loaded.prepare(part) if samples.read and loaded.prepare else part
             batch = batch_of(torch, raw, device, inputs, None)
-            arrays.append(_rows(loaded, batch, todo, device), digest)
+            rows, axes = _rows(loaded, batch, todo, device)
+            arrays.append(rows, digest)
+            pooled |= axes
             count(1)
     if not arrays.batches:
         raise ValueError(
             f"{samples.name} has no samples; an iterator that was used before is empty: pass a "
             "list or a loader"
         )
+    return pooled
 
 
 def _count(samples: Samples, batch_size: int) -> int | None:
@@ -251,13 +260,18 @@ def _content(samples: Samples, batch_size: int) -> str:
     return reduce(lambda d, part: _after(d, samples, part), _parts(samples, batch_size), "")
 
 
-def _rows(loaded: LoadedModel, batch: Batch, todo: Pass, device: Any) -> dict[str, np.ndarray]:
-    """Return the rows of a batch by the name of their file: pooling and layer, or outputs."""
+def _rows(
+    loaded: LoadedModel, batch: Batch, todo: Pass, device: Any
+) -> tuple[dict[str, np.ndarray], frozenset[str]]:
+    """Return the rows of a batch by the name of their file, pooling and layer, or outputs, and what
+    was pooled."""
     pools = {pooling: pooling for pooling in todo.poolings}
     convert = None if device.type == "cpu" else as_tensor  # pooled before it is copied
-    result = rows_of_batch(
-        loaded.module, batch, todo.modules, pools, outputs=todo.with_outputs, convert=convert
-    )
+    options: Any = {"outputs": todo.with_outputs, "convert": convert}
+    try:
+        result = rows_of_batch(loaded.module, batch, todo.modules, pools, **options)
+    except ValueError as error:
+        raise ValueError(f"{loaded.name}: {error}") from error
     rows = {
         f"{pooling}.{layer}": part if convert is None else as_numpy(part)
         for pooling, of_calls in result.rows.items()
@@ -266,7 +280,8 @@ def _rows(loaded: LoadedModel, batch: Batch, todo: Pass, device: Any) -> dict[st
     called = {name.partition(".")[2].partition("#")[0] for name in rows}
     for word, names in todo.asked.items():
         check_any_called(word, names, called)
-    return rows if result.logits is None else rows | {OUTPUTS: result.logits}
+    rows |= {} if result.logits is None else {OUTPUTS: result.logits}
+    return rows, result.pooled
 
 
 def _check_batch(k: int, digest: str, before: str) -> None:

@@ -16,7 +16,7 @@ from ..documents import read_document, write_atomically
 from ..locks import locked
 from ..representation import Representation, fingerprint
 from ..sidecars import record
-from ..subject import DEFAULTS, Subject
+from ..subject import Subject
 from .files import natural
 from .folders import FEATURES, IDS, NOT_LAYERS, TRAITS, read_subject
 
@@ -25,6 +25,7 @@ IDENTITY = {
     "model": ("sha256", "class", "part", "processor", "max_length"),
     "data": ("kind", "n_samples", "fingerprint"),
 }
+TRAITS_OF_STORE = ("architecture", "pooling", "accuracy", "model", "data")
 PASS = ".pass-"  # the start of the name of a folder with arrays that are not complete
 FINISHED = "finished.json"  # in the folder of a pass whose arrays are complete
 
@@ -68,7 +69,10 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> Subject:
         )
     if pool is not None and pool not in facts.layers:
         raise ValueError(f"{place} has no pooling {pool!r}; it has {', '.join(facts.layers)}")
-    return next(s for s in subjects if pool is None or s.traits["pooling"] == pool)
+    subject = next(s for s in subjects if pool is None or s.traits["pooling"] == pool)
+    return replace(
+        subject, traits={k: v for k, v in subject.traits.items() if k in TRAITS_OF_STORE}
+    )
 
 
 def read_facts(folder: Path) -> StoreFacts:
@@ -166,7 +170,7 @@ def write_facts(folder: Path, facts: StoreFacts) -> None:
     """Write what a store is about, and the traits by which its layers are read."""
     entries = {"format": FORMAT, **vars(facts)}
     if facts.layers:
-        traits = {**DEFAULTS, "name": facts.name}
+        traits: dict[str, Any] = {"name": facts.name}
         traits["architecture"] = facts.model.get("class", "model")
         traits |= {"model": dict(facts.model), "data": dict(facts.data)}
         traits |= {"layers": {pool: list(names) for pool, names in facts.layers.items()}}

@@ -56,8 +56,8 @@ def subject_from_model(
         tensor with a row per sample.
     pool : how rows (n, d) are made of tokens (n, tokens, d): ``"mean"``, ``"max"``, ``"cls"`` or
         ``"first"``, ``"last"``, ``"flatten"``; and of maps (n, channels, height, width):
-        ``"mean"``, ``"max"``, ``"flatten"``. One word for all layers (``"cls"`` and ``"last"``
-        leave maps at ``"mean"``), or one by layer, ``"mean"`` for others. The default is ``"mean"``
+        ``"mean"``, ``"max"``, ``"flatten"``. One word for all layers, or one by layer, ``"mean"``
+        for others. The default is ``"mean"``
         everywhere, which suits all architectures: encoders are often compared by ``"cls"`` and
         decoders by ``"last"``, but a model does not say which it is. An ``attention_mask`` in the
         batch keeps padding out. Other shapes need ``"flatten"``; so does what a one-dimensional
@@ -72,9 +72,9 @@ def subject_from_model(
     traits : of the subject.
 
     Raises ``ValueError`` for a layer that does not exist, is not called, or has no row per sample;
-    for tokens, maps or outputs that cannot become rows of equal length; for rows that do not exist;
-    and for a loader that is empty or shuffles, because rows would not be the same samples for the
-    next model.
+    for a model whose forward pass fails; for tokens, maps or outputs that cannot become rows of
+    equal length; for rows that do not exist; and for a loader that is empty or shuffles, because
+    rows would not be the same samples for the next model.
     """
     torch = need("torch")
     layers = with_blocks(model, layers)

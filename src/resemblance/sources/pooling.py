@@ -11,6 +11,7 @@ from .batches import Batch
 from .layouts import from_maps, from_tokens
 
 MAP_POOLS = {"mean": "mean", "max": "max", "flatten": "flatten"}
+FORMS = {3: "tokens", 4: "positions"}  # what is pooled, by the number of axes
 TOKEN_POOLS = MAP_POOLS | {"cls": "first", "first": "first", "last": "last"}
 Pool = str | Mapping[str, str] | None
 
@@ -59,9 +60,15 @@ def pooling_of(pool: Pool, layer: str, call: int) -> str:
 
 
 def _pooled(array: Any, word: str, mask: np.ndarray | None) -> Any:
-    pool: Any = (TOKEN_POOLS if array.ndim == 3 else MAP_POOLS).get(word, "mean")
+    pool: Any = TOKEN_POOLS[word]
     if array.ndim == 3:
         return from_tokens(array, pool=pool, mask=mask).source
+    if array.ndim == 4 and word not in MAP_POOLS:
+        words = ", ".join(map(repr, MAP_POOLS))
+        raise ValueError(
+            f"shape {tuple(array.shape)} are maps of channels, which have no {word!r} token; pool "
+            f"them by one of {words}"
+        )
     if array.ndim == 4:
         return from_maps(array, pool=pool).source
     if array.ndim > 4 and word != "flatten":

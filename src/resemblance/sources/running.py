@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .batches import Batch
-from .pooling import Pool, as_numpy, pooling_of, rows_of, values_of
+from .pooling import FORMS, Pool, as_numpy, pooling_of, rows_of, values_of
 
 
 class BatchResult(NamedTuple):
     """The rows of a batch by pooling, and then by (layer, number of its call) in the order of
-    execution, and its logits."""
+    execution, its logits, and what was pooled: "tokens", "positions", both, or nothing."""
 
     rows: dict[str, dict[tuple[str, int], Any]]
     logits: np.ndarray | None
+    pooled: frozenset[str]
 
 
 @contextmanager
@@ -51,31 +52,52 @@ def rows_of_batch(
 
     ``pools``: poolings by any name. ``lenient``: leave out a result that is not one tensor with a
     row per sample. ``convert``: how a tensor becomes an array, by default one of NumPy.
+
+    Raises ``ValueError`` for a layer that cannot become one row per sample, and for a model whose
+    forward pass fails.
     """
     calls: Counter[str] = Counter()
+    axes, faults = set[int](), list[Exception]()
     rows: dict[str, dict[tuple[str, int], Any]] = {name: {} for name in pools}
+
+    def take(layer: str, result: Any) -> None:
+        if lenient and not _is_plain(result, batch.samples):
+            return
+        calls[layer] += 1
+        call = calls[layer]
+        values = values_of(_tensor(result), layer, batch, convert)
+        axes.add(values.ndim)
+        for name, pool in pools.items():
+            # Pooled, or copied, at once: the next module may work in place
+            word = pooling_of(pool, layer, call)
+            rows[name][layer, call] = rows_of(values, layer, word, batch.mask)
 
     def watch(layer: str) -> Callable[..., None]:
         def hook(module: Any, arguments: Any, result: Any) -> None:
-            if lenient and not _is_plain(result, batch.samples):
-                return
-            calls[layer] += 1
-            call = calls[layer]
-            values = values_of(_tensor(result), layer, batch, convert)
-            for name, pool in pools.items():
-                # Pooled, or copied, at once: the next module may work in place
-                word = pooling_of(pool, layer, call)
-                rows[name][layer, call] = rows_of(values, layer, word, batch.mask)
+            try:
+                take(layer, result)
+            except Exception as error:  # raised below, where it is no fault of the model
+                faults.append(error)
 
         return hook
 
     handles = [module.register_forward_hook(watch(layer)) for layer, module in modules.items()]
     try:
         result = model(*batch.arguments, **batch.keywords)
+    except (ValueError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:  # whatever somebody's model raises
+        raise ValueError(
+            f"the forward pass of {type(model).__name__} fails for a batch of {batch.samples} "
+            f"samples: {type(error).__name__}: {error}"
+        ) from error
     finally:
         for handle in handles:
             handle.remove()
-    return BatchResult(rows, _logits(result, batch.samples) if outputs else None)
+    if faults:
+        raise faults[0].with_traceback(None)
+    pooled = frozenset(FORMS[n] for n in axes if n in FORMS)
+    return BatchResult(rows, _logits(result, batch.samples) if outputs else None, pooled)
 
 
 def _is_plain(result: Any, samples: int) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 WHOLE = "model"  # the name of a model without parts, which its own list of modules calls ""
 
+SHOWN, ALIKE = 8, 0.6  # names of layers in an error, and how alike they are at least
 Layers = Sequence[str] | None  # names and patterns
 
 
@@ -102,7 +103,11 @@ def _letters(part: str) -> str:
 
 def _no_layer(pattern: str, layers: Iterable[str]) -> NoReturn:
     names = list(layers)
-    close = get_close_matches(pattern, names, n=1)
+    if "*" in pattern:  # those of blocks that differ in their numbers only
+        names = list(dict.fromkeys(re.sub(r"(?<=\.)\d+(?=\.|$)", "*", name) for name in names))
+    ends = [name for name in names if name.endswith(f".{pattern}")]  # the number of a block
+    close = ends or get_close_matches(pattern, names, n=SHOWN, cutoff=ALIKE)
     hint = f", did you mean {close[0]!r}?" if close else ";"
-    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    listed = ", ".join([*dict.fromkeys((*close, *names))][:SHOWN])
+    listed += ", ..." if len(names) > SHOWN else ""
     raise ValueError(f"the model has no layer {pattern!r}{hint} it has {listed}")

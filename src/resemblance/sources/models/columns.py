@@ -13,13 +13,17 @@ LABELS = ("label", "labels")
 
 
 def column_of(
-    first: Mapping[str, Any], column: str | None, where: str, preferred: Sequence[str] = TEXTS
+    columns: Mapping[str, Sequence[Any]],
+    column: str | None,
+    where: str,
+    preferred: Sequence[str] = TEXTS,
 ) -> str:
-    """Return the column with the samples of a table, whose first row is given.
+    """Return the column with the samples of a table: the one asked for, or the one with texts.
 
-    Raises ``ValueError`` with the names of the columns where it must be chosen.
+    ``columns``: the values by name; a column without values holds no texts. Raises ``ValueError``
+    with the names of the columns where it must be chosen.
     """
-    names = [str(name) for name in first]
+    names = [str(name) for name in columns]
     listed = ", ".join(map(repr, names)) or "none"
     if column is not None:
         if column not in names:
@@ -28,7 +32,7 @@ def column_of(
     for name in preferred:
         if name in names:
             return name
-    texts = [str(name) for name, value in first.items() if _is_text(value)]
+    texts = [str(name) for name, values in columns.items() if _are_texts(values)]
     if len(texts) != 1:
         raise ValueError(
             f"load_samples: {where} has {len(texts)} columns of texts; choose one of {listed} by "
@@ -52,11 +56,21 @@ def as_labels(values: Any) -> np.ndarray | None:
     return numbers if numbers.ndim == 1 and len(numbers) else None
 
 
-def _is_text(value: Any) -> bool:
-    if not isinstance(value, str):
-        return False
+def is_blank(value: Any) -> bool:
+    """Return whether a cell has nothing to read."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number."""
     try:
-        float(value)
+        float(text)
     except ValueError:
-        return True
-    return False
+        return False
+    return True
+
+
+def _are_texts(values: Sequence[Any]) -> bool:
+    """Return whether most cells of a column are texts; a text may also be a number."""
+    cells = [value for value in values if not is_blank(value)]
+    return 2 * sum(isinstance(cell, str) and not is_number(cell) for cell in cells) > len(cells)

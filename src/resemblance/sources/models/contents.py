@@ -22,15 +22,24 @@ def digest_of_texts(texts: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def digest_of_files(files: Mapping[str, Path]) -> str:
-    """Return the fingerprint of files by name."""
+def digest_of_files(contents: Mapping[str, bytes]) -> str:
+    """Return the fingerprint of files by name, from those of their contents."""
     digest = hashlib.sha256(b"files")
-    for name, path in files.items():
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").digest()
+    for name, content in contents.items():
         _add(digest, name.encode("utf-8", "surrogatepass"))
         _add(digest, content)
     return digest.hexdigest()
+
+
+def digest_of_file(path: Path) -> bytes:
+    """Return the fingerprint of the content of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+def digests_of_rows(array: Any) -> list[bytes]:
+    """Return the fingerprint of each row of an array or tensor."""
+    return [hashlib.sha256(_bytes(array[i : i + 1])).digest() for i in range(len(array))]
 
 
 def digest_of_images(images: Iterable[Any]) -> str:

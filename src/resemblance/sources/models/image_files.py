@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from ...extras import need
 from ...texts import encodable
 from ..files import natural
-from .contents import digest_of_files
+from .contents import digest_of_file, digest_of_files
 from .samples import Samples
 
 IMAGE_SUFFIXES = (
@@ -29,7 +30,7 @@ def read_folder_of_images(folder: Path) -> Samples:
             "raw/ind.cora.* of Cora; name another folder, or a file"
         )
     others = sorted(str(f.relative_to(folder).as_posix()) for f in files if f not in set(images))
-    facts = {"folder": folder.name} | ({"files left out": others} if others else {})
+    facts = {"folder": folder.name} | ({"other files left out": others} if others else {})
     return of_image_files(images, folder, facts)
 
 
@@ -44,8 +45,12 @@ def of_image_files(files: Sequence[Path], folder: Path | None, facts: dict[str, 
     def read(start: int, stop: int) -> list[Any]:
         return [open_image(file) for file in files[start:stop]]
 
+    @cache
+    def keys(count: int) -> list[bytes]:
+        return [digest_of_file(file) for file in files[:count]]
+
     def digest(count: int) -> str:
-        return digest_of_files(dict(list(by_name.items())[:count]))
+        return digest_of_files(dict(zip(by_name, keys(count))))
 
     labels, classes = _labels(files, folder)
     return Samples(
@@ -57,6 +62,7 @@ def of_image_files(files: Sequence[Path], folder: Path | None, facts: dict[str, 
         facts | ({"classes": classes} if classes else {}),
         read,
         digest=digest,
+        keys=keys,
     )
 
 

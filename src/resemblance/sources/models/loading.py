@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,8 +51,8 @@ def load_model(
 ) -> LoadedModel:
     """Return a model by its folder, name or file, or as it is, ready to run on samples.
 
-    Nothing that is loaded can run code, except Python files, which do. Models from names and files
-    run on the GPU if there is one; a module that is passed stays where it is.
+    Python files run; of other files, nothing is read that may run code as it is unpickled. Models
+    from names and files run on the GPU if there is one; a module that is passed stays where it is.
 
     Parameters
     ----------
@@ -62,14 +63,18 @@ def load_model(
         ``torch.export``. ``file.py:function``: the function returns a module, a pair (module,
         prepare), or a ``LoadedModel``. Or a ``torch.nn.Module``, or a pair of a module and the
         tokenizer or processor of its inputs, or a function that makes a batch of a list of samples.
+        Any of these in a pair ``("name", model)``.
     name : by default the last part of the path or name, or the name of the function.
     device : where it runs, such as ``"cpu"`` or ``"cuda:1"``.
     samples : what it will see; they choose the tokenizer or processor, and a mismatch is an error
         here.
 
     Raises ``ValueError``, with the remedy, for a model of another form, one that cannot be read or
-    lacks weights, and samples that it cannot prepare.
+    lacks weights, a folder without the tokenizer of its model, and samples that the model cannot
+    prepare. Warns where the tokenizer does not know most of the tokens.
     """
+    if isinstance(model, tuple | list) and len(model) == 2 and isinstance(model[0], str):
+        name, model = name or model[0], model[1]
     if isinstance(model, LoadedModel):
         return model._replace(name=name or model.name)
     torch = need("torch")
@@ -87,7 +92,7 @@ def load_model(
     if device is not None or isinstance(model, str | Path):
         default = "cuda" if torch.cuda.is_available() else "cpu"
         module = module.to(torch.device(device or default))
-    prepare, facts = preparation(module, parts.processor, kind, name or parts.name)
+    prepare, facts = preparation(module, parts.processor, samples, name or parts.name)
     about = {**parts.facts, **facts_of(module), **facts}
     return LoadedModel(name or parts.name, module, prepare, block_names(module), about)
 
@@ -131,8 +136,20 @@ def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
     elif path.suffix in scripts.SUFFIXES and path.is_file():
         read, rest = scripts.read_exported, str(path)
     else:
-        raise ValueError(f"load_model: {spec!r} is no model; model may be {FORMS}")
+        raise ValueError(f"load_model: {spec!r} is no model{_near(path)}; model may be {FORMS}")
     module, processor, facts = read(rest, kind)
     title = path.resolve().name if rest == spec and path.is_dir() else rest.rpartition("/")[2]
     title = path.stem if path.is_file() else title
     return Parts(title, module.eval(), processor, {"source": spec, **facts})
+
+
+def _near(path: Path) -> str:
+    """Return the part of a message that names a folder near a path, if there is one."""
+    if path.is_dir():
+        inside = sorted(path.glob("*/config.json"))
+        more = f", but {inside[0].parent} does" if inside else ""
+        return f": it holds no config.json{more}"
+    above = next((folder for folder in path.parents if folder.is_dir()), Path())
+    missing, *rest = path.relative_to(above).parts or ("",)
+    close = get_close_matches(missing, [entry.name for entry in above.iterdir()], n=1)
+    return f": there is none; did you mean {above.joinpath(*close, *rest)}?" if close else ""

@@ -12,9 +12,9 @@ import numpy as np
 from ...extras import need
 from ..batches import check_order, is_graph
 from .columns import IMAGES, LABELS, TEXTS, as_labels, column_of, labels_in
-from .contents import digest_of_arrays, digest_of_images
+from .contents import digest_of_arrays, digest_of_images, digest_of_texts, digests_of_rows
 from .image_files import IMAGE_SUFFIXES, of_image_files
-from .samples import FORMS, Samples, checked_texts, first_of, of_texts
+from .samples import FORMS, Samples, checked_texts, of_texts
 
 
 def samples_of(data: Any, column: str | None) -> Samples:
@@ -68,8 +68,11 @@ def of_array(array: Any, name: str, facts: Mapping[str, Any] | None = None) -> S
     def digest(count: int) -> str:
         return digest_of_arrays([("", array[:count])])
 
+    def keys(count: int) -> list[bytes]:
+        return digests_of_rows(array[:count])
+
     about = {"shape": list(shape), "dtype": str(array.dtype)} | dict(facts or {})
-    return Samples("arrays", name, None, None, shape[0], about, read, digest=digest)
+    return Samples("arrays", name, None, None, shape[0], about, read, digest=digest, keys=keys)
 
 
 def of_graph(graph: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
@@ -78,7 +81,7 @@ def of_graph(graph: Any, name: str, facts: Mapping[str, Any] | None = None) -> S
     tensors = [(key, graph[key]) for key in keys if hasattr(graph[key], "detach")]
     nodes = int(graph.num_nodes)
     labels = _classes(graph["y"], nodes) if "y" in keys else None
-    about = {"nodes": nodes} | dict(facts or {})
+    about = {"unit": "nodes"} | dict(facts or {})
     stream, digest = (lambda: [graph]), (lambda count: digest_of_arrays(tensors))
     return Samples("graph", name, None, labels, nodes, about, stream=stream, digest=digest)
 
@@ -115,7 +118,10 @@ def _of_images(images: Any) -> Samples:
     def digest(count: int) -> str:
         return digest_of_images(images[:count])
 
-    return Samples("images", "images", count=len(images), read=read, digest=digest)
+    def keys(count: int) -> list[str]:
+        return [digest_of_images([image]) for image in images[:count]]
+
+    return Samples("images", "images", count=len(images), read=read, digest=digest, keys=keys)
 
 
 def _of_batches(data: Any) -> Samples:
@@ -160,6 +166,36 @@ def _of_items(data: Any) -> Samples:
     return Samples(kind, type(data).__name__, labels=labels, count=count, read=read)  # type: ignore[arg-type]
 
 
+def without_copies(samples: Samples) -> Samples:
+    """Return samples without those that equal an earlier one, and their number in ``facts``."""
+    if samples.distinct is None:
+        raise ValueError(
+            f"load_samples: unique=True cannot compare {samples.kind} of {samples.name}; leave out "
+            "the copies yourself"
+        )
+    keys, places = list(samples.distinct), list(samples.distinct.values())
+    if len(places) == len(samples):
+        return samples
+
+    def read(start: int, stop: int) -> Any:
+        parts = [samples.batch(i, i + 1)[0] for i in places[start:stop]]
+        return stacked(parts) if samples.kind == "arrays" else parts
+
+    def digest(count: int) -> str:
+        return digest_of_texts([k.hex() if isinstance(k, bytes) else k for k in keys[:count]])
+
+    return replace(
+        samples,
+        ids=None if samples.ids is None else tuple(samples.ids[i] for i in places),
+        labels=None if samples.labels is None else samples.labels[places],
+        count=len(places),
+        facts={**samples.facts, "copies left out": len(samples) - len(places)},
+        read=read,
+        digest=digest,
+        keys=lambda count: keys[:count],
+    )
+
+
 def stacked(entries: list[Any]) -> Any:
     """Return arrays or tensors of samples as one, with a row per sample."""
     if hasattr(entries[0], "detach"):
@@ -180,8 +216,9 @@ def _of_dataset(data: Any, column: str | None) -> Samples:
     if not count:
         raise ValueError("load_samples: the data set is empty")
     names = tuple(data.column_names)
-    first = {name: data[0][name] for name in names}
-    chosen = column_of(first, column, where, (*TEXTS, *IMAGES))
+    first = data[0]
+    columns = {name: data[name] if isinstance(first[name], str) else () for name in names}
+    chosen = column_of(columns, column, where, (*TEXTS, *IMAGES))
     labels = labels_in({name: list(data[name]) for name in LABELS if name in names})
     about = {"column": chosen}
     if isinstance(first[chosen], str):
@@ -204,14 +241,11 @@ def _of_frame(data: Any, column: str | None) -> Samples:
     """Return a column of texts of a data frame of pandas or polars."""
     if not len(data):
         raise ValueError("load_samples: the data frame has no rows")
-    columns = {str(name): data[name] for name in data.columns}
-    first = {name: first_of(values.to_list()) for name, values in columns.items()}
-    if column is None and all(isinstance(value, int | float) for value in first.values()):
+    columns = {str(name): data[name].to_list() for name in data.columns}
+    if column is None and all(isinstance(v[0], int | float) for v in columns.values()):
         raise ValueError(
             "load_samples: the data frame holds numbers; pass data.to_numpy() for a sample per row"
         )
-    chosen = column_of(first, column, "the data frame")
-    texts = checked_texts(columns[chosen].to_list(), "the data frame", "row")
-    labels = labels_in({name: columns[name].to_list() for name in LABELS if name in columns})
-    named = replace(of_texts(texts, chosen), labels=labels)
-    return replace(named, facts={"column": chosen})
+    chosen = column_of(columns, column, "the data frame")
+    texts = checked_texts(columns[chosen], "the data frame", "row")
+    return of_texts(texts, chosen, labels=labels_in(columns), facts={"column": chosen})

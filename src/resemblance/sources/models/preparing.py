@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,25 +11,30 @@ import numpy as np
 
 from ...extras import need
 from ..batches import inputs_of
+from .samples import Samples
 
 Prepared = tuple[Callable[[Any], Any] | None, dict[str, Any]]
 UNLIMITED = 10**6  # tokens; tokenizers without a limit have a larger one
+PIECE = 1000  # texts that are read at a time
+MANY = 0.5  # of the tokens: so many unknown ones mean another language, or another tokenizer
 OFFSET = ("roberta", "xlm-roberta", "camembert", "longformer", "mpnet", "xlm-roberta-xl")
 PARTS = {"texts": "tokenizer", "images": "image_processor", "arrays": "feature_extractor"}
 PAIRS = {"texts": "(model, tokenizer)", "images": "(model, image_processor)"}
 
 
-def preparation(module: Any, processor: Any, kind: str | None, name: str) -> Prepared:
+def preparation(module: Any, processor: Any, samples: Samples | None, name: str) -> Prepared:
     """Return the function that makes a batch of samples, and what is recorded of it.
 
-    ``kind``: of the samples. Raises ``ValueError`` for samples that the processor does not take.
+    Raises ``ValueError`` for samples that the processor does not take, and for a tokenizer with ids
+    that the model does not have. Warns of texts most of whose tokens the tokenizer does not know.
     """
+    kind = None if samples is None else samples.kind
     if kind in ("batches", "graph"):
         return None, {}
     processor = getattr(processor, PARTS.get(kind or "", ""), processor)
     if is_tokenizer(processor):
         _check(kind in (None, "texts"), name, "a tokenizer", kind)
-        return _of_tokenizer(module, processor)
+        return _of_tokenizer(module, processor, samples, name)
     if is_processor(processor):
         _check(kind in (None, "images", "arrays"), name, "a processor", kind)
         arrays = _of_arrays(module) if kind == "arrays" and _sees(processor) else None
@@ -74,7 +80,15 @@ def _check(fits: bool, name: str, what: str, kind: str | None) -> None:
         )
 
 
-def _of_tokenizer(module: Any, tokenizer: Any) -> Prepared:
+def word_vectors(module: Any) -> int | None:
+    """Return how many word vectors a model has, if it is known."""
+    try:
+        return int(module.get_input_embeddings().num_embeddings)
+    except (AttributeError, NotImplementedError, TypeError, ValueError):
+        return None
+
+
+def _of_tokenizer(module: Any, tokenizer: Any, samples: Samples | None, name: str) -> Prepared:
     """Return the function that makes a batch of texts, padded on the right to the longest."""
     facts: dict[str, Any] = {}
     if tokenizer.pad_token is None:
@@ -94,7 +108,37 @@ def _of_tokenizer(module: Any, tokenizer: Any) -> Prepared:
         return _accepted(tokenizer(list(texts), return_tensors="pt", **options), names)
 
     facts |= {"processor": type(tokenizer).__name__, **options}
+    if samples is not None:
+        facts |= _read_texts(tokenizer, samples, longest, word_vectors(module), name)
     return prepare, facts
+
+
+def _read_texts(
+    tokenizer: Any, samples: Samples, longest: int | None, vectors: int | None, name: str
+) -> dict[str, Any]:
+    """Read all texts once, and return how many are cut, if any."""
+    special = [i for i in tokenizer.all_special_ids if i != tokenizer.unk_token_id]
+    cut, tokens, unknown, largest = 0, 0, 0, 0
+    for start in range(0, len(samples), PIECE):
+        texts = list(samples.batch(start, start + PIECE))
+        lists = tokenizer(texts, truncation=False, padding=False, verbose=False)["input_ids"]
+        cut += sum(longest is not None and len(ids) > longest for ids in lists)
+        ids = np.concatenate([np.asarray(part[:longest], np.int64) for part in lists])
+        largest = max(largest, int(ids.max(initial=0)))
+        tokens += int((~np.isin(ids, special)).sum())
+        unknown += int((ids == tokenizer.unk_token_id).sum())
+    if vectors is not None and largest >= vectors:
+        raise ValueError(
+            f"load_model: the tokenizer of {name} gives ids up to {largest}, the model has "
+            f"{vectors} word vectors; pass (model, tokenizer) with the tokenizer of the model"
+        )
+    if unknown > MANY * tokens:
+        warnings.warn(
+            f"load_model: the tokenizer of {name} does not know {unknown} of {tokens} tokens of "
+            f"{samples.name}; check that it is the tokenizer of the model, and the language",
+            stacklevel=4,
+        )
+    return {"texts cut": cut} if cut else {}
 
 
 def _longest(module: Any, tokenizer: Any) -> int | None:

@@ -20,7 +20,7 @@ def call_function(spec: str, caller: str) -> tuple[Any, str]:
     """Return what ``file.py:function`` returns, and the name of the function.
 
     Raises ``ValueError`` for a file or function that does not exist, ``OwnFileError`` for one that
-    fails.
+    fails or that ends the program.
     """
     match = PYTHON.fullmatch(spec)
     assert match is not None
@@ -29,7 +29,7 @@ def call_function(spec: str, caller: str) -> tuple[Any, str]:
         raise ValueError(f"{caller}: {path} does not exist; name the file of {function}")
     try:
         module = load_module(str(path.resolve()), own_module(str(path)))
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # which would end the command as if all were well
         raise OwnFileError(f"{caller}: {path} cannot be imported: {_reason(error)}") from error
     if not callable(getattr(module, function, None)):
         functions = [name for name, value in vars(module).items() if callable(value)]
@@ -37,9 +37,9 @@ def call_function(spec: str, caller: str) -> tuple[Any, str]:
         raise ValueError(f"{caller}: {path} has no function {function!r}; it has {defined}")
     try:
         return getattr(module, function)(), function
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise OwnFileError(f"{caller}: {spec} failed: {_reason(error)}") from error
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

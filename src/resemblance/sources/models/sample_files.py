@@ -51,9 +51,9 @@ def _array(path: Path, column: str | None) -> Samples:
 
 
 def _cora(folder: Path) -> Samples:
-    """Return Cora as a graph of PyTorch Geometric."""
+    """Return Cora as the graph that PyTorch Geometric makes of its files."""
     torch, graphs = need("torch"), need("torch_geometric.data")
-    data = read_cora(folder, strict=False)
+    data = read_cora(folder, strict=False, normalized=False)
     nodes = len(data.labels)
     masks = {}
     for part in ("train", "val", "test"):
@@ -62,5 +62,5 @@ def _cora(folder: Path) -> Samples:
         masks[f"{part}_mask"] = mask
     x, links, y = (torch.from_numpy(part) for part in (data.x, data.links, data.labels))
     graph = graphs.Data(x=x, edge_index=links, y=y, **masks)
-    facts = {"folder": folder.name, "features": "each row divided by its sum"}
+    facts = {"folder": folder.name, "features": "as in the files"}
     return of_graph(graph, folder.name, facts)

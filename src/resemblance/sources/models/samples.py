@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,8 +30,8 @@ class Samples:
     ``"batches"`` and ``"graph"`` are ready for the model and come from ``batches``. ``ids``: the
     name of each sample, if it has one. ``labels``: the class of each sample, as a whole number.
     ``count``: None where it is not known before all batches are read. ``facts``: what is recorded
-    of the source, for JSON. ``read``, ``stream`` and ``digest`` are behind ``batch``, ``batches``
-    and ``fingerprint``.
+    of the source, for JSON. ``read``, ``stream``, ``digest`` and ``keys`` are behind ``batch``,
+    ``batches``, ``fingerprint`` and ``distinct``.
     """
 
     kind: Kind
@@ -44,11 +43,22 @@ class Samples:
     read: Any = None
     stream: Any = None
     digest: Any = None
+    keys: Any = None
 
     @cached_property
     def fingerprint(self) -> str | None:
         """The SHA-256 of the content of these samples; None where it cannot be read twice."""
         return None if self.digest is None else str(self.digest(self.count))
+
+    @cached_property
+    def distinct(self) -> dict[Any, int] | None:
+        """The first of equal samples, by what makes them equal; None where this is not known."""
+        if self.keys is None:
+            return None
+        first: dict[Any, int] = {}
+        for number, key in enumerate(self.keys(self.count)):
+            first.setdefault(key, number)
+        return first
 
     def __len__(self) -> int:
         """Return the number of samples; ``TypeError`` where it is not known."""
@@ -70,7 +80,12 @@ class Samples:
 
 
 def load_samples(
-    data: Any, *, column: str | None = None, name: str = "", limit: int | None = None
+    data: Any,
+    *,
+    column: str | None = None,
+    name: str = "",
+    limit: int | None = None,
+    unique: bool = False,
 ) -> Samples:
     """Return the samples in a file, a folder or an object of Python.
 
@@ -79,8 +94,8 @@ def load_samples(
     object or a text per line; ``.parquet`` is a table. ``.npy`` stays on disk; ``.npz`` holds one
     array, or several of which ``column`` names one. A folder of images is read in natural order,
     and its sub-folders, if it has any, are the classes. A folder of Cora holds ``raw/ind.cora.*``:
-    its rows of words are divided by their sums. ``file.py:function`` returns any of the objects
-    below.
+    its features are those of the files, not divided by the sums of their rows.
+    ``file.py:function`` returns any of the objects below.
 
     Objects: a list of texts, of images of Pillow or of their paths; an array or tensor with a row
     per sample; a data set of PyTorch with a length, whose samples are texts, images or tensors, or
@@ -92,12 +107,17 @@ def load_samples(
     ----------
     data : the source.
     column : of a table, or the name of an array in an archive. The default is ``sentence`` or
-        ``text``, or else the only column with texts; of data sets also ``image`` or ``img``.
+        ``text``, or else the only column most of whose values are texts; of data sets also
+        ``image`` or ``img``.
     name : of the samples, by default that of the file or folder.
     limit : the most samples to read, from the first.
+    unique : leave out texts, image files, images and rows that equal an earlier one. Copies make
+        intervals too narrow and unrelated models alike.
 
     Raises ``ValueError``, with the remedy, for a source of another form, a column that does not
-    exist or must be chosen, an empty or blank text (with its line), and a file that cannot be read.
+    exist or must be chosen, a list with a blank text, and a file that cannot be read. Blank lines
+    of files are left out and counted in ``facts``. Warns of a first line that names columns and
+    looks like a sample, and of a ``.txt`` file that looks like a table.
     """
     from . import objects, sample_files
 
@@ -109,6 +129,7 @@ def load_samples(
         samples = sample_files.read_source(str(data), column)
     else:
         samples = objects.samples_of(data, column)
+    samples = objects.without_copies(samples) if unique else samples
     return limited(replace_name(samples, name) if name else samples, limit)
 
 
@@ -126,7 +147,7 @@ def limited(samples: Samples, limit: int | None) -> Samples:
         ids=None if samples.ids is None else samples.ids[:limit],
         labels=None if samples.labels is None else samples.labels[:limit],
         count=limit,
-        facts={**samples.facts, "limit": limit},
+        facts={**samples.facts, "limit": limit, "of": samples.count},
     )
 
 
@@ -158,12 +179,10 @@ def of_texts(texts: list[str], name: str, **parts: Any) -> Samples:
     def read(start: int, stop: int) -> list[str]:
         return texts[start:stop]
 
+    def keys(count: int) -> list[str]:
+        return texts[:count]
+
     def digest(count: int) -> str:
-        return digest_of_texts(texts[:count])
+        return digest_of_texts(keys(count))
 
-    return Samples("texts", name, count=len(texts), read=read, digest=digest, **parts)
-
-
-def first_of(values: Iterable[Any]) -> Any:
-    """Return the first value, or None."""
-    return next(islice(iter(values), 1), None)
+    return Samples("texts", name, count=len(texts), read=read, digest=digest, keys=keys, **parts)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+import re
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ...extras import need
-from .columns import LABELS, column_of, labels_in
-from .samples import Samples, checked_texts, of_texts
+from .columns import LABELS, TEXTS, column_of, is_blank, is_number, labels_in
+from .samples import Samples, of_texts
 
+WORDS, ENDS = 5, (".", "!", "?")  # of what looks more like a text than like the name of a column
+SHOWN = 40  # letters of a header in a warning
+KNOWN = {*TEXTS, *LABELS}
+LARGEST = 2**31 - 1  # letters of a cell: documents are longer than what the csv module takes
 Rows = tuple[list[str], list[Sequence[Any]], list[int]]  # names of columns, rows, their lines
 
 
@@ -27,35 +31,59 @@ def read_texts(path: Path, column: str | None) -> Samples:
     names, rows, lines = _readers[path.suffix](path)
     if not rows:
         raise ValueError(f"load_samples: {path} has no row below its header; add samples")
-    chosen = column_of(dict(zip(names, rows[0])), column, str(path))
-    index = names.index(chosen)
-    texts = [row[index] for row in rows]
-    _check_lines(path, texts, lines)
-    labelled = [(name, names.index(name)) for name in LABELS if name in names]
-    values = {name: [row[place] for row in rows] for name, place in labelled}
-    return _samples(path, texts, chosen, labels_in(values))
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    chosen = column_of(columns, column, str(path))
+    if names.count(chosen) > 1:
+        raise ValueError(f"load_samples: {path} has two columns {chosen!r}; rename one")
+    if column is None and path.suffix != ".jsonl":
+        _warn_of_header(path, names, chosen)
+    return _samples(path, columns, chosen, lines)
 
 
 def _samples(
-    path: Path, texts: list[str], column: str | None = None, labels: np.ndarray | None = None
+    path: Path, columns: Mapping[str, Sequence[Any]], chosen: str, lines: Sequence[int]
 ) -> Samples:
-    """Return texts as samples with their classes and what is recorded of them."""
-    facts = {"file": path.name} | ({} if column is None else {"column": column})
-    return of_texts(texts, path.stem, labels=labels, facts=facts)
+    """Return a column as samples with their classes; the blank ones are left out and counted."""
+    texts = columns[chosen]
+    places = [place for place, text in enumerate(texts) if not is_blank(text)]
+    if not places:
+        raise ValueError(f"load_samples: {path} holds no text")
+    for place in places:
+        if not isinstance(texts[place], str):
+            raise ValueError(
+                f"load_samples: line {lines[place]} of {path} holds a "
+                f"{type(texts[place]).__name__}, not a text"
+            )
+    labelled = [name for name in LABELS if name in columns]
+    labels = {name: [columns[name][i] for i in places] for name in labelled}
+    facts: dict[str, Any] = {"file": path.name} | ({"column": chosen} if chosen else {})
+    facts |= {"blank left out": len(texts) - len(places)} if len(places) < len(texts) else {}
+    legible = [texts[place] for place in places]
+    return of_texts(legible, path.stem, labels=labels_in(labels), facts=facts)
 
 
-def _check_lines(path: Path, texts: list[Any], lines: list[int]) -> None:
-    """Raise ``ValueError`` that names the line of a text that is none or blank."""
-    for line, text in zip(lines, texts):
-        if not isinstance(text, str):
-            raise ValueError(
-                f"load_samples: line {line} of {path} holds a {type(text).__name__}, not a text"
-            )
-        if not text.strip():
-            raise ValueError(
-                f"load_samples: line {line} of {path} is blank, and a model has nothing to read "
-                "there; remove it"
-            )
+def _warn_of_header(path: Path, names: Sequence[str], chosen: str) -> None:
+    """Warn of a first line that is read as the names of columns and looks like a sample."""
+    is_text = len(chosen.split()) >= WORDS or chosen.rstrip().endswith(ENDS)
+    if is_text or any(map(is_number, names)):
+        warnings.warn(
+            f"load_samples: the first line of {path} names its columns, and looks like a sample "
+            f"({chosen[:SHOWN]!r}); write a line such as {TEXTS[0]} above it",
+            stacklevel=2,
+        )
+
+
+def _warn_of_table(path: Path, texts: Sequence[str]) -> None:
+    """Warn of lines that look like the rows of a table."""
+    cells = re.split(r"[\t,;]", texts[0])
+    is_header = len(cells) > 1 and bool({cell.strip().lower() for cell in cells} & KNOWN)
+    tabs = {text.count("\t") for text in texts}
+    if is_header or (len(texts) > 1 and len(tabs) == 1 and tabs != {0}):
+        warnings.warn(
+            f"load_samples: {path} looks like a table, and each of its lines is read as one text, "
+            "header and other columns included; save it as .tsv or .csv",
+            stacklevel=2,
+        )
 
 
 def _decoded(path: Path) -> str:
@@ -78,33 +106,38 @@ def _lines(path: Path) -> list[str]:
 def _of_lines(path: Path, column: str | None) -> Samples:
     if column is not None:
         raise ValueError(f"load_samples: {path} has no columns; leave column={column!r} out")
-    texts = _lines(path)
-    _check_lines(path, texts, list(range(1, len(texts) + 1)))
-    return _samples(path, checked_texts(texts, str(path)))
+    lines = _lines(path)
+    samples = _samples(path, {"": lines}, "", range(1, len(lines) + 1))
+    _warn_of_table(path, samples.batch(0, len(samples)))
+    return samples
 
 
 def _from_tsv(path: Path) -> Rows:
     """Return the rows of a table without quoting."""
     lines = _lines(path)
     names = lines[0].split("\t") if lines else []
-    rows = [line.split("\t") for line in lines[1:]]
+    rows = [line.split("\t") if line.strip() else [""] * len(names) for line in lines[1:]]
     for number, row in enumerate(rows, 2):
         _check_width(path, number, row, names)
     return names, list(rows), list(range(2, len(rows) + 2))
 
 
 def _from_csv(path: Path) -> Rows:
-    reader = csv.reader(io.StringIO(_decoded(path), newline=""), strict=True)
     rows, lines = [], []
+    limit = csv.field_size_limit(LARGEST)
+    reader = csv.reader(io.StringIO(_decoded(path), newline=""), strict=True)
     try:
         names = next(reader, [])
         for row in reader:
-            _check_width(path, reader.line_num, row, names)
-            rows.append(row)
+            cells = row or [""] * len(names)
+            _check_width(path, reader.line_num, cells, names)
+            rows.append(cells)
             lines.append(reader.line_num)
     except csv.Error as error:
         line = reader.line_num
         raise ValueError(f"load_samples: line {line} of {path} is no CSV: {error}") from error
+    finally:
+        csv.field_size_limit(limit)
     return names, list(rows), lines
 
 
@@ -118,22 +151,25 @@ def _check_width(path: Path, line: int, row: Sequence[str], names: Sequence[str]
 
 
 def _from_jsonl(path: Path) -> Rows:
-    entries = [_entry(path, number, line) for number, line in enumerate(_lines(path), 1)]
-    names = list(entries[0]) if entries else []
-    for number, entry in enumerate(entries, 1):
+    lines = [(number, line) for number, line in enumerate(_lines(path), 1)]
+    entries = {number: _entry(path, number, line) for number, line in lines if line.strip()}
+    names = list(next(iter(entries.values()), {}))
+    for number, entry in entries.items():
         if not set(names) <= set(entry):
             raise ValueError(
                 f"load_samples: line {number} of {path} lacks the entries "
                 f"{', '.join(sorted(set(names) - set(entry)))} of the first line"
             )
-    rows: list[Sequence[Any]] = [[entry[name] for name in names] for entry in entries]
-    return names, rows, list(range(1, len(rows) + 1))
+    rows: list[Sequence[Any]] = [
+        [entries.get(number, {}).get(name) for name in names] for number, _ in lines
+    ]
+    return names, rows, [number for number, _ in lines]
 
 
 def _entry(path: Path, line: int, text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"load_samples: line {line} of {path} is no JSON: {error}") from error
     if isinstance(value, str):
         return {"text": value}
@@ -149,18 +185,18 @@ def _of_parquet(path: Path, column: str | None) -> Samples:
     parquet = need("pyarrow.parquet")
     try:
         file = parquet.ParquetFile(path)
-        first: Iterator[Any] = file.iter_batches(batch_size=1)
-        head = next(first, None)
-        if head is None or not head.num_rows:
+        if not file.metadata.num_rows:
             raise ValueError("it has no row")
-        chosen = column_of(head.to_pylist()[0], column, str(path))
-        columns = [chosen, *(n for n in LABELS if n in file.schema_arrow.names and n != chosen)]
-        table = file.read(columns=columns)
+        fields = {field.name: str(field.type) for field in file.schema_arrow}
+        known = column or next((name for name in TEXTS if name in fields), None)
+        texts = [known] if known else [name for name, kind in fields.items() if "string" in kind]
+        wanted = [name for name in fields if name in (*texts, *LABELS)]
+        table = file.read(columns=wanted)
     except (OSError, need("pyarrow").ArrowInvalid) as error:
         raise ValueError(f"load_samples: {path} cannot be read: {error}") from error
-    values = {name: table.column(name).to_pylist() for name in columns}
-    texts = checked_texts(values.pop(chosen), str(path), "row")
-    return _samples(path, texts, chosen, labels_in(values))
+    values = {name: table.column(name).to_pylist() if name in wanted else [] for name in fields}
+    chosen = column_of(values, column, str(path))
+    return _samples(path, values, chosen, range(1, table.num_rows + 1))
 
 
 _readers = {".tsv": _from_tsv, ".csv": _from_csv, ".jsonl": _from_jsonl}

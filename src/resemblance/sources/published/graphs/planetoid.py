@@ -50,13 +50,14 @@ _NAMES: Mapping[str, Any] = {
 }
 
 
-def read_cora(folder: Path, strict: bool) -> GraphData:
+def read_cora(folder: Path, strict: bool, normalized: bool = True) -> GraphData:
     """Return Cora from the files ``raw/ind.cora.*`` of a folder.
 
     Each file is a pickle of Python 2, read without running anything; ``strict`` also compares its
     SHA-256. The training nodes are the first, as many as ``y`` has, then come 500 of validation,
     and the nodes of ``test.index`` are those of the test. Links are taken both ways, without
-    repetitions and links of a node to itself, and each row of words is divided by its sum.
+    repetitions and links of a node to itself. ``normalized``: each row of words is divided by its
+    sum.
 
     Reference: Yang, Cohen and Salakhutdinov, "Revisiting Semi-Supervised Learning with Graph
     Embeddings", ICML 2016.
@@ -75,7 +76,8 @@ def read_cora(folder: Path, strict: bool) -> GraphData:
     x = np.concatenate([parts["allx"], parts["tx"]])
     labels = np.concatenate([parts["ally"], parts["ty"]])
     x[parts["test.index"]], labels[parts["test.index"]] = x[test], labels[test]
-    x /= np.clip(x.sum(axis=1, keepdims=True), 1, None)
+    if normalized:
+        x /= np.clip(x.sum(axis=1, keepdims=True), 1, None)
     train, validation = np.arange(first), np.arange(first, min(first + VALIDATION, known))
     links, classes = parts["graph"], int(labels.max()) + 1
     data = GraphData(x, labels, links, train, validation, test, test, classes)
