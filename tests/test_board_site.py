@@ -6,19 +6,25 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote, urldefrag
 
 import pytest
 from small_board import CELLS, SERIES, cards, files_of
 
+import resemblance as rs
 from resemblance.boards import board_of
+from resemblance.boards.scoring import MISSING, scores_of
 from resemblance.boards.site import building, write_site
 from resemblance.boards.site.authors import AuthorsCard, read_cards
 from resemblance.boards.site.badges import badge
 from resemblance.boards.site.slugs import slug, slugs
 from resemblance.boards.views import all_views, cell_sets, domain_of, measure_sets
+from resemblance.results.result import Result
+from resemblance.results.sections import Section
 from resemblance.significance import places
 from resemblance.suites.joint_ranks import shared_ranks
+from resemblance.suites.pinned import PinnedCell
 
 AUTHORS = {
     "jaccard": AuthorsCard(
@@ -236,6 +242,23 @@ def test_a_score_that_is_missing_has_its_reason(tmp_path):
     page = read(build(tmp_path / "site", tuple(files)), "measure/jaccard.html")
     assert "the models have 9 samples, too few" in page
     assert first.cell in page
+
+
+def test_a_reason_is_that_of_the_cell():
+    cells = ("net, rounding: AUC", "net, noise: AUC", "other, noise: AUC")
+    reasons = {
+        "net, rounding: AUC: cka": "the SVD failed",
+        "net, noise: AUC: cka": "the same difference",
+        "other, kcka": "no kernel",
+    }
+    section = Section("canary", "", "", scores={key: {} for key in cells}, reasons=reasons)
+    pinned = [PinnedCell("canary", cell, 0, cell.partition(",")[0]) for cell in cells]
+    result = Result("stability", "tiny", (section,), {})
+    pack = SimpleNamespace(
+        manifest=SimpleNamespace(identity="tiny@1", facts={"cells": list(map(list, pinned))})
+    )
+    scored = scores_of(pack, result, rs.cka)
+    assert [cell.reason for cell in scored] == ["the SVD failed", "the same difference", MISSING]
 
 
 def test_a_measure_without_scores_in_a_suite_has_a_page_but_no_place(tmp_path):

@@ -6,7 +6,6 @@ import hashlib
 import inspect
 import math
 import time
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -87,7 +86,7 @@ def _cell(pinned: PinnedCell, place: tuple[Section, str] | None, measure: Measur
         value=value,
         parts=tuple(_rounded(part.get(measure.spec)) for part in rule.parts) or empty.parts,
         is_incomplete=measure.spec in rule.incomplete,
-        reason="" if value is not None else _reason(section.reasons, measure),
+        reason="" if value is not None else _reason(section, cell, pinned.models, measure),
     )
 
 
@@ -100,10 +99,16 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else round(value, DIGITS)
 
 
-def _reason(reasons: Mapping[str, str], measure: Measure) -> str:
-    """Return why a measure has no score, as far as its section states it."""
+def _reason(section: Section, cell: str, models: str, measure: Measure) -> str:
+    """Return why a measure has no score in a cell, as far as its section states it: of the cell, of
+    its models, or of the measure everywhere."""
     names = (measure.spec, measure.label)
-    return next((why for what, why in reasons.items() if what.endswith(names)), MISSING)
+    about = (
+        *(f"{cell}: {name}" for name in names),
+        *(f"{models}{sign}{name}" for sign in (", ", ": ") for name in names),
+        *names,
+    )
+    return next((section.reasons[what] for what in about if what in section.reasons), MISSING)
 
 
 def card_of(measure: Measure) -> MeasureCard:
