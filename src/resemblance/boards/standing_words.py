@@ -18,16 +18,30 @@ MARK = "→"  # before the measure in question
 def standing_parts(standing: Standing, labels: Mapping[str, str]) -> Iterator[Any]:
     """Yield texts and tables: place, ties, neighbours, ranks by suite, missing scores, cost."""
     yield standing.label if standing.label == standing.spec else _name(standing)
-    yield from _place_lines(standing)
+    missing = [*_missing_lines(standing)]
+    if standing.has_scores:
+        yield from _same_lines(standing)
+        yield from _place_lines(standing)
+    else:
+        yield from missing
     if standing.place:
         yield _neighbours(standing, standing.place, labels)
         yield _by_suite(standing, labels)
-    yield from _missing_lines(standing)
+    if standing.has_scores:
+        yield from missing
     yield _cost(standing)
 
 
 def _name(standing: Standing) -> str:
     return f"{standing.label} ({standing.spec})"
+
+
+def _same_lines(standing: Standing) -> Iterator[str]:
+    for label, count in standing.same.items():
+        yield (
+            f"It has the same score as {label} in {count} of {counted(standing.cells, 'cell')}: is "
+            "it the same measure?"
+        )
 
 
 def _place_lines(standing: Standing) -> Iterator[str]:
@@ -68,6 +82,8 @@ def _by_suite(standing: Standing, labels: Mapping[str, str]) -> Any:
 
 
 def _missing_lines(standing: Standing) -> Iterator[str]:
+    if not standing.has_scores:
+        yield f"No score in any of {counted(standing.cells, 'cell')}, so it has no place."
     for reason, count in standing.missing.items():
         yield f"No score in {count} of {counted(standing.cells, 'cell')}: {reason}."
 
