@@ -14,7 +14,8 @@ from small_board import SERIES, SPECS, cards, files_of
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.boards import board_of, ranking, read_board, write_scores
+from resemblance.boards import board_of, ranking, read_board, score, write_scores
+from resemblance.boards.ranking import packs_of
 
 
 @pytest.fixture
@@ -221,6 +222,13 @@ def test_measures_without_a_place_are_last(results):
     frame = rs.board(results, series=SERIES)
     assert frame["spec"].iloc[-1] == "jaccard"
     assert frame["place"].isna().tolist() == [False] * 4 + [True]
+
+
+def test_the_board_that_ships_has_the_entries_of_the_preset():
+    for files in read_board().files.values():
+        assert set(files) == {m.spec for m in rs.preset("board")}
+    with pytest.raises(ValueError, match="disagreement compares predictions"):
+        score(packs_of()[0], "disagreement")
 
 
 def test_the_room_and_the_function_have_different_names():

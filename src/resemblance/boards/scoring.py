@@ -22,7 +22,6 @@ from ..suites.study import Progress
 from .score_files import MeasureCard, ScoredCell, ScoreFile
 
 MISSING = "no value: a comparison failed, or all its values are equal"
-OUTPUTS = "it compares predictions of models; packs hold their layers"
 DIGITS = 12  # of scores that are kept
 
 
@@ -36,19 +35,21 @@ def score(
     """Run a measure on a pack, and return its scores.
 
     Scores are kept to 12 digits. Cells are those of the pack, whatever the measure: where it has no
-    value it has a reason. A measure of outputs has none anywhere, for packs hold layers.
+    value it has a reason.
 
-    Raises ``ValueError`` for cells that the pack does not know, which another version of the suite
-    would have.
+    Raises ``ValueError`` for a measure of outputs, for packs hold layers, and for cells that the
+    pack does not know, which another version of the suite would have.
     """
     tested = get_measure(measure) if isinstance(measure, str) else measure
+    if tested.family == "outputs":
+        raise ValueError(
+            f"{tested.spec} compares predictions of models, and packs hold their layers: choose a "
+            "measure of representations"
+        )
     options: dict[str, Any] = {"memory": memory, "progress": progress}
     start = time.process_time()
-    if tested.family == "outputs":
-        cells = tuple(_empty(cell, OUTPUTS) for cell in pinned_cells(pack))
-    else:
-        result = run_pack(pack, measures=[tested], with_intervals=False, **options)
-        cells = scores_of(pack, result, tested)
+    result = run_pack(pack, measures=[tested], with_intervals=False, **options)
+    cells = scores_of(pack, result, tested)
     seconds = time.process_time() - start
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return ScoreFile(
