@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+import warnings
 
 import pytest
 from conftest import on_terminal
@@ -98,6 +99,16 @@ def test_a_measure_without_values_has_no_place(call, tiny, folder):
     assert (code, err) == (0, "")
     assert out.splitlines()[1].startswith(f"No score in any of {standing['cells']} cells")
     assert "Place" not in out
+
+
+def test_a_warning_of_a_measure_is_given_once(call, tiny, folder):
+    (folder / "mine.py").write_text(
+        OWN.replace("first, second =", "import warnings; warnings.warn('odd')\n    first, second =")
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        code, _, err = call("rank", "mine.py:top_share", "--against", tiny, "-j", 2)
+    assert (code, err.count("odd")) == (0, 1)
 
 
 def test_a_measure_with_the_scores_of_another_is_said_to_be_the_same(call, tiny, folder):
