@@ -65,7 +65,7 @@ def test_rank_for_programs_and_as_a_page(call, tiny, folder):
     assert standing["among"] == 5
     assert standing["place"]["best"] <= standing["place"]["position"]
     assert {suite["suite"] for suite in standing["suites"]} == {"resi", "manifolds"}
-    assert "TopShare" in (folder / "p.html").read_text()
+    assert "TopShare (top_share): Place " in (folder / "p.html").read_text()
     assert len([read_scores(f) for f in (folder / "kept").rglob("*.json")]) == 2
     call(*words(tiny, "-o", "r.csv"))
     (record,) = csv.DictReader(io.StringIO((folder / "r.csv").read_text()))
