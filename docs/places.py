@@ -55,10 +55,9 @@ def place_of(m: rs.Measure) -> str:
         for name, rank in standing.suites.items()
     ]
     intro = (
-        f"Place {standing.place} of {count} on :doc:`the board <../board>` (what it cannot be told "
-        "from at 95 %). Mean "
-        f"ranks over the tests of each suite, on the packs that ship; 1 is best, and a measure "
-        f"that guesses has about {(count + 1) / 2:.0f}:"
+        f"Place {standing.place} of {count} on :doc:`the board <../board>`: it cannot be told from "
+        f"the others there (95 %). Mean ranks over the tests of each suite, on the packs that "
+        f"ship; 1 is best, and a measure that guesses has about {(count + 1) / 2:.0f}:"
     )
     return f"{intro}\n\n{table(('suite', 'mean rank'), rows, numbers=True)}"
 
