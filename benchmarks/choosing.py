@@ -1,15 +1,17 @@
-"""Do recommendations hold in a domain that was left out? Writes choosing-validation.md.
+"""Do recommendations hold in a domain that was left out? Writes choosing-validation.md, and the
+numbers that every recommendation repeats.
 
     python benchmarks/choosing.py
 
 For each domain and question, measures are ranked in the cells of the other two domains, of the
 suites ReSi and sensitivity. The tied group that :func:`resemblance.recommend` would give is held
-against the order of the measures in the domain that was left out, and so is what the overall order
-of ReSi gives: its first ``k`` measures, as many as the group has, and its leader.
+against the order of the measures in the domain that was left out, and so is what the order by all
+cells gives: its first ``k`` measures, as many as the group has, and its leader.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -18,10 +20,13 @@ import numpy as np
 
 from resemblance.boards import Board, read_board
 from resemblance.boards.views import DOMAINS
-from resemblance.choosing.cells import Keys, asked_cells, mean_ranks, ranks_in, standing_in
+from resemblance.catalogue import preset
+from resemblance.choosing.cells import Keys, asked_cells, has_order, places_in, ranks_in
 from resemblance.choosing.questions import EVERYTHING, QUESTIONS, Question
+from resemblance.choosing.recommendation import MEASURED
+from resemblance.documents import write_atomically
 from resemblance.grounding import spearman
-from resemblance.suites.joint_ranks import CellRanks
+from resemblance.significance import Places
 
 FILE = Path(__file__).parents[1] / "docs" / "_generated" / "choosing-validation.md"
 MADE = "<!-- made by benchmarks/choosing.py; change the code, not this file -->"
@@ -53,43 +58,40 @@ class Advised(NamedTuple):
 
 class LeftOut(NamedTuple):
     """A question and the domain that was left out: the cells there and in the others, the size of
-    the tied group, and what the group, the order of ReSi and chance give."""
+    the tied group, and what the group, the order by all cells and chance give."""
 
     question: Question
     domain: str
     learned: int
     tested: int
     measures: int
+    has_order: bool
     group: int
     chooser: Advised
-    resi: Advised
+    overall: Advised
     chance: Advised
 
 
-def left_out(board: Board, question: Question, domain: str, *, is_alone: bool = False) -> LeftOut:
-    """Hold what the other domains recommend against a domain.
-
-    ``is_alone``: by the cells that ask the question alone, as no recommendation is made.
-    """
-    measures = [spec for spec, card in board.cards.items() if card.family != "outputs"]
+def left_out(board: Board, question: Question, domain: str) -> LeftOut:
+    """Hold what the other domains recommend against a domain."""
+    measures = [m.spec for m in preset("board") if m.spec in board.cards]
     others = [name for name in DOMAINS if name != domain]
-    everything = _cells(board, EVERYTHING, others)
-    asked = _cells(board, question, others)
-    learned = standing_in(board, asked, measures, None if is_alone else everything)
+    learned = ranks_in(board, _cells(board, question, others), measures)
+    here = places_in(board, learned, question)
+    everything = ranks_in(board, _cells(board, EVERYTHING, others), measures)
+    overall = means_of(places_in(board, everything, EVERYTHING))
     tested = ranks_in(board, _cells(board, question, [domain]), measures)
-    resi = {"resi": everything["resi"]}
-    overall = ordered(ranks_in(board, resi, measures))
-    group = [p.measure for p in learned.places.rows if p.is_tied]
-    truth = ordered(tested)
-    means = {p.measure: p.mean for p in learned.places.rows}
+    truth = means_of(places_in(board, tested, question))
+    group = [p.measure for p in here.rows if p.is_tied]
     return LeftOut(
         question,
         domain,
-        learned.size,
+        sum(map(len, learned.values())),
         sum(map(len, tested.values())),
         len(truth),
+        has_order(here),
         len(group),
-        advised(group, means, truth),
+        advised(group, means_of(here), truth),
         advised(list(overall)[: len(group)], overall, truth),
         chance(len(group), len(truth)),
     )
@@ -100,11 +102,9 @@ def _cells(board: Board, question: Question, domains: Iterable[str]) -> Keys:
     return {suite: keys for suite, keys in chosen.items() if suite in SUITES}
 
 
-def ordered(ranks: Mapping[str, CellRanks]) -> dict[str, float]:
-    """Return the mean ranks of measures, suites counting alike, the best first."""
-    suites = mean_ranks(ranks, lambda suite, *_: suite).values()
-    means = {m: float(np.mean([of[m] for of in suites])) for m in next(iter(suites))}
-    return dict(sorted(means.items(), key=lambda item: (item[1], item[0])))
+def means_of(places: Places) -> dict[str, float]:
+    """Return the mean ranks of measures, the best first."""
+    return {place.measure: place.mean for place in places.rows}
 
 
 def advised(
@@ -127,42 +127,63 @@ def chance(k: int, measures: int) -> Advised:
 # ---------------------------------------------------------------------------------------- the table
 
 
-def rows(board: Board, *, is_alone: bool = False) -> list[LeftOut]:
+def rows(board: Board) -> list[LeftOut]:
     """Return all questions with all domains left out."""
-    pairs = [(question, domain) for question in ASKED for domain in DOMAINS]
-    return [left_out(board, *pair, is_alone=is_alone) for pair in pairs]
+    return [left_out(board, question, domain) for question in ASKED for domain in DOMAINS]
 
 
-def document(board: Board) -> str:
-    """Return the file: a line for each question and domain, one for all, and what they come to."""
-    results = rows(board)
-    lines = [*map(line, results), overall(results)]
+def documents(board: Board) -> dict[Path, str]:
+    """Return the files: a table with a line for each question and domain and one for all, with what
+    they come to, and the numbers that recommendations repeat."""
+    everything = rows(board)
+    results = [result for result in everything if result.has_order]
+    lines = [*map(line, everything), overall(results)]
     marks = ["---", "---", *["--:"] * (len(HEAD) - 2)]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in (HEAD, marks, *lines))
-    return f"{MADE}\n\n{table}\n\n{verdict(results, rows(board, is_alone=True))}\n"
+    numbers = {
+        "cases": len(results),
+        "held": round(_total(results, "chooser", "has_best")),
+        "chance": round(_total(results, "chance", "has_best"), 1),
+        "leader": round(_total(results, "chooser", "leader") / len(results)),
+        "overall": round(_total(results, "overall", "leader") / len(results)),
+        "measures": max(result.measures for result in results),
+    }
+    return {
+        FILE: f"{MADE}\n\n{table}\n\n{verdict(results)}{_silent(everything)}\n",
+        MEASURED: f"{json.dumps(numbers, indent=1)}\n",
+    }
 
 
-def verdict(results: Sequence[LeftOut], alone: Sequence[LeftOut]) -> str:
-    """Return in words whether the groups hold the best measure more often than ReSi's order."""
-    hits = {name: _total(results, name, "has_best") for name in ("chooser", "resi", "chance")}
-    chooser, resi = hits["chooser"], hits["resi"]
-    if chooser == resi:
-        holds = "It holds as often as ReSi's order, not more often."
+def verdict(results: Sequence[LeftOut]) -> str:
+    """Return in words whether the groups hold the best measure more often than the order by all
+    cells."""
+    hits = {name: _total(results, name, "has_best") for name in ("chooser", "overall", "chance")}
+    chooser, overall = hits["chooser"], hits["overall"]
+    if chooser == overall:
+        holds = "It holds as often as the order by all cells, not more often."
     else:
-        holds = f"It holds {'more' if chooser > resi else 'less'} often than ReSi's order."
-    count, leaders = len(results), [_total(results, n, "leader") for n in ("chooser", "resi")]
-    agreement = [_total(results, n, "agreement") / count for n in ("chooser", "resi")]
+        more = "more" if chooser > overall else "less"
+        holds = f"It holds {more} often than the order by all cells."
+    count, leaders = len(results), [_total(results, n, "leader") for n in ("chooser", "overall")]
+    agreement = [_total(results, n, "agreement") / count for n in ("chooser", "overall")]
     return (
         f"**{holds}** The group holds the best measure of the domain left out in {chooser:.0f} of "
-        f"{count} cases, as many measures from the top of ReSi's overall order in {resi:.0f}, as "
-        f"many drawn at random in {hits['chance']:.1f}. The leader of the group comes out at place "
-        f"{leaders[0] / count:.0f} there on average, that of ReSi at place "
+        f"{count} cases, as many measures from the top of the order by all cells in {overall:.0f}, "
+        f"as many drawn at random in {hits['chance']:.1f}. The leader of the group comes out at "
+        f"place {leaders[0] / count:.0f} there on average, that of the order by all cells at place "
         f"{leaders[1] / count:.0f}; the order of all measures agrees with that of the domain left "
-        f"out by {agreement[0]:.2f}, ReSi's by {agreement[1]:.2f}. By the cells of the question "
-        f"alone, without all others, a group of {_size(alone):.0f} measures instead of "
-        f"{_size(results):.0f} would hold the best in {_total(alone, 'chooser', 'has_best'):.0f} "
-        f"cases, with a leader at place {_total(alone, 'chooser', 'leader') / count:.0f} and an "
-        f"agreement of {_total(alone, 'chooser', 'agreement') / count:.2f}."
+        f"out by {agreement[0]:.2f}, that by all cells by {agreement[1]:.2f}."
+    )
+
+
+def _silent(results: Sequence[LeftOut]) -> str:
+    """Say in how many cases there is no order, so that nothing is recommended."""
+    count = sum(not result.has_order for result in results)
+    if not count:
+        return ""
+    return (
+        f" In {count} more cases the cells of the question tell no two measures apart, so nothing "
+        "is recommended, and they are not counted."
     )
 
 
@@ -170,18 +191,14 @@ def _total(results: Iterable[LeftOut], advice: str, entry: str) -> float:
     return float(sum(getattr(getattr(result, advice), entry) for result in results))
 
 
-def _size(results: Sequence[LeftOut]) -> float:
-    return sum(result.group for result in results) / len(results)
-
-
 def line(result: LeftOut) -> list[str]:
-    """Return the line of a question and a domain: recommended / ReSi / chance."""
-    advice = (result.chooser, result.resi, result.chance)
+    """Return the line of a question and a domain: recommended / all cells / chance."""
+    advice = (result.chooser, result.overall, result.chance)
     return [
         result.question.name or "all tests",
         result.domain,
         f"{result.learned} → {result.tested}",
-        f"{result.group} of {result.measures}",
+        f"{result.group} of {result.measures}" if result.has_order else "no order",
         " / ".join([*(_yes(a.has_best) for a in advice[:2]), f"{result.chance.has_best:.2f}"]),
         _three([a.best for a in advice]),
         _three([a.mean for a in advice]),
@@ -192,7 +209,7 @@ def line(result: LeftOut) -> list[str]:
 
 def overall(results: Sequence[LeftOut]) -> list[str]:
     """Return the line of the means over all questions and domains."""
-    advice = [(r.chooser, r.resi, r.chance) for r in results]
+    advice = [(r.chooser, r.overall, r.chance) for r in results]
     means = [Advised(*np.mean([of[i] for of in advice], axis=0).tolist()) for i in range(3)]
     hits = [sum(of[i].has_best for of in advice) for i in range(3)]
     return [
@@ -217,8 +234,9 @@ def _three(numbers: Iterable[float]) -> str:
 
 
 def main() -> None:
-    FILE.write_text(document(read_board()), encoding="utf-8")
-    print(f"wrote {FILE}")
+    for file, text in documents(read_board()).items():
+        write_atomically(file, text)
+        print(f"wrote {file}")
 
 
 if __name__ == "__main__":

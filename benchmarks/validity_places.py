@@ -17,6 +17,7 @@ from resemblance.significance.gaps import MeasurePairs, drawn_gaps, margins, pai
 DRAWS = 500
 SETS = 500  # of data, for every study
 SPREAD = 1.5  # between the best and the worst measure, in units of the noise of a cell
+LARGE = (28, 104, 10)  # cells of groups, as those of the board
 APART = 0.02  # ranks: truths less apart are equal
 
 
@@ -129,6 +130,28 @@ def halves(table: Sampled, pairs: MeasurePairs) -> dict[str, np.ndarray]:
     }
 
 
+def with_few(cells: int, rng: np.random.Generator) -> Numbers:
+    """Return which ways of counting a group of few cells tell 20 equal measures apart, and how wide
+    their intervals are, in those without the group."""
+    many, few = ([rng.random((n, 20)) for n in sizes] for sizes in (LARGE, (cells,)))
+    groups = [{"": list(rankdata(of, axis=1))} for of in many + few]
+    tables = [table_of(of, "cells freely", seed) for seed, of in enumerate(groups)]
+    exact = Sampled(tables[-1].ranks, np.arange(cells), np.ones((DRAWS, cells)))
+    ways = {
+        "not counted": tables[:-1],
+        "the spread of its cells": tables,
+        "counted as exact": [*tables[:-1], exact],
+    }
+    numbers: Numbers = {}
+    for way, chosen in ways.items():
+        pairs = pairs_of(chosen)
+        half = margins(chosen, pairs, np.ones(len(pairs.gap), bool))
+        numbers[Key(way, "", "wrong")] = float(np.any(np.abs(pairs.gap) > half))
+        numbers[Key(way, "", "width")] = float(half.mean())
+    usual = numbers[Key("not counted", "", "width")]
+    return {key: n / usual if key.what == "width" else n for key, n in numbers.items()}
+
+
 RESAMPLED = {
     f"{strata} sets of {cells} cells, {words}": Design(10, strata, cells, between)
     for strata, cells in ((3, 10), (6, 10), (6, 25))
@@ -152,5 +175,9 @@ STUDIES: tuple[Study, ...] = (
     *(
         Study("ranks", case, SETS, partial(intervals, design), percentages)
         for case, design in INTERVALS.items()
+    ),
+    *(
+        Study("few", f"a group of {words}", SETS, partial(with_few, cells), percentages)
+        for cells, words in ((1, "one cell"), (3, "three cells"), (5, "five cells"))
     ),
 )

@@ -73,6 +73,7 @@ MAPS = (
     ("24 x 24, 144 pairs share a signal", "power"),
 )
 STRATA = ("cells freely", "cells within sets", "sets of models")
+FEW = ("not counted", "the spread of its cells", "counted as exact")
 RANKS = ("places", "studentized maximum", "one margin for all", "not corrected")
 
 
@@ -162,5 +163,6 @@ TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
     "validity-differences.md": partial(by_measure, "differences", DIFFERENCES),
     "validity-maps.md": maps,
     "validity-strata.md": partial(by_case, "strata", STRATA, ("these", "others", "apart")),
+    "validity-few.md": partial(by_case, "few", FEW, ("wrong", "width")),
     "validity-ranks.md": partial(by_case, "ranks", RANKS, ("holds", "wrong", "apart")),
 }

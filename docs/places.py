@@ -45,6 +45,8 @@ def standings() -> dict[str, Standing]:
 
 def place_of(m: rs.Measure) -> str:
     """Return the place of a measure on the board, and its mean rank in each suite."""
+    if m.spec not in standings():
+        return "It compares predictions of models, so it is not on :doc:`the board <../board>`."
     count = len(standings())
     standing = standings()[m.spec]
     rows = [("all suites together", f"{standing.rank:.1f}")]
@@ -53,9 +55,9 @@ def place_of(m: rs.Measure) -> str:
         for name, rank in standing.suites.items()
     ]
     intro = (
-        f"Place {standing.place} of {count} on :doc:`the board <../board>` (95 % interval). Mean "
-        f"ranks over the tests of each suite, on the packs that ship; 1 is best, and a measure "
-        f"that guesses has about {(count + 1) / 2:.0f}:"
+        f"Place {standing.place} of {count} on :doc:`the board <../board>`: it cannot be told from "
+        f"the others there (95 %). Mean ranks over the tests of each suite, on the packs that "
+        f"ship; 1 is best, and a measure that guesses has about {(count + 1) / 2:.0f}:"
     )
     return f"{intro}\n\n{table(('suite', 'mean rank'), rows, numbers=True)}"
 

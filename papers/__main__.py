@@ -9,7 +9,7 @@ from pathlib import Path
 
 from resemblance.documents import write_atomically
 
-from .joint import joint_documents, store_joint, verdicts
+from .joint import joint_documents, verdicts
 from .markdown import MADE
 from .reproductions import (
     NAMES,
@@ -43,9 +43,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.write_only:
         for paper in chosen:
             _run(paper, options)
-        folders = [_folder(paper, options) for paper in papers()]
-        if options.size == "default" and all((f / "result.json").exists() for f in folders):
-            store_joint(folders, ROOT)
     return _write() if options.size == "default" else _check()
 
 
@@ -80,7 +77,7 @@ def files_made() -> dict[str, str]:
     counts = verdicts((paper.heading, result.claims) for paper, result in results.values())
     return {
         **files,
-        **joint_documents(ROOT),
+        **joint_documents(),
         **budget_tables.pages(),
         agreement.PAGE: agreement.page(agreement.stored()),
         "docs/_generated/joint-verdicts.md": f"{MADE}\n\n{counts}\n",

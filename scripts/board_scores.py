@@ -60,7 +60,7 @@ def main() -> None:
     packs = (
         [open_pack(p) for p in options.packs] if options.packs else list(packs_of(options.series))
     )
-    measures = [rs.get_measure(m) for m in options.measures] or list(rs.list_measures())
+    measures = [rs.get_measure(m) for m in options.measures] or list(rs.preset("board"))
     work = list(outstanding(packs, measures, options.results))
     print(f"{len(work)} score files to compute", flush=True)
     with ProcessPoolExecutor(options.jobs) as pool:

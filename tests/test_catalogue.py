@@ -33,6 +33,8 @@ def test_presets_are_the_24_measures_of_the_paper_in_its_order():
     assert [m.label for m in rs.preset("default")] == TABLE_2
     assert all(m.parameters == () for m in rs.preset("default"))
     assert set(rs.preset("all")) == {m for m in rs.list_measures() if m.family != "outputs"}
+    variants = {m.spec for m in set(rs.preset("board")) - set(rs.preset("all"))}
+    assert variants == {"cka[estimator=debiased]", "rsa[rdm=euclidean]"}
 
 
 def test_names_and_labels_are_unique():
@@ -125,7 +127,7 @@ def plain(x, y):
         (lambda: rs.procrustes.where(k=3), "no parameter 'k'"),
         (lambda: rs.list_measures(family="ccaa"), "did you mean 'cca'"),
         (lambda: rs.list_measures(invariant_to="rotation"), "no invariance 'rotation'"),
-        (lambda: rs.preset("resy"), "known: all, default, resi"),
+        (lambda: rs.preset("resy"), "known: all, board, default, resi"),
         (lambda: rs.gulp(np.eye(5), np.eye(5), ridge=-1), "ridge must be from 0 to inf; got -1"),
         (lambda: rs.gulp.where(ridge=float("nan")), "ridge must be from 0 to inf; got nan"),
         (lambda: rs.procrustes.where(squared="no"), "squared must be of type bool"),

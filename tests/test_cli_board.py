@@ -14,7 +14,8 @@ from small_board import SERIES, SPECS, cards, files_of
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.boards import board_of, ranking, read_board, write_scores
+from resemblance.boards import board_of, ranking, read_board, score, write_scores
+from resemblance.boards.ranking import packs_of
 
 
 @pytest.fixture
@@ -62,11 +63,13 @@ def test_show_prints_places_with_their_intervals(board):
     code, out, err = board("show")
     assert (code, err) == (0, "")
     heading, lines = out.splitlines()[2], out.splitlines()[4:]
-    assert heading.split() == ["place", "measure", "mean", "rank", "95", "%", "ties", "CPU", "time"]
+    assert heading.split() == ["place", "measure", "mean", "rank", "95", "%", "CPU", "time"]
     labels = board_of(files_of()).ranks.labels
     for spec, line in zip(order(), lines):
-        assert re.search(rf"\d +{re.escape(labels[spec])} +\d+\.\d\d +\d\.\d to \d\.\d", line)
-    assert "share a letter cannot be told apart" in out
+        assert re.search(rf"\d +{re.escape(labels[spec])}[ *]+\d+\.\d\d +\d\.\d to \d\.\d", line)
+    assert "The leader without resi:" in out
+    assert "Not counted, for fewer than 6 cells: manifolds." in out
+    assert f"its own paper: {labels['procrustes']} (sensitivity)." in " ".join(out.split())
 
 
 def test_show_ranks_the_chosen_measures_in_the_chosen_cells(board):
@@ -102,7 +105,7 @@ def test_show_writes_every_format(board, tmp_path, suffix):
     starts = {"csv": b"spec,", "json": b"{", "parquet": b"PAR1"}
     assert target.read_bytes().startswith(starts.get(suffix, target.read_bytes()[:1]))
     if suffix in ("md", "tex", "txt"):
-        assert "cannot be told apart" in target.read_text()
+        assert "A place runs over" in target.read_text()
 
 
 @pytest.mark.parametrize(
@@ -197,11 +200,18 @@ def test_a_frame_of_the_ranking(results):
     assert (frame["low"] <= frame["mean_rank"]).all()
     assert (frame["best"] <= frame["place"]).all()
     assert frame["is_tied"].iloc[0]
-    suites = frame[["rank_resi", "rank_sensitivity", "rank_manifolds"]]
+    suites = frame[["rank_resi", "rank_sensitivity"]]
+    assert frame["rank_manifolds"].notna().all()  # two cells, which do not count
+    ties = board_of(files_of()).ranks.places
+    widths = (frame["worst"] - frame["best"]).tolist()
+    assert widths == [len(ties.tied_with(spec)) for spec in frame["spec"]]
     assert suites.mean(axis=1).to_numpy() == pytest.approx(frame["mean_rank"].to_numpy())
     row = frame.set_index("spec").loc["procrustes"]
     card = next(card for card in cards() if card.spec == "procrustes")
     assert (row["version"], row["metric"]) == (card.version, card.metric)
+    assert frame.set_index("spec")["own_suites"].to_dict() == {
+        spec: "sensitivity" * (spec == "procrustes") for spec in frame["spec"]
+    }
     assert row["cpu_seconds"] == 3 * 3.0
 
 
@@ -212,6 +222,13 @@ def test_measures_without_a_place_are_last(results):
     frame = rs.board(results, series=SERIES)
     assert frame["spec"].iloc[-1] == "jaccard"
     assert frame["place"].isna().tolist() == [False] * 4 + [True]
+
+
+def test_the_board_that_ships_has_the_entries_of_the_preset():
+    for files in read_board().files.values():
+        assert set(files) == {m.spec for m in rs.preset("board")}
+    with pytest.raises(ValueError, match="disagreement compares predictions"):
+        score(packs_of()[0], "disagreement")
 
 
 def test_the_room_and_the_function_have_different_names():

@@ -120,6 +120,13 @@ def test_mistakes_are_one_line(call, words, reason):
     assert err.count("\n") == 1
 
 
+def test_a_pack_that_ships_needs_no_fetching(call, archive, folder):
+    add_known(archive.rename(folder / "shipped" / archive.name), is_shipped=True)
+    code, out, err = call("pack", "get", "mini@1")
+    assert (code, err) == (0, "")
+    assert "ships with the library; nothing to get" in out
+
+
 def test_get_tries_mirrors_and_checks_a_checksum(call, archive, folder):
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     with served({"/packs/mini@1.tar.xz": Answer(archive.read_bytes())}) as server:

@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+import warnings
 
 import pytest
 from conftest import on_terminal
@@ -64,7 +65,7 @@ def test_rank_for_programs_and_as_a_page(call, tiny, folder):
     assert standing["among"] == 5
     assert standing["place"]["best"] <= standing["place"]["position"]
     assert {suite["suite"] for suite in standing["suites"]} == {"resi", "manifolds"}
-    assert "TopShare" in (folder / "p.html").read_text()
+    assert "TopShare (top_share): Place " in (folder / "p.html").read_text()
     assert len([read_scores(f) for f in (folder / "kept").rglob("*.json")]) == 2
     call(*words(tiny, "-o", "r.csv"))
     (record,) = csv.DictReader(io.StringIO((folder / "r.csv").read_text()))
@@ -87,13 +88,37 @@ def test_one_suite_with_few_cells_gives_no_place(call, tiny):
     assert "It has no place: there are too few cells" in out
 
 
-def test_a_measure_without_values_is_ranked_last(call, tiny, folder):
+def test_a_measure_without_values_has_no_place(call, tiny, folder):
     raising = OWN.replace("first, second =", "raise rs.Undefined('no')\n    first, second =")
     (folder / "mine.py").write_text(raising)
     code, out, _ = call(*words(tiny, "--format", "json"))
     (standing,) = json.loads(out)["standings"]
-    assert (code, standing["place"]["position"]) == (0, 5)
+    assert (code, standing["place"]) == (0, None)
     assert sum(standing["missing"].values()) == standing["cells"]
+    code, out, err = call(*words(tiny))
+    assert (code, err) == (0, "")
+    assert out.splitlines()[1].startswith(f"No score in any of {standing['cells']} cells")
+    assert "Place" not in out
+
+
+def test_a_warning_of_a_measure_is_given_once(call, tiny, folder):
+    (folder / "mine.py").write_text(
+        OWN.replace("first, second =", "import warnings; warnings.warn('odd')\n    first, second =")
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        code, _, err = call("rank", "mine.py:top_share", "--against", tiny, "-j", 2)
+    assert (code, err.count("odd")) == (0, 1)
+
+
+def test_a_measure_with_the_scores_of_another_is_said_to_be_the_same(call, tiny, folder):
+    (folder / "again.py").write_text(OWN.replace("top_share", "again").replace("TopShare", "Again"))
+    code, out, err = call("rank", "mine.py:top_share", "again.py:again", *words(tiny)[2:])
+    assert (code, err) == (0, "")
+    for label in ("TopShare", "Again"):
+        assert f"It has the same score as {label} in" in out
+    code, out, _ = call(*words(tiny))
+    assert "It has the same score as" not in out
 
 
 @pytest.mark.parametrize(

@@ -113,11 +113,22 @@ def test_single_cells_share_a_stratum_and_a_lone_one_joins_the_smallest():
     assert first == second
 
 
-def test_a_group_of_one_cell_is_taken_as_it_is():
-    many, one = cells_of(random_ranks(30, 2)), {0: {"a": 2.0, "b": 1.0}}
-    both, alone = places({"x": many, "y": one}), places({"x": many})
-    width, whole = (np.ptp(found.rows[1].simultaneous) for found in (both, alone))
-    assert width == pytest.approx(whole / 2, rel=0.05)
+def test_a_group_of_few_cells_has_ranks_but_decides_nothing():
+    many, few = cells_of(random_ranks(30, 2)), cells_of([[2, 1]] * (SETTLING - 1))
+    both, alone = places({"x": many, "y": few}), places({"x": many})
+    assert (both.rows, both.differences, both.cells) == (alone.rows, alone.differences, 30)
+    assert (both.by_group["y"], both.few) == ({"a": 2.0, "b": 1.0}, ("y",))
+    assert both.leader_without("y") == (alone.rows[0].measure,)
+    assert both.leader_without("x") == ()
+    third = {"x": many, "y": few, "z": cells_of([[1, 2]] * SETTLING)}
+    assert places(third).leader_without("x") == ("a",)
+
+
+def test_where_all_groups_have_few_cells_nothing_is_told_apart():
+    few = cells_of([[1, 2]] * (SETTLING - 1))
+    found = places({"x": few, "y": few})
+    assert (found.is_settling, found.few) == (False, ("x", "y"))
+    assert all(place.is_tied for place in found.rows)
 
 
 def test_strata_must_fit():
@@ -189,7 +200,26 @@ def test_one_measure_and_none():
     assert places({}, strata={}).groups == ()
 
 
+def test_a_place_is_as_wide_as_its_ties():
+    noise = np.random.default_rng(0).normal(size=(40, 9))
+    found = places({"g": cells_of(np.arange(9) + 4 * noise)})
+    for place in found.rows:
+        assert place.worst - place.best == len(found.tied_with(place.measure))
+        assert place.best <= place.position <= place.worst
+        assert place.is_tied == (place.best == 1)
+    assert {place.worst - place.best for place in found.rows} > {2}
+
+
 # --------------------------------------------------------------------------------------- coverage
+
+
+def test_few_cells_of_a_group_do_not_make_places_too_narrow():
+    """Six equal measures in a group of 30 cells and in one of three: none is ahead of another."""
+    g, misled, sets = np.random.default_rng(7), 0, 100
+    for _ in range(sets):
+        groups = {n: cells_of(g.normal(size=(n, 6)).argsort(axis=1)) for n in (30, 3)}
+        misled += any(p.best > 1 for p in places(groups, draws=400).rows)
+    assert misled <= binom.isf(1e-3, sets, 0.05)
 
 
 def test_all_differences_are_inside_their_intervals_together():

@@ -358,11 +358,13 @@ def test_what_shares_few_cells_with_the_leader_cannot_be_told_from_it():
 
 
 def test_groups_of_cells_count_alike():
-    many, few = {i: {"a": 1.0, "b": 2.0} for i in range(30)}, {0: {"a": 2.0, "b": 1.0}}
+    many, few = (
+        {i: dict(zip("ab", ranks)) for i in range(n)} for n, ranks in ((30, (1, 2)), (6, (2, 1)))
+    )
     found = places({"one": many, "two": few})
     assert [(p.mean, p.position) for p in found.rows] == [(1.5, 1), (1.5, 1)]
     assert found.by_group == {"one": {"a": 1, "b": 2}, "two": {"a": 2, "b": 1}}
-    assert found.cells == 31
+    assert found.cells == 36
 
 
 def test_stars():

@@ -118,11 +118,13 @@ def preset(name: str) -> tuple[Measure, ...]:
     ``"resi"``: the 24 measures of Klabunde et al. 2025, Table 2, in its order, computing what the
     authors' code computed for the published numbers (IMD: the value its random estimate scatters
     around). ``"default"``: the same 24 by the definitions of the papers that introduced them.
-    ``"all"``: every measure of representations.
+    ``"all"``: every measure of representations. ``"board"``: the entries of the board, which are
+    these, debiased CKA and RSA of Euclidean distances.
     """
     everything = tuple(m for m in list_measures() if m.family != "outputs")
     presets = {
         "all": everything,
+        "board": (*everything, *(m.where(**p) for m, p in _VARIANTS)),
         "resi": tuple(m.where(**p) for m, p in _RESI),
         "default": tuple(m for m, _ in _RESI),
     }
@@ -131,7 +133,11 @@ def preset(name: str) -> tuple[Measure, ...]:
     return presets[name]
 
 
-PRESETS = ("default", "resi", "all")
+PRESETS = ("default", "resi", "all", "board")
+_VARIANTS: tuple[tuple[Measure, dict[str, Any]], ...] = (
+    (measures.cka, {"estimator": "debiased"}),
+    (measures.rsa, {"rdm": "euclidean"}),
+)
 _RESI: tuple[tuple[Measure, dict[str, Any]], ...] = (
     (measures.pwcca, {"directions": "resi"}),
     (measures.svcca, {"truncation": "resi"}),

@@ -3,6 +3,7 @@ some."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 
@@ -24,7 +25,8 @@ def score_all(
 ) -> Iterator[ScoreFile]:
     """Yield the scores of each measure on its pack, as they are ready.
 
-    Each is computed in one process on one thread, so that CPU times can be compared. ``progress``:
+    Each is computed in one process on one thread, so that CPU times can be compared, and each
+    warning is given once, however many packs and processes there are. ``progress``:
     called with a stage, how much of it is done, and of how much.
     """
     calls = [
@@ -35,8 +37,13 @@ def score_all(
         )
         for measure, pack in work
     ]
+    shown = set[tuple[type[Warning], str]]()
     for done, (_, future) in enumerate(carry_out(calls, executor), start=1):
-        yield future.result()
+        scores, caught = future.result()
+        for category, text in [each for each in caught if each not in shown]:
+            warnings.warn(text, category, stacklevel=2)
+        shown.update(caught)
+        yield scores
         if progress is not None:
             progress(STAGE, done, len(work))
 
@@ -63,11 +70,16 @@ def scores_on(
     return tuple(sorted(files, key=lambda s: (ranks[s.measure.spec], order[s.pack])))
 
 
-def _scored(measure: Measure, pack: Pack, progress: Progress | None) -> ScoreFile:
-    with single_threaded():
+def _scored(
+    measure: Measure, pack: Pack, progress: Progress | None
+) -> tuple[ScoreFile, list[tuple[type[Warning], str]]]:
+    """Return scores, and the warnings that were given, each once."""
+    with single_threaded(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("once")
         try:
-            return score(pack, measure, progress=progress)
+            scores = score(pack, measure, progress=progress)
         except SystemExit as error:  # it would end the command, as if all were well
             raise OwnFileError(
                 f"{measure.spec} ends the process, with {error.code!r:.80}"
             ) from error
+    return scores, list(dict.fromkeys((w.category, str(w.message)) for w in caught))

@@ -10,6 +10,7 @@ from ..significance import Place
 from .ranking import SERIES, Board, read_board
 from .score_files import MeasureCard
 from .views import View, chosen_cells, chosen_measures, seconds_of, view
+from .words import own_suites
 
 if TYPE_CHECKING:
     import pandas
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
 def board(*folders: str | Path, series: str = SERIES) -> pandas.DataFrame:
     """Return the published ranking of measures as a frame, one row a measure, best first.
 
-    ``spec``, ``label``, ``version``, ``family``; ``place``, with its 95 % interval from ``best`` to
-    ``worst``; ``mean_rank``, 1 for the best, with ``low`` and ``high``; ``is_tied``: it cannot be
-    told from the leader; a column with the mean rank in each suite, such as ``rank_resi``;
-    ``cpu_seconds`` on all packs; then what the measure claims. Measures without scores in some
-    suite are last, without a place.
+    ``spec``, ``label``, ``version``, ``family``; ``place``, and ``best`` to ``worst``, which run
+    over all measures that it cannot be told from (95 %); ``mean_rank``, 1 for the best, with
+    ``low`` and ``high``; ``is_tied``: it cannot be told from the leader; a column with the mean
+    rank in each suite, such as ``rank_resi``; ``own_suites``: those from the paper of the measure;
+    ``cpu_seconds`` on all packs; then what the measure claims. Suites of fewer than six cells do
+    not count towards the mean. Measures without scores in some suite are last, without a place.
 
     ``folders``: results to add to those that ship with the library, such as those of your own
     measures, see :func:`resemblance.boards.write_scores`. ``series``: the packs.
@@ -54,6 +56,7 @@ def records_of(board: Board, shown: View) -> list[dict[str, Any]]:
         record |= {"version": card.version, "family": card.family, **_standing(place)}
         means = shown.places.by_group
         record |= {f"rank_{s}": means[s][spec] if place and s in means else None for s in suites}
+        record |= {"own_suites": ", ".join(own_suites(card))}
         records.append(record | {"cpu_seconds": seconds_of(board, spec), **_claims(card)})
     return records
 

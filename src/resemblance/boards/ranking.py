@@ -100,7 +100,8 @@ def board_of(files: Iterable[ScoreFile]) -> Board:
     """Return the board of score files, later ones in place of earlier ones of the same measure.
 
     The version of a measure is that of its last file: scores of different versions, such as on two
-    packs, are never mixed, and those of another version are left out.
+    packs, are never mixed, and those of another version are left out. A measure without a score in
+    any cell is not ranked.
 
     Raises ``ValueError`` for scores on different packs of one suite, and for files whose cells
     differ.
@@ -113,9 +114,15 @@ def board_of(files: Iterable[ScoreFile]) -> Board:
             continue
         by_suite.setdefault(scores.suite, {})[scores.measure.spec] = scores
     ordered = {suite: by_suite[suite] for suite in SUITES if suite in by_suite}
-    results = {suite: joined(tuple(of.values())) for suite, of in ordered.items()}
+    scored = {spec for of in ordered.values() for spec, scores in of.items() if scores.has_values}
+    results = {suite: joined(_chosen(of, scored)) for suite, of in ordered.items()}
     cards = {s.measure.spec: s.measure for of in ordered.values() for s in of.values()}
     return Board(results, cards, ordered, joint_ranks(list(results.values())))
+
+
+def _chosen(files: Mapping[str, ScoreFile], specs: set[str]) -> list[ScoreFile]:
+    """Return the files of some measures, or all where these have none."""
+    return [scores for spec, scores in files.items() if spec in specs] or list(files.values())
 
 
 def joined(files: Sequence[ScoreFile]) -> Result:

@@ -89,6 +89,11 @@ class ScoreFile(NamedTuple):
         return Path(self.pack) / file_name(self.measure.spec, self.measure.version)
 
     @property
+    def has_values(self) -> bool:
+        """Whether the measure has a score in any cell."""
+        return any(cell.value is not None for cell in self.cells)
+
+    @property
     def pack_version(self) -> int:
         """The version of the pack: 1 of "resi-compact@1"; 0 where there is none."""
         version = self.pack.rpartition("@")[2]

@@ -6,7 +6,6 @@ import hashlib
 import inspect
 import math
 import time
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from ..suites.study import Progress
 from .score_files import MeasureCard, ScoredCell, ScoreFile
 
 MISSING = "no value: a comparison failed, or all its values are equal"
-OUTPUTS = "it compares predictions of models; packs hold their layers"
 DIGITS = 12  # of scores that are kept
 
 
@@ -37,19 +35,21 @@ def score(
     """Run a measure on a pack, and return its scores.
 
     Scores are kept to 12 digits. Cells are those of the pack, whatever the measure: where it has no
-    value it has a reason. A measure of outputs has none anywhere, for packs hold layers.
+    value it has a reason.
 
-    Raises ``ValueError`` for cells that the pack does not know, which another version of the suite
-    would have.
+    Raises ``ValueError`` for a measure of outputs, for packs hold layers, and for cells that the
+    pack does not know, which another version of the suite would have.
     """
     tested = get_measure(measure) if isinstance(measure, str) else measure
+    if tested.family == "outputs":
+        raise ValueError(
+            f"{tested.spec} compares predictions of models, and packs hold their layers: choose a "
+            "measure of representations"
+        )
     options: dict[str, Any] = {"memory": memory, "progress": progress}
     start = time.process_time()
-    if tested.family == "outputs":
-        cells = tuple(_empty(cell, OUTPUTS) for cell in pinned_cells(pack))
-    else:
-        result = run_pack(pack, measures=[tested], with_intervals=False, **options)
-        cells = scores_of(pack, result, tested)
+    result = run_pack(pack, measures=[tested], with_intervals=False, **options)
+    cells = scores_of(pack, result, tested)
     seconds = time.process_time() - start
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return ScoreFile(
@@ -87,7 +87,7 @@ def _cell(pinned: PinnedCell, place: tuple[Section, str] | None, measure: Measur
         value=value,
         parts=tuple(_rounded(part.get(measure.spec)) for part in rule.parts) or empty.parts,
         is_incomplete=measure.spec in rule.incomplete,
-        reason="" if value is not None else _reason(section.reasons, measure),
+        reason="" if value is not None else _reason(section, cell, pinned.models, measure),
     )
 
 
@@ -100,10 +100,16 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else round(value, DIGITS)
 
 
-def _reason(reasons: Mapping[str, str], measure: Measure) -> str:
-    """Return why a measure has no score, as far as its section states it."""
+def _reason(section: Section, cell: str, models: str, measure: Measure) -> str:
+    """Return why a measure has no score in a cell, as far as its section states it: of the cell, of
+    its models, or of the measure everywhere."""
     names = (measure.spec, measure.label)
-    return next((why for what, why in reasons.items() if what.endswith(names)), MISSING)
+    about = (
+        *(f"{cell}: {name}" for name in names),
+        *(f"{models}{sign}{name}" for sign in (", ", ": ") for name in names),
+        *names,
+    )
+    return next((section.reasons[what] for what in about if what in section.reasons), MISSING)
 
 
 def card_of(measure: Measure) -> MeasureCard:

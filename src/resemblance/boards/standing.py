@@ -14,6 +14,8 @@ from .score_files import ScoreFile
 from .views import REFERENCE, View, chosen_cells, chosen_measures, view
 
 NEIGHBOURS = 3  # on either side
+SAME = 1e-9  # by which equal scores may differ
+NEARLY = 0.9  # of the cells, in which other measures have other scores
 
 
 class SuiteRank(NamedTuple):
@@ -29,8 +31,9 @@ class Standing(NamedTuple):
     """Where a measure stands on a board, ``among`` how many measures.
 
     ``place``: None where it has no score in some suite, or where there are too few cells for an
-    order. ``ties``: labels of the measures that it cannot be told from, best first. ``above``,
-    ``below``: its nearest neighbours, best first. ``missing``: by reason, in how many of all
+    order. ``ties``: labels of the measures that it cannot be told from, the nearest first.
+    ``above``, ``below``: its nearest neighbours, best first. ``same``: by label, measures that have
+    its score in nearly all cells, and in how many. ``missing``: by reason, in how many of all
     ``cells`` it has no score. ``seconds``: CPU time on all packs; ``times``: in multiples of that
     of CKA, where that is known.
     """
@@ -43,10 +46,16 @@ class Standing(NamedTuple):
     above: tuple[Place, ...]
     below: tuple[Place, ...]
     suites: tuple[SuiteRank, ...]
+    same: dict[str, int]
     missing: dict[str, int]
     cells: int
     seconds: float
     times: float | None
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether the measure has a score in any cell; without one it has no place."""
+        return sum(self.missing.values()) < self.cells
 
 
 def can_rank(files: Sequence[ScoreFile]) -> bool:
@@ -80,15 +89,45 @@ def standing(board: Board, shown: View, spec: str) -> Standing:
         labels[spec],
         len(rows),
         place,
-        tuple(labels[m] for m in shown.places.tied_with(spec)) if place else (),
+        tuple(labels[m] for m in _nearest(shown.places, spec)) if place else (),
         () if index is None else rows[max(index - NEIGHBOURS, 0) : index],
         () if index is None else rows[index + 1 : index + 1 + NEIGHBOURS],
         tuple(_suite_ranks(shown.places, spec)) if place else (),
+        {labels[other]: count for other, count in _same(board, shown, spec)},
         dict(Counter(cell.reason for cell in cells if cell.value is None)),
         len(cells),
         sum(scores.seconds for scores in files),
         _times(board, spec),
     )
+
+
+def _nearest(places: Places, spec: str) -> list[str]:
+    """Return the measures that one is tied with, those with the nearest mean ranks first."""
+    means = {place.measure: place.mean for place in places.rows}
+    return sorted(places.tied_with(spec), key=lambda m: abs(means[m] - means[spec]))
+
+
+def _same(board: Board, shown: View, spec: str) -> Iterable[tuple[str, int]]:
+    """Yield the measures with the score of one in nearly all cells where either has one, and in how
+    many; scores of fewer than that are equal by chance."""
+    scores = _scores(board, shown, spec)
+    scored = {cell for cell, value in scores.items() if value is not None}
+    for other in sorted(board.cards.keys() - {spec}):
+        others = _scores(board, shown, other)
+        cells = scored | {cell for cell, value in others.items() if value is not None}
+        same = sum(_is_same(scores.get(cell), others.get(cell)) for cell in cells)
+        if cells and same >= NEARLY * len(cells):
+            yield other, same
+
+
+def _scores(board: Board, shown: View, spec: str) -> dict[tuple[str, str, str], float | None]:
+    """Return the scores of a measure, by suite, test and cell."""
+    files = [board.files[s][spec] for s in shown.cells.suites if spec in board.files[s]]
+    return {(f.suite, cell.test, cell.cell): cell.value for f in files for cell in f.cells}
+
+
+def _is_same(one: float | None, other: float | None) -> bool:
+    return one is not None and other is not None and abs(one - other) <= SAME
 
 
 def _suite_ranks(places: Places, spec: str) -> Iterable[SuiteRank]:

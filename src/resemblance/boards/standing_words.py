@@ -8,6 +8,7 @@ from typing import Any
 from ..report.numbers import counted, duration, number
 from ..report.terminal import plain_table
 from ..results.headlines import listed
+from ..results.standing import place_words
 from ..significance import Place
 from .standing import Standing
 from .words import place_sentence
@@ -15,19 +16,40 @@ from .words import place_sentence
 MARK = "→"  # before the measure in question
 
 
+def standing_sentence(standing: Standing) -> str:
+    """Return where a measure stands, in one paragraph."""
+    lines = _place_lines(standing) if standing.has_scores else _missing_lines(standing)
+    return " ".join((f"{_name(standing)}:", *_same_lines(standing), *lines))
+
+
 def standing_parts(standing: Standing, labels: Mapping[str, str]) -> Iterator[Any]:
     """Yield texts and tables: place, ties, neighbours, ranks by suite, missing scores, cost."""
-    yield standing.label if standing.label == standing.spec else _name(standing)
-    yield from _place_lines(standing)
+    yield _name(standing)
+    missing = [*_missing_lines(standing)]
+    if standing.has_scores:
+        yield from _same_lines(standing)
+        yield from _place_lines(standing)
+    else:
+        yield from missing
     if standing.place:
         yield _neighbours(standing, standing.place, labels)
         yield _by_suite(standing, labels)
-    yield from _missing_lines(standing)
+    if standing.has_scores:
+        yield from missing
     yield _cost(standing)
 
 
 def _name(standing: Standing) -> str:
-    return f"{standing.label} ({standing.spec})"
+    label, spec = standing.label, standing.spec
+    return label if label == spec else f"{label} ({spec})"
+
+
+def _same_lines(standing: Standing) -> Iterator[str]:
+    for label, count in standing.same.items():
+        yield (
+            f"It has the same score as {label} in {count} of {counted(standing.cells, 'cell')}: is "
+            "it the same measure?"
+        )
 
 
 def _place_lines(standing: Standing) -> Iterator[str]:
@@ -49,7 +71,7 @@ def _neighbours(standing: Standing, place: Place, labels: Mapping[str, str]) -> 
     rows = [
         (
             MARK if p is place else "",
-            str(p.position),
+            place_words(p),
             labels[p.measure],
             f"{p.mean:.2f}",
             f"{p.low:.1f} to {p.high:.1f}",
@@ -68,6 +90,8 @@ def _by_suite(standing: Standing, labels: Mapping[str, str]) -> Any:
 
 
 def _missing_lines(standing: Standing) -> Iterator[str]:
+    if not standing.has_scores:
+        yield f"No score in any of {counted(standing.cells, 'cell')}, so it has no place."
     for reason, count in standing.missing.items():
         yield f"No score in {count} of {counted(standing.cells, 'cell')}: {reason}."
 

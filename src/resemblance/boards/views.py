@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
-from ..significance import SETTLING, Places, places
+from ..significance import Places, places
 from ..suggestions import did_you_mean
 from ..suites import SUITES
 from ..suites.joint_ranks import CellRanks, shared_ranks
@@ -172,7 +172,6 @@ def _views(board: Board, choices: Iterable[CellSet], measures: MeasureSet) -> It
             chosen = {key: of for key, of in ranks[suite, names].items() if cells.has(*key)}
             groups |= {suite: chosen} if chosen else {}
         counts = {suite: len(of_suite) for suite, of_suite in groups.items()}
-        groups = groups if sum(counts.values()) >= SETTLING else {}
         strata = {suite: board.results[suite].models() for suite in groups}
         yield View(cells, measures, places(groups, strata=strata), counts)
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from ..citations import PAPERS_OF
 from ..declared import INVARIANCES
 from ..report.numbers import number
-from ..results.headlines import headline, listed
+from ..results.headlines import headline, listed, without_each
+from ..results.standing import place_words
 from ..significance import SETTLING, Place
+from ..suites import SUITES
 from .score_files import MeasureCard
 from .views import View
-
-
-def place_words(place: Place) -> str:
-    """Return the place of a measure with its interval: "3" or "3 to 6"."""
-    return f"{place.best}" if place.best == place.worst else f"{place.best} to {place.worst}"
 
 
 def claims_of(card: MeasureCard) -> dict[str, str]:
@@ -60,12 +58,13 @@ def view_words(view: View, labels: Mapping[str, str]) -> str:
     """Return what a view shows: which measure leads there, or why there is no order."""
     cells = sum(view.counts.values())
     if view.is_settled:
-        return f"{headline(view.places, labels)} {_counts(view)}".rstrip()
-    if cells < SETTLING:
+        parts = (headline(view.places, labels), without_each(view.places, labels), _counts(view))
+        return " ".join(filter(None, parts))
+    if max(view.counts.values(), default=0) < SETTLING:
         have = "cell tells" if cells == 1 else "cells tell"
         return (
             f"Too few cells for an order: {cells} {have} these measures apart, and with fewer than "
-            f"{SETTLING} even the first in all of them may be so by chance."
+            f"{SETTLING} of a suite even the first in all of them may be so by chance."
         )
     return "There are not two measures with scores here, so there is no order."
 
@@ -74,24 +73,17 @@ def _counts(view: View) -> str:
     if len(view.counts) < 2:
         return ""
     parts = [f"{count} in {suite}" for suite, count in view.counts.items()]
-    return f"Cells: {listed(parts)}; every suite counts alike."
+    return f"Cells: {listed(parts)}; every suite that decides counts alike."
 
 
-def letters(view: View) -> dict[str, str]:
-    """Return in which groups of ties every measure is: "a", "c" to "f" as "c–f".
-
-    Two measures that share a letter cannot be told apart.
-    """
-    places: dict[str, list[int]] = {}
-    for i, group in enumerate(view.places.groups):
-        for spec in group:
-            places.setdefault(spec, []).append(i)
-    return {spec: _run(numbers[0], numbers[-1]) for spec, numbers in places.items()}
+def own_suites(card: MeasureCard) -> tuple[str, ...]:
+    """Return the suites that are from the paper of a measure, which may be good at them for that
+    reason."""
+    return tuple(suite for suite in SUITES if card.reference in PAPERS_OF[suite])
 
 
-def _run(first: int, last: int) -> str:
-    return _letter(first) if first == last else f"{_letter(first)}–{_letter(last)}"
-
-
-def _letter(i: int) -> str:
-    return chr(97 + i) if i < 26 else f"{_letter(i // 26 - 1)}{chr(97 + i % 26)}"
+def own_words(cards: Iterable[MeasureCard], labels: Mapping[str, str]) -> str:
+    """Return what a star at a measure means, and at which it is; nothing of none."""
+    suites = {labels[card.spec]: own_suites(card) for card in cards}
+    names = [f"{label} ({', '.join(of)})" for label, of in suites.items() if of]
+    return f"* One of the suites is from its own paper: {', '.join(names)}." if names else ""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..boards import Board
 from ..boards.views import domain_of
-from ..significance import SETTLING, Places, places
+from ..significance import Places, places
 from ..suites.joint_ranks import CellRanks, shared_ranks
 from .questions import EVERYTHING, Question, is_asked
 
@@ -19,10 +19,12 @@ Kind: TypeAlias = Callable[[str, str, str], str]  # of a suite, a test and a cel
 
 class EvidenceCells(NamedTuple):
     """The cells that count, with the ranks of measures among each other, by suite, and the places
-    that follow. ``remark``: what was not as asked for."""
+    that follow. ``overall``: the places by all cells of the board. ``remark``: what was not as
+    asked for."""
 
     ranks: Mapping[str, CellRanks]
     places: Places
+    overall: Places
     remark: str = ""
 
     @property
@@ -49,42 +51,38 @@ def asked_cells(
 def evidence_for(
     board: Board, measures: Iterable[str], question: Question, domain: str | None = None
 ) -> EvidenceCells:
-    """Return how measures rank in the cells that ask a question, with places to which all cells of
-    the board contribute.
+    """Return how measures rank in the cells that ask a question, and by all cells of the board.
 
     Only cells of ``domain`` count as asking, unless there are too few to settle an order.
     """
-    among, everything = list(measures), asked_cells(board)
-    everywhere = asked_cells(board, question)
-    if domain is None or len(among) < 2:
-        return standing_in(board, everywhere, among, everything)
-    asked = asked_cells(board, question, (domain,))
-    count = sum(map(len, ranks_in(board, asked, among).values()))
-    if count >= SETTLING:
-        return standing_in(board, asked, among, everything)
-    remark = (
-        f"{count} cells of {domain} are too few to settle an order, so cells of all domains count"
-    )
-    return standing_in(board, everywhere, among, everything)._replace(remark=remark)
-
-
-def standing_in(
-    board: Board, cells: Keys, measures: Iterable[str], others: Keys | None = None
-) -> EvidenceCells:
-    """Return how measures rank among each other in these cells, and their places.
-
-    Suites count alike. ``others``: more cells, whose suites count as much again in the places, for
-    orders by few cells carry over to other models worse than those by many; they do not where the
-    cells themselves are too few to settle an order, or are the same.
-    """
     among = list(measures)
-    ranks = ranks_in(board, cells, among)
-    groups = {suite: (suite, of) for suite, of in ranks.items()}
-    if others is not None and others != cells and sum(map(len, ranks.values())) >= SETTLING:
-        more = ranks_in(board, others, among)
-        groups |= {f"all cells of {suite}": (suite, of) for suite, of in more.items()}
-    strata = {name: board.results[suite].models() for name, (suite, _) in groups.items()}
-    return EvidenceCells(ranks, places({n: of for n, (_, of) in groups.items()}, strata=strata))
+    overall = places_in(board, ranks_in(board, asked_cells(board), among), EVERYTHING)
+    ranks = ranks_in(board, asked_cells(board, question, domain and (domain,)), among)
+    places_here, remark = places_in(board, ranks, question), ""
+    if domain is not None and len(among) > 1 and not places_here.is_settling:
+        remark = (
+            f"{sum(map(len, ranks.values()))} cells of {domain} are too few to settle an order, so "
+            "cells of all domains count"
+        )
+        ranks = ranks_in(board, asked_cells(board, question), among)
+        places_here = places_in(board, ranks, question)
+    return EvidenceCells(ranks, places_here, overall, remark)
+
+
+def places_in(board: Board, ranks: Mapping[str, CellRanks], question: Question) -> Places:
+    """Return the places of measures by their ranks in cells, by suite: cells that ask a question
+    count alike, and suites where nothing is asked."""
+    models = {suite: board.results[suite].models() for suite in ranks}
+    if not question.tests:
+        return places(ranks, strata=models)
+    cells = {(suite, *key): of for suite, cells in ranks.items() for key, of in cells.items()}
+    strata = {key: f"{key[0]}/{models[key[0]][key[1:]]}" for key in cells}
+    return places({question.name: cells}, strata={question.name: strata} if cells else {})
+
+
+def has_order(standing: Places) -> bool:
+    """Return whether any two measures can be told apart."""
+    return any(place.worst < len(standing.rows) for place in standing.rows)
 
 
 def ranks_in(board: Board, cells: Keys, measures: Iterable[str]) -> dict[str, CellRanks]:

@@ -28,7 +28,7 @@ def _claims(measure: Measure, needs: Needs) -> Iterator[str]:
     if ignored := measure.invariant_to & set(needs.must_see):
         yield f"ignores {_words(ignored)}"
     for claim, words in (
-        ("metric", "is no metric"),
+        ("metric", "is not a metric"),
         ("differentiable", "is not differentiable"),
         ("symmetric", "is not symmetric"),
     ):

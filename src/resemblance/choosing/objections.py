@@ -93,19 +93,19 @@ def _failures(spec: str, board: Board, evidence: EvidenceCells) -> Iterator[str]
 
 
 def _worst(spec: str, groups: Mapping[str, Mapping[str, float]]) -> Iterator[Weakness]:
-    """Yield where a measure does worst, if it is there in the worse half."""
+    """Yield where a measure does worst, if it is not in the best third there."""
     places = [
         Weakness(name, 1 + sum(mean < means[spec] for mean in means.values()), len(means))
         for name, means in groups.items()
     ]
     worst = max(places, key=lambda w: w.place / w.measures, default=None)
-    if worst and worst.measures >= FEWEST and 2 * worst.place > worst.measures + 1:
+    if worst and worst.measures >= FEWEST and 3 * worst.place > worst.measures:
         yield worst
 
 
 def _claims(measure: Measure) -> Iterator[str]:
     if not measure.metric:
-        yield "no metric"
+        yield "not a metric"
     if not measure.symmetric:
         yield "not symmetric"
     if measure.extra:

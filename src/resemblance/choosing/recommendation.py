@@ -3,8 +3,10 @@ not among them."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..extras import need
@@ -13,23 +15,34 @@ from ..notebook import card, table
 from ..results.headlines import listed
 from ..significance import Place, Places
 from ..suites.joint_ranks import CellRanks
+from .cells import has_order
 from .needs import Needs
 from .objections import grouped
 from .sizes import AtSize
 
 RULE = (
-    "In the group come first: measures not saturated at n and d; a better place; where places are "
-    "equal, a lower order of magnitude in cost; a lower chance level, to a tenth of the way to the "
-    "most similar value; fewer ignored changes."
+    "In the group come first: measures not saturated at n and d; a better place in the cells that "
+    "ask this; where these are equal, a better place by all cells; then a lower cost."
 )
-COLUMNS = ("measure", "place", "cells", "chance", "seconds", "ignores", "against")
+MEASURED = Path(__file__).with_name("held_out.json")  # made by benchmarks/choosing.py
+COLUMNS = (
+    "measure",
+    "place here",
+    "by all cells",
+    "cells",
+    "chance",
+    "seconds",
+    "ignores",
+    "against",
+)
 
 
 class Candidate(NamedTuple):
     """A measure that has all that is asked for.
 
-    ``place``: among the candidates, in the cells that count; None where no cell counts.
-    ``is_tied``: it cannot be told from the leader. ``cells``: how many it was ranked in.
+    ``place``: among the candidates, in the cells that ask the question; None where these tell none
+    apart. ``overall``: by all cells of the board. ``is_tied``: it cannot be told from
+    the leader in the cells that ask. ``cells``: how many it was ranked in.
     ``ignores``: the changes that do not move its value. ``size``: what is known of it for n and d,
     None without these. ``against``: what argues against it, the gravest first.
     """
@@ -37,17 +50,12 @@ class Candidate(NamedTuple):
     measure: str
     label: str
     place: Place | None
+    overall: Place | None
     is_tied: bool
     cells: int
     ignores: tuple[str, ...]
     size: AtSize | None
     against: tuple[str, ...]
-
-    @property
-    def place_words(self) -> str:
-        """The position with its 95 % interval: "3 (1–7)"."""
-        p = self.place
-        return "–" if p is None else f"{p.position} ({p.best}–{p.worst})"
 
     def record(self) -> dict[str, Any]:
         """Return everything by name, as a row of a table has it."""
@@ -59,6 +67,7 @@ class Candidate(NamedTuple):
             "label": self.label,
             "is_tied": self.is_tied,
             **dict(zip(names, standing)),
+            "overall": self.overall and self.overall.position,
             "cells": self.cells,
             **size._asdict(),
             "ignores": ", ".join(self.ignores),
@@ -106,8 +115,21 @@ class Recommendation:
 
     @property
     def rule(self) -> str:
-        """What decides the order inside the group."""
-        return RULE
+        """What decides the order inside the group; nothing where there is no order."""
+        return RULE * (has_order(self.places) and len(self.group) > 1)
+
+    @property
+    def worth(self) -> str:
+        """How often such an answer held in a domain that was left out, as it was measured once;
+        nothing where there is no order."""
+        if not has_order(self.places):
+            return ""
+        m = json.loads(MEASURED.read_text(encoding="utf-8"))
+        return (
+            f"Held out: such a group contained the best measure of another domain in {m['held']} "
+            f"of {m['cases']} cases ({m['chance']} by chance); its first was place {m['leader']} "
+            f"of {m['measures']} there on average, the first by all cells place {m['overall']}."
+        )
 
     @property
     def line(self) -> str:
@@ -117,6 +139,9 @@ class Recommendation:
             return "No measure has all that is asked for."
         if len(self.candidates) == 1:
             return f"{names[0]} alone has all that is asked for."
+        if not has_order(self.places):
+            cells = sum(map(len, self.ranks.values()))
+            return f"No recommendation: {cells} cells tell none of {len(names)} measures apart."
         if len(names) == 1:
             return f"{names[0]} is ahead of all others that have what is asked for."
         return f"{len(names)} measures cannot be told apart: {listed(names)}."
@@ -146,6 +171,7 @@ class Recommendation:
             "answer": self.line,
             "group": list(self.measures),
             "rule": self.rule,
+            "worth": self.worth,
             "evidence": self.evidence,
             "remarks": list(self.remarks),
             "candidates": self.records(),
@@ -160,7 +186,8 @@ class Recommendation:
         return {
             "answer": self.line,
             "evidence": self.evidence,
-            "order": self.rule if len(self.group) > 1 else "",
+            "order": self.rule,
+            "worth": self.worth,
             "note": "; ".join(self.remarks),
             "costs": f"CPU seconds of a pair on one thread of {self.machine}" * bool(self.machine),
             "excluded": f"{len(self.excluded)} measures" * bool(self.excluded),
@@ -183,10 +210,16 @@ def row_of(candidate: Candidate) -> tuple[str, ...]:
     size = candidate.size or AtSize(None, None)
     return (
         candidate.measure,
-        candidate.place_words,
+        _place_words(candidate.place),
+        _place_words(candidate.overall),
         str(candidate.cells),
         "–" if size.chance is None else f"{size.chance:.2g}".replace("-", "−"),
         "–" if size.seconds is None else duration(size.seconds),
         ", ".join(name.replace("_", " ") for name in candidate.ignores) or "nothing",
         "; ".join(candidate.against) or "–",
     )
+
+
+def _place_words(place: Place | None) -> str:
+    """Return a position with its 95 % interval: "3 (1–7)"."""
+    return "–" if place is None else f"{place.position} ({place.best}–{place.worst})"

@@ -7,21 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..boards import Board, read_board
 from ..boards.views import domain_of
-from ..catalogue import list_measures
+from ..catalogue import list_measures, preset
 from ..costs import cost_table
 from ..declared import INVARIANCES
 from ..measure import Measure
-from ..significance import Place
-from .cells import EvidenceCells, evidence_for
+from .cells import EvidenceCells, evidence_for, has_order
 from .filtering import reasons_against
 from .needs import Needs, checked
 from .objections import objections, standings_of
 from .questions import Question, question_of
 from .recommendation import Candidate, Exclusion, Recommendation
 from .sizes import AtSize, at_size
-
-CHEAP = 0.01  # seconds of a pair: below, cost decides nothing
-UNKNOWN = 0.5  # the closeness that counts where it is not known
 
 
 def recommend(
@@ -42,12 +38,11 @@ def recommend(
     """Return which measures of the catalogue fit a case, and why the others do not.
 
     Measures are filtered by their claims, which the test suite proves, and ordered by their scores
-    in the cells of the board that ask the same question and, as much again, in all its cells, for
-    orders by few cells carry over to other models worse than those by many. The answer is the group
-    of measures that cannot be told from the leader there. In the group, those come first that are
-    not saturated at n and d, by their places; where these are equal, or too few cells count, those
-    of a lower order of magnitude in cost, of a lower chance level (to a tenth of the way to the
-    most similar value), and those that ignore fewer changes.
+    in the cells of the board that ask the same question; their places by all cells are given as
+    well. The answer is the group of measures that cannot be told from the leader there. In the
+    group, those come first that are not saturated at n and d, by their places; where these are
+    equal, by their places over all cells, and then by cost. Where the cells that ask the question
+    tell no two measures apart there is no order, and all that pass are listed by name.
 
     Parameters
     ----------
@@ -72,7 +67,8 @@ def recommend(
     plain = Needs(frozenset(), (), n, d, task, domain, metric, differentiable, symmetric, budget)
     needs = checked(invariant_to, must_see, plain._replace(pairs=pairs))
     scores = read_board() if board is None else board
-    reasons = {m: reasons_against(m, needs, scores) for m in list_measures()}
+    measures = dict.fromkeys((*list_measures(), *preset("board")))
+    reasons = {m: reasons_against(m, needs, scores) for m in measures}
     passed = [m for m, why in reasons.items() if not why]
     question = question_of(task)
     evidence = evidence_for(scores, [m.spec for m in passed], question, domain)
@@ -97,8 +93,10 @@ def _candidates(
     evidence: EvidenceCells,
     sizes: Mapping[str, AtSize],
 ) -> tuple[Candidate, ...]:
-    """Return the tied group in the order of its rule, then all others by their places."""
-    places = {place.measure: place for place in evidence.places.rows}
+    """Return the tied group in the order of its rule, then all others by their places; all by name
+    where too few cells count for any."""
+    places = {p.measure: p for p in evidence.places.rows if has_order(evidence.places)}
+    overall = {p.measure: p for p in evidence.overall.rows}
     # where its cells are too few, those of all domains count
     domain = None if evidence.remark else needs.domain
     specs = [m.spec for m in measures]
@@ -107,51 +105,32 @@ def _candidates(
         Candidate(
             measure=m.spec,
             label=m.label,
-            place=places.get(m.spec),
-            is_tied=_is_tied(places.get(m.spec), evidence),
-            cells=evidence.size if m.spec in places else 0,
+            place=place,
+            overall=overall.get(m.spec),
+            is_tied=place is None or place.is_tied,
+            cells=evidence.size,
             ignores=_ignored(m),
             size=sizes.get(m.spec),
             against=objections(m, board, evidence, standings, sizes.get(m.spec)),
         )
-        for m in measures
+        for m, place in ((m, places.get(m.spec)) for m in measures)
     ]
-    settled = evidence.places.is_settling
-    return tuple(sorted(candidates, key=lambda candidate: _order(candidate, settled)))
+    return tuple(sorted(candidates, key=_order))
 
 
 def _ignored(measure: Measure) -> tuple[str, ...]:
     return tuple(word for word in INVARIANCES if word in measure.invariant_to)
 
 
-def _is_tied(place: Place | None, evidence: EvidenceCells) -> bool:
-    """Say whether a measure cannot be told from the leader; none can where too few cells count."""
-    return place is None or place.is_tied or not evidence.places.is_settling
-
-
-def _order(candidate: Candidate, is_settled: bool) -> tuple[object, ...]:
-    place = candidate.place
-    position = (math.inf, math.inf) if place is None else (place.position, place.mean)
+def _order(candidate: Candidate) -> tuple[object, ...]:
+    if candidate.place is None or candidate.overall is None:
+        return (False, candidate.measure)
+    positions, size = (candidate.place.position, candidate.overall.position), candidate.size
     if not candidate.is_tied:
-        return (1, *position, candidate.measure)
-    rule = (*position, *_costs(candidate)) if is_settled else (*_costs(candidate), *position)
-    return (0, _is_saturated(candidate), *rule, candidate.measure)
-
-
-def _is_saturated(candidate: Candidate) -> bool:
-    return candidate.size is not None and bool(candidate.size.caveat)
-
-
-def _costs(candidate: Candidate) -> tuple[float, ...]:
-    """Return what decides between measures of equal places, smaller first: see
-    :func:`recommend`."""
-    size, ignored = candidate.size, len(candidate.ignores)
-    if size is None:
-        return (ignored,)
-    near = UNKNOWN if size.closeness is None else size.closeness
-    seconds = math.inf if size.seconds is None else max(size.seconds, CHEAP)
-    magnitude = math.floor(math.log10(seconds)) if math.isfinite(seconds) else math.inf
-    return (magnitude, round(near, 1), ignored)
+        return (True, *positions, candidate.measure)
+    is_saturated = size is not None and bool(size.caveat)
+    seconds = math.inf if size is None or size.seconds is None else size.seconds
+    return (False, is_saturated, *positions, seconds, candidate.measure)
 
 
 def evidence_words(board: Board, evidence: EvidenceCells, question: Question) -> str:
@@ -173,9 +152,9 @@ def _remarks(needs: Needs, evidence: EvidenceCells, passed: int) -> tuple[str, .
         remarks.append("no measure has all that is asked for: ask for less")
     elif passed == 1:
         remarks.append("with a single measure there is nothing to rank")
-    elif not evidence.places.is_settling:
+    elif not has_order(evidence.places):
         remarks.append(
-            f"{evidence.size} cells are too few to settle an order, so nothing is told apart"
+            f"{evidence.size} cells tell no two of these measures apart, so they are listed by name"
         )
     if needs.task == "function":
         remarks.append("where you have predictions, disagreement compares them directly")

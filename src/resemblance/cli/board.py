@@ -14,11 +14,12 @@ from ..boards.ranking import SERIES
 from ..boards.repository import results_in
 from ..boards.site import build_site
 from ..boards.views import View, chosen_cells, chosen_measures, seconds_of, view
-from ..boards.words import letters, place_words, view_words
+from ..boards.words import own_suites, own_words, view_words
 from ..extras import check, need
 from ..report.numbers import duration
 from ..report.output import MARKUP, csv_text, deliver, deliver_tables, write_parquet
 from ..report.terminal import plain_table
+from ..results.standing import PLACES, place_words
 from .comparing import Format, Output
 from .opening import Opened, show_page
 from .options import check_targets, choose_format, examples, flowing
@@ -30,7 +31,7 @@ SHOW = (
     "board show my-results --metrics -o ranking.csv",
 )
 BUILD = ("board build --output site", "board build my-results --output site --open")
-HEADER = ("place", "measure", "mean rank", "95 %", "ties", "CPU time")
+HEADER = ("place", "measure", "mean rank", "95 %", "CPU time")
 Results = Annotated[
     list[Path] | None,
     typer.Argument(help="Folders of results to add to those that ship with the library."),
@@ -127,20 +128,20 @@ def _json(board: Board, shown: View, records: list[dict[str, Any]]) -> str:
 
 
 def _tables(board: Board, shown: View) -> list[Any]:
-    labels, marks = labels_of(board), letters(shown)
+    labels, cards = labels_of(board), board.cards
     words = view_words(shown, labels)
     if not shown.is_settled:
         return [words]
     rows = [
         (
             place_words(place),
-            labels[place.measure],
+            f"{labels[place.measure]}{' *' * bool(own_suites(cards[place.measure]))}",
             f"{place.mean:.2f}",
             f"{place.low:.1f} to {place.high:.1f}",
-            marks.get(place.measure, ""),
             duration(seconds_of(board, place.measure)),
         )
         for place in shown.places.rows
     ]
-    note = "Two measures that share a letter cannot be told apart."
-    return [words, "", plain_table(HEADER, rows, right=(0, 2, 3, 5)), "", note]
+    stars = own_words([cards[place.measure] for place in shown.places.rows], labels)
+    table = plain_table(HEADER, rows, right=(0, 2, 3, 4))
+    return [words, "", table, "", PLACES, *filter(None, [stars])]

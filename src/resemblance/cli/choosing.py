@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from ..choosing import DOMAINS, QUESTIONS, SIGHTS, Recommendation, recommend
-from ..choosing.recommendation import row_of
+from ..choosing.recommendation import COLUMNS, row_of
 from ..declared import INVARIANCES
 from ..report.markup import as_markdown
 from ..report.output import deliver, show
@@ -24,8 +24,8 @@ CHOOSE = (
     "choose --task drift --domain vision -n 500 -d 512 --budget 60 --pairs 66",
 )
 FORMATS = ("table", "json", "markdown")
-HEADER = ("measure", "place", "cells", "chance", "a pair", "ignores")
-NUMBERS = (1, 2, 3, 4)  # columns of them
+HEADER = (*COLUMNS[:5], "a pair", "ignores")
+NUMBERS = (1, 2, 3, 4, 5)  # columns of them
 GIVE = (
     "say what you need, such as --task function or --invariant-to orthogonal; "
     "`resemblance choose --help` lists all options, and in a terminal it asks"
@@ -100,8 +100,7 @@ def parts(recommendation: Recommendation) -> list[Any]:
         shown.append(plain_table(HEADER, (row[:-1] for row in rows), right=NUMBERS))
     if r.machine and rows:
         shown.append(f"A pair: CPU time on one thread of {r.machine}.")
-    if len(rows) > 1:
-        shown.append(r.rule)
+    shown += filter(None, (r.worth, r.rule))
     against = [(row[0], row[-1]) for row in rows]
     if against:
         shown.append(plain_table(("measure", "what argues against it"), against))

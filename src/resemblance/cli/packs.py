@@ -170,8 +170,11 @@ def get_command(
     quiet: Quiet = False,
 ) -> None:
     """Fetch a pack into the cache; it is unpacked only if its checksum is right."""
-    usual = [a for known in known_packs() if known.identity == pack for a in known.addresses]
-    sources = source or usual
+    known = next((known for known in known_packs() if known.identity == pack), None)
+    if known and known.is_shipped and not source:
+        print(f"{pack}: it ships with the library; nothing to get")
+        return
+    sources = source or (known.addresses if known else ())
     if not sources:
         raise ValueError(f"no address of {pack} is known: say where it is, with --from")
     progress = not quiet and sys.stderr.isatty()

@@ -15,7 +15,7 @@ from ..boards.frames import labels_of, records_of
 from ..boards.ranking import SERIES, current, read_files, series_of
 from ..boards.repository import packs_for, results_in
 from ..boards.standing import Standing, standing, view_of
-from ..boards.standing_words import standing_parts
+from ..boards.standing_words import standing_parts, standing_sentence
 from ..boards.views import View
 from ..measure import Measure
 from ..packs import Pack
@@ -103,9 +103,11 @@ def rank_command(
             write_scores(save, of_pack)
     board = board_of([*known_scores(packs, against), *scores])
     shown = view_of(board, only)
-    _emit(board, shown, [standing(board, shown, m.spec) for m in tested], kind, output)
+    standings = [standing(board, shown, m.spec) for m in tested]
+    _emit(board, shown, standings, kind, output)
     if html is not None:
-        write_page(result_of_ranks(board.ranks), html, provenance=run_provenance(context))
+        result = result_of_ranks(board.ranks, tuple(map(standing_sentence, standings)))
+        write_page(result, html, provenance=run_provenance(context))
     finish((output, html, save), html if opened else None, quiet)
 
 

@@ -113,6 +113,21 @@ def headline(places: Places, labels: Mapping[str, str]) -> str:
     )
 
 
+def without_each(places: Places, labels: Mapping[str, str]) -> str:
+    """Say which measure leads without each of the groups that decide, and which groups do not;
+    nothing of a single group."""
+    if not places.is_settling or len(places.by_group) < 2:
+        return ""
+    parts = []
+    for group in (g for g in places.by_group if g not in places.few):
+        if leading := places.leader_without(group):
+            parts.append(f"without {group}: {listed([labels.get(m, m) for m in leading])}")
+    sentences = [f"The leader {'; '.join(parts)}."] if parts else []
+    if places.few:
+        sentences.append(f"Not counted, for fewer than {SETTLING} cells: {listed(places.few)}.")
+    return " ".join(sentences)
+
+
 def _behind(others: Sequence[Place], names: Mapping[str, str], several: bool) -> str:
     them = "them" if several else "it"
     tied = [names[p.measure] for p in others if p.is_tied]

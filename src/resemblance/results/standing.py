@@ -15,7 +15,19 @@ TIES = (
     "leader's mean rank, which is dashed: a measure whose line reaches that is tied with the "
     "leader."
 )
-JOINED = "A bar joins measures of which no two can be told apart."
+JOINED = (
+    "A bar joins neighbours of which no two can be told apart; measures without a common bar may "
+    "be tied as well."
+)
+PLACES = (
+    "A place runs over all measures that a measure cannot be told from: 3 to 6 is tied with three "
+    "others."
+)
+
+
+def place_words(place: Place) -> str:
+    """Return the place of a measure with its interval: "3" or "3 to 6"."""
+    return f"{place.best}" if place.best == place.worst else f"{place.best} to {place.worst}"
 
 
 def rank_bars(

@@ -44,25 +44,16 @@ class Sampled(NamedTuple):
 
 
 def sampled(
-    group: str,
-    cells: Cells,
-    names: Sequence[str],
-    strata: Strata | None,
-    *,
-    draws: int,
-    seed: int,
-    is_fixed: bool = False,
+    group: str, cells: Cells, names: Sequence[str], strata: Strata | None, *, draws: int, seed: int
 ) -> Sampled:
     """Draw as many cells of every stratum as it has, with replacement.
 
     Cells that are the only ones of their models share a stratum; if there is just one, it joins
     the smallest other. Cells of a stratum are put in the order of their ranks, so that nothing
-    depends on their names, or on the order in which they come. ``is_fixed``: every sample has every
-    cell once. Raises ``ValueError`` for a cell without a stratum.
+    depends on their names, or on the order in which they come. Raises
+    ``ValueError`` for a cell without a stratum.
     """
     stratum = _pooled({cell: _stratum(group, cell, strata) for cell in cells})
-    if is_fixed:
-        stratum = {cell: str(number) for number, cell in enumerate(cells)}
     rows = sorted((stratum[cell], _row(ranks, names)) for cell, ranks in cells.items())
     ranks = np.array([row for _, row in rows])
     sizes = Counter(name for name, _ in rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -22,18 +22,14 @@ def known_mean(values: Any, axis: int = 0) -> np.ndarray:
     return means
 
 
-def percentile_interval(
-    draws: Any,
-    ends: tuple[float, float] = INTERVAL,
-    method: Literal["linear", "nearest"] = "linear",
-) -> tuple[float, float]:
+def percentile_interval(draws: Any, ends: tuple[float, float] = INTERVAL) -> tuple[float, float]:
     """Return the quantiles ``ends`` of the draws that are known (not NaN); two NaN where none
     is."""
     values = np.asarray(draws, float)
     known = values[~np.isnan(values)]
     if not len(known):
         return np.nan, np.nan
-    low, high = np.quantile(known, ends, method=method)
+    low, high = np.quantile(known, ends)
     return float(low), float(high)
 
 

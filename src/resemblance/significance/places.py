@@ -23,12 +23,14 @@ class Place(NamedTuple):
     """The place of a measure: the mean over groups of cells of its mean rank, 1 for the best, with
     a 95 % interval.
 
-    ``position``: 1 for the best, with the interval that samples of the cells give. ``behind``: how
-    far its rank is behind that of the leader, on the mean over the cells where both have one, with
-    its own 95 % interval. ``simultaneous``: the interval of the same difference, wide enough that
-    those of all pairs of measures hold together with a confidence of 95 %; two NaN where they have
-    too few cells in common. ``is_tied``: it cannot be told from the leader, because that interval
-    holds 0 or there is none.
+    ``position``: 1 for the best mean rank. ``best`` and ``worst``: the places that the data leave
+    it, those behind all that are surely ahead and before all that are surely behind, so that the
+    interval is as wide as the measures are many that it is tied with. ``behind``: how far its rank
+    is behind that of the leader, on the mean over the cells where both have one, with its own 95 %
+    interval. ``simultaneous``: the interval of the same difference, wide enough that those of all
+    pairs of measures hold together with a confidence of 95 %; two NaN where they have too few cells
+    in common. ``is_tied``: it cannot be told from the leader, because that interval holds 0 or
+    there is none.
     """
 
     measure: str
@@ -49,8 +51,9 @@ class Places(NamedTuple):
     """The places of all measures, best first.
 
     ``before``: by two measures, the share of the samples of the cells in which the first has the
-    better mean rank, equal ones half. ``by_group``: mean ranks in every group. ``cells``: how many
-    there are in all groups. ``differences``: by two measures, the simultaneous interval of how far
+    better mean rank, equal ones half. ``by_group``: mean ranks in every group. ``few``: the groups
+    of too few cells to decide anything. ``cells``: how many there are in the groups that decide, or
+    in all where none does. ``differences``: by two measures, the simultaneous interval of how far
     the first is behind the second. ``groups``: the largest sets of measures next to each other in
     this order of which no two can be told apart; every measure is in at least one.
     """
@@ -61,11 +64,22 @@ class Places(NamedTuple):
     cells: int
     differences: Mapping[tuple[str, str], Interval] = {}
     groups: tuple[tuple[str, ...], ...] = ()
+    few: tuple[str, ...] = ()
 
     @property
     def is_settling(self) -> bool:
         """Whether there are enough cells for any order to be more than chance."""
-        return self.cells >= SETTLING
+        return len(self.few) < len(self.by_group)
+
+    def leader_without(self, group: str) -> tuple[str, ...]:
+        """Return the measures with the best mean rank over the other groups that decide; none
+        where there is no other."""
+        others = [of for g, of in self.by_group.items() if g != group and g not in self.few]
+        if not others:
+            return ()
+        means = {p.measure: sum(of[p.measure] for of in others) for p in self.rows}
+        least = min(means.values())
+        return tuple(m for m, mean in means.items() if math.isclose(mean, least))
 
     def tied_with(self, measure: str) -> tuple[str, ...]:
         """Return the other measures that cannot be told from this one, best first; ``ValueError``
@@ -97,9 +111,10 @@ def places(
     missing there, or NaN. Measures without any rank in some group are left out. ``strata``: by
     group, the models that every cell is of; cells of the same models are a stratum, and so is a
     group that is not in ``strata``. Cells that are the only ones of their models share a stratum.
-    Of several groups, those of fewer than six cells are taken as they are, unless all are: nothing
-    can be inferred about other cells from so few, and no interval covers them. No number depends on
-    the order of cells or measures.
+    Groups of fewer than six cells have mean ranks but decide nothing, since nothing can be inferred
+    about other cells from so few: taken as exact, they would make intervals too narrow, and their
+    own spread is unknown. Where all groups are as small, nothing can be told apart. No number
+    depends on the order of cells or measures.
 
     Raises ``ValueError`` for strata of an unknown group, or without one of its cells.
     """
@@ -108,20 +123,25 @@ def places(
         raise ValueError(f"places: strata of {unknown[0]!r}; groups: {', '.join(groups) or 'none'}")
     named = {name: cells for name, cells in groups.items() if cells}
     names = _ranked_everywhere(named.values())
-    count = sum(map(len, named.values()))
+    few = tuple(name for name, cells in named.items() if len(cells) < SETTLING)
+    deciding = tuple(name for name in named if name not in few) or few
+    count = sum(len(named[name]) for name in deciding)
     if not names:
         return Places((), {}, {}, count)
-    fixed = _fixed(named)
     tables = {
-        group: sampled(
-            group, of, names, strata.get(group), draws=draws, seed=seed, is_fixed=group in fixed
-        )
+        group: sampled(group, of, names, strata.get(group), draws=draws, seed=seed)
         for group, of in named.items()
     }
-    means = _means(tables.values()).round(DECIMALS)
+    means = _means(tables[g] for g in deciding).round(DECIMALS)
     order = sorted(range(len(names)), key=lambda i: (means[i], names[i]))
     ordered = {g: table._replace(ranks=table.ranks[:, order]) for g, table in tables.items()}
-    return _places([names[i] for i in order], ordered, count)
+    samples = [ordered[g] for g in deciding]
+    placed = _places([names[i] for i in order], samples, count, is_settling=deciding != few)
+    by_group = {
+        g: dict(zip((p.measure for p in placed.rows), _means([t]).round(DECIMALS).tolist()))
+        for g, t in ordered.items()
+    }
+    return placed._replace(by_group=by_group, few=few)
 
 
 def _ranked_everywhere(groups: Iterable[Cells]) -> list[str]:
@@ -136,19 +156,13 @@ def _ranked(cells: Cells) -> Iterator[str]:
         yield from (m for m, rank in ranks.items() if not math.isnan(rank))
 
 
-def _fixed(groups: Mapping[str, Cells]) -> set[str]:
-    """Return the groups of too few cells to infer anything about others, if there are more groups:
-    their cells count as they are."""
-    few = {name for name, cells in groups.items() if len(cells) < SETTLING}
-    return few if len(few) < len(groups) else set()
-
-
-def _places(names: Sequence[str], tables: Mapping[str, Sampled], count: int) -> Places:
+def _places(
+    names: Sequence[str], samples: Sequence[Sampled], count: int, *, is_settling: bool
+) -> Places:
     """The places of measures that are in order."""
-    samples = list(tables.values())
     pairs = pairs_of(samples)
     gaps = pairs.gap.round(DECIMALS)
-    settled = (pairs.common >= SETTLING) & ~np.isnan(gaps)
+    settled = (pairs.common >= SETTLING) & ~np.isnan(gaps) & is_settling
     margin = margins(samples, pairs, settled)
     # To the left of 0 and to the right, so that intervals of both orders are mirror images.
     low, high = (gaps - margin).round(DECIMALS) + 0.0, (gaps + margin).round(DECIMALS) + 0.0
@@ -164,10 +178,7 @@ def _places(names: Sequence[str], tables: Mapping[str, Sampled], count: int) -> 
         differences[other, one] = float(near), float(far)
         differences[one, other] = -float(far) + 0.0, -float(near) + 0.0
     rows = _rows(names, samples, gaps, leading, differences)
-    by_group = {
-        g: dict(zip(names, _means([t]).round(DECIMALS).tolist())) for g, t in tables.items()
-    }
-    return Places(rows, before, by_group, count, differences, _tie_groups(names, differences))
+    return Places(rows, before, {}, count, differences, _tie_groups(names, differences))
 
 
 def _rows(
@@ -180,17 +191,16 @@ def _rows(
     """The rows of the table, of which the leader is the first."""
     whole, drawn = _means(samples).round(DECIMALS), _drawn_means(samples).round(DECIMALS)
     behind = np.append(0.0, gaps[: len(names) - 1])
-    positions = _positions(drawn)
     rows = []
     for i, name in enumerate(names):
-        best, worst = percentile_interval(positions[:, i], method="nearest")
+        apart = [differences[name, other] for other in names if other != name]
+        best = 1 + sum(low > 0 for low, _ in apart)
+        worst = len(names) - sum(high < 0 for _, high in apart)
         position = 1 + int((whole < whole[i]).sum())
         standing = (name, float(whole[i]), *percentile_interval(drawn[:, i]), position)
         difference = (float(behind[i]), *percentile_interval(leading[:, i]))
         interval = differences.get((name, names[0]), (0.0, 0.0))
-        rows.append(
-            Place(*standing, int(best), int(worst), *difference, interval, _holds_0(interval))
-        )
+        rows.append(Place(*standing, best, worst, *difference, interval, _holds_0(interval)))
     return tuple(rows)
 
 
@@ -209,14 +219,6 @@ def _drawn_means(tables: Iterable[Sampled]) -> np.ndarray:
             means.append((table.times @ np.where(known, table.ranks, 0)) / (table.times @ known))
     mean: np.ndarray = np.mean(means, axis=0)
     return mean
-
-
-def _positions(means: np.ndarray) -> np.ndarray:
-    """The position of every measure in every sample, 1 for the best; NaN without a rank."""
-    ordered = np.sort(means, axis=1)  # NaN last
-    better = [np.searchsorted(row, values) for row, values in zip(ordered, means)]
-    positions: np.ndarray = np.where(np.isnan(means), np.nan, 1.0 + np.array(better))
-    return positions
 
 
 def _shares_before(gaps: np.ndarray) -> np.ndarray:

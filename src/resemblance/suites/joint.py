@@ -18,7 +18,8 @@ def joint(folders: Iterable[str | Path]) -> Result:
     Measures that take part in all of them are ranked anew among each other in every cell: equal
     values share the mean of their ranks, and measures without a value come last. Cells in which all
     are equal do not count. A suite has the same weight as any other, however many cells it has: a
-    measure's place is by the mean over suites of its mean rank over cells.
+    measure's place is by the mean over suites of its mean rank over cells. A suite of fewer than
+    six cells does not count; its mean ranks are shown.
 
     Intervals come from 2000 samples of the cells, drawn within the models that they share, the same
     for all measures (see :func:`resemblance.significance.places`). They say which measures other

@@ -10,10 +10,10 @@ from itertools import combinations, zip_longest
 
 from ..results.claims import VERDICTS
 from ..results.figures import Bars, Diagram
-from ..results.headlines import OWN, RESAMPLING, TRIAL, headline, listed, size_words
+from ..results.headlines import OWN, RESAMPLING, TRIAL, headline, listed, size_words, without_each
 from ..results.result import Result
 from ..results.sections import Entry, Section, Table
-from ..results.standing import AXIS, TIES, rank_bars, tie_diagram, tie_words
+from ..results.standing import AXIS, PLACES, TIES, place_words, rank_bars, tie_diagram, tie_words
 from ..results.values import known
 from ..significance import Place, summarize
 from . import SUITES
@@ -52,7 +52,8 @@ def lead_of(ranks: JointRanks) -> str:
     trial."""
     if ranks.is_trial:
         return ""
-    return " ".join((headline(ranks.places, ranks.labels), *_disagreement(ranks)))
+    lead = headline(ranks.places, ranks.labels), without_each(ranks.places, ranks.labels)
+    return " ".join(filter(None, (*lead, *_disagreement(ranks))))
 
 
 def _disagreement(ranks: JointRanks) -> Iterator[str]:
@@ -81,11 +82,11 @@ def _leaders(ranks: JointRanks, means: Mapping[str, float]) -> str:
 def _standing(ranks: JointRanks) -> Section:
     places = ranks.places
     columns = (
-        "measure", "mean rank", "position", "behind the leader, 95 %", "before the next",
+        "measure", "mean rank", "place", "behind the leader, 95 %", "before the next",
         "tied with",
     )  # fmt: skip
     note = (
-        "Tied with: the measures that it cannot be told from. Behind the leader: the interval of "
+        f"{PLACES} Behind the leader: the interval of "
         "the difference of mean ranks. Before the next: the share of samples in which a measure "
         "has a better mean rank than the one below, ties counting half; 50 % is no order. Columns "
         "of suites: mean rank over its cells."
@@ -94,7 +95,7 @@ def _standing(ranks: JointRanks) -> Section:
         _row(ranks, place, following)
         for place, following in zip_longest(places.rows, places.rows[1:])
     )
-    about = f"{_about(ranks)} {RESAMPLING} A suite with a single cell counts as it is."
+    about = f"{_about(ranks)} {RESAMPLING}"
     table = Table(
         "places", "Where measures stand", (*columns, *places.by_group), rows, note, is_leading=True
     )
@@ -129,7 +130,7 @@ def _row(ranks: JointRanks, place: Place, following: Place | None) -> tuple[Entr
     return (
         ranks.labels[place.measure],
         place.mean,
-        place.position,
+        place_words(place),
         "tied with the leader" if place.is_tied else f"{low:.1f} to {high:.1f}",
         f"{before[place.measure, following.measure]:.0%}" if following else None,
         tie_words(ranks.places, place.measure, ranks.labels),
@@ -162,8 +163,8 @@ def _about(ranks: JointRanks) -> str:
     return (
         f"{len(ranks.places.rows)} measures take part in all of {len(ranks.studies)} suites and "
         "are ranked among each other in every cell, 1 for the best; equal ones share the mean of "
-        f"their ranks. Cells that tell measures apart: {counts}. Every suite has the same weight; "
-        "one of fewer than six cells is taken as it is, without resampling."
+        f"their ranks. Cells that tell measures apart: {counts}. Every suite has the same weight, "
+        "but one of fewer than six cells, which does not count towards the mean rank."
     )
 
 

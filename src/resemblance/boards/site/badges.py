@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...report.svg import tag, text
+from ...results.standing import place_words
 from ...significance import Place
-from ..words import place_words
 
 NAME = "resemblance board"
 HEIGHT, SIDE = 20.0, 7.0  # of a badge, and the room at the sides of a text

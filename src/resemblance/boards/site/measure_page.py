@@ -10,12 +10,12 @@ from ...citations import SOFTWARE, entries, entry, short, url_of
 from ...report.numbers import duration, number
 from ...results.figures import Bar, Bars
 from ...results.sections import Entry, Table
-from ...results.standing import AXIS
+from ...results.standing import AXIS, place_words
 from ...suites import SUITES
 from ...texts import printable
 from ..score_files import ScoreFile
 from ..views import seconds_of
-from ..words import claims_of, place_sentence, place_words
+from ..words import claims_of, place_sentence
 from .authors import AuthorsCard
 from .badges import badge
 from .comparing import neighbours

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ...report.numbers import duration
-from ...results.standing import tie_diagram
+from ...results.standing import PLACES, place_words, tie_diagram
 from ...significance import Place
 from ...suites import SUITES
 from ..views import ALL, CellSet, MeasureSet, View, cell_sets, measure_sets, seconds_of
-from ..words import letters, place_words, view_words
+from ..words import own_suites, own_words, view_words
 from .content import Content
 from .tables import drawn
 
@@ -33,7 +33,7 @@ class Ranked(NamedTuple):
     seconds: float
     place: Place | None
     words: str
-    group: str
+    own: str
     at: tuple[float, float, float] | None
 
 
@@ -50,6 +50,8 @@ def ranking_page(content: Content, views: Sequence[View]) -> dict[str, Any]:
     ties = tie_diagram(whole.places, content.labels)
     return {
         "ties": ties and drawn(ties),
+        "reading": PLACES,
+        "own": own_words([content.board.cards[spec] for spec in content.order], content.labels),
         "rows": tuple(_rows(content, whole)),
         "words": view_words(whole, content.labels),
         "is_settled": whole.is_settled,
@@ -66,7 +68,6 @@ def ranking_page(content: Content, views: Sequence[View]) -> dict[str, Any]:
 
 
 def _rows(content: Content, whole: View) -> Iterator[Ranked]:
-    marks = letters(whole)
     for i, spec in enumerate(content.order):
         place, seconds = content.places.get(spec), seconds_of(content.board, spec)
         yield Ranked(
@@ -79,7 +80,7 @@ def _rows(content: Content, whole: View) -> Iterator[Ranked]:
             seconds,
             place,
             place_words(place) if place else "–",
-            marks.get(spec, ""),
+            ", ".join(own_suites(content.board.cards[spec])),
             place and _at(place, len(whole.places.rows)),
         )
 
@@ -105,17 +106,16 @@ def key_of(view: View) -> str:
 def _data(view: View, content: Content) -> dict[str, Any]:
     """Return a view as the page stores it: its words, and a list for every place."""
     numbers = {spec: i for i, spec in enumerate(content.order)}
-    marks = letters(view)
     rows = view.places.rows if view.is_settled else ()
     return {
         "words": view_words(view, content.labels),
-        "rows": [_entries(p, numbers[p.measure], marks.get(p.measure, "")) for p in rows],
+        "rows": [_entries(p, numbers[p.measure]) for p in rows],
     }
 
 
-def _entries(place: Place, i: int, mark: str) -> list[Any]:
+def _entries(place: Place, i: int) -> list[Any]:
     ranks = [round(rank, FIGURES) for rank in (place.mean, place.low, place.high)]
-    return [i, *ranks, place.position, place_words(place), mark, int(place.is_tied)]
+    return [i, *ranks, place.position, place_words(place), int(place.is_tied)]
 
 
 def _absent(content: Content) -> list[tuple[str, str, str]]:

@@ -11,14 +11,14 @@ from ...report.numbers import counted
 from ...results.figures import Bar, Bars
 from ...results.headlines import listed
 from ...results.sections import Entry, Table
-from ...results.standing import AXIS, tie_diagram
+from ...results.standing import AXIS, PLACES, place_words, tie_diagram
 from ...results.values import known, mean
 from ...significance import Place
 from ...suites import SUITES
 from ...suites.joint_ranks import CellRanks
 from ...texts import printable
 from ..views import ALL, View, tests_of
-from ..words import letters, place_words, view_words
+from ..words import view_words
 from .content import Content
 from .measure_scores import median
 from .tables import LinkedTable, SiteFigure, drawn, linked
@@ -70,19 +70,19 @@ def _ranking(content: Content, suite: str, view: View) -> LinkedTable:
     by_test = _by_test(content.ranks[suite])
     placed = {p.measure: p for p in view.places.rows} if view.is_settled else {}
     rest = sorted(set(content.board.files[suite]) - set(placed), key=lambda s: content.labels[s])
-    order, marks = [*placed, *rest], letters(view)
+    order = [*placed, *rest]
     rows = tuple(
         (
             content.labels[spec],
-            *_standing(placed.get(spec), marks.get(spec, "")),
+            *_standing(placed.get(spec)),
             *(known(mean(of.get(spec) for of in cells)) for cells in by_test.values()),
         )
         for spec in order
     )
     tests = (f"{test} ({len(cells)})" for test, cells in by_test.items())
-    columns = ("measure", "place", "mean rank", "95 %", "ties", *tests)
+    columns = ("measure", "place", "mean rank", "95 %", *tests)
     note = (
-        f"{'Shaded: tied with the leader' if placed else 'By name, for want of an order'}. "
+        f"{f'Shaded: tied with the leader. {PLACES}' if placed else 'By name: there is no order.'} "
         "The last columns are mean ranks by test, with the number of cells in brackets."
     )
     marked = tuple(i for i, spec in enumerate(order) if spec in placed and placed[spec].is_tied)
@@ -91,10 +91,10 @@ def _ranking(content: Content, suite: str, view: View) -> LinkedTable:
     return linked(table, addresses)
 
 
-def _standing(place: Place | None, mark: str) -> tuple[Entry, ...]:
+def _standing(place: Place | None) -> tuple[Entry, ...]:
     if place is None:
-        return None, None, None, mark
-    return place_words(place), place.mean, f"{place.low:.1f} to {place.high:.1f}", mark
+        return None, None, None
+    return place_words(place), place.mean, f"{place.low:.1f} to {place.high:.1f}"
 
 
 def _by_test(ranks: CellRanks) -> dict[str, list[Mapping[str, float]]]:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...results.sections import Entry, Table
+from ...results.standing import place_words
 from ...significance import Place
 from ..ranking import board_of, current
 from ..score_files import ScoreFile
-from ..words import place_words
 from .content import Content
 from .tables import LinkedTable, linked
 

@@ -12,14 +12,13 @@
       if (value !== undefined) cell.dataset.v = value;
       return cell;
     };
-    const place = (row, [, mean, low, high, position, words, mark, tied], last) => {
+    const place = (row, [, mean, low, high, position, words, tied], last) => {
       const at = rank => 100 * (rank - 1) / Math.max(last - 1, 1);
       row.hidden = false;
       row.classList.toggle("tied", Boolean(tied));
       put(row, ".place", words, position);
       put(row, ".mean", mean.toFixed(2), mean);
       put(row, ".span", `${low.toFixed(1)} to ${high.toFixed(1)}`, low);
-      put(row, "td.ties", mark);
       const track = put(row, ".track", null, mean), range = track.querySelector(".range").style;
       range.left = `${at(low)}%`;
       range.right = `${100 - at(high)}%`;
