@@ -322,10 +322,39 @@ def test_an_interval_that_cannot_be_made_has_a_reason():
     assert "needs at least 4 samples" in found.failures[0].reason
 
 
+def test_three_samples_have_no_interval():
+    """Any two samples have the same value, so that an interval would have no width."""
+    X, Y = (a[:3] for a in list(three().values())[:2])
+    measures = ["cka", "procrustes", "mean_cca", "mutual_knn[k=1]"]
+    some = rs.evidence(X, Y, measures=measures, draws=9, progress=False)
+    assert len(some.failures) == len(measures)
+    for m in measures:
+        assert np.isfinite(some[m]).all()
+        assert np.isnan(some.low(m)).all()
+    assert all("use more samples" in failure.reason for failure in some.failures)
+
+
+def test_labels_in_another_order_are_refused():
+    pandas = pytest.importorskip("pandas")
+    X, Y = (pandas.DataFrame(a).add_prefix("c") for a in list(three().values())[:2])
+    X.index = Y.index = [f"s{i}" for i in range(N)]
+    labels = pandas.Series(np.arange(N) // 4, index=X.index)
+    e = rs.evidence(X, Y, measures="cka", blocks=labels, draws=9, progress=False)
+    for design in ({"within": labels[::-1]}, {"blocks": labels[::-1]}):
+        with pytest.raises(ValueError, match="in another order"):
+            rs.evidence(X, Y, measures="cka", draws=9, progress=False, **design)
+    with pytest.raises(ValueError, match="in another order"):
+        e.influence("cka", *e.rows, *e.columns, by=labels[::-1])
+    with pytest.raises(ValueError, match="in another order"):
+        e.contributions("cka", *e.rows, *e.columns, labels[::-1])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"level": 1.0}, "level must be between 0 and 1"),
+        ({"level": "x"}, "level must be between 0 and 1"),
+        ({"exact": "no"}, "exact must be True or False"),
         ({"draws": 0}, "draws must be a whole number"),
         ({"within": [1, 2]}, r"shape \(48,\)"),
         ({"within": range(48)}, "only one order is possible"),

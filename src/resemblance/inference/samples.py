@@ -11,7 +11,7 @@ from ..compare import Request, compare_many
 from ..measure import Measure
 from ..representation import Representation
 from ..rng import generator
-from ..significance.labels import numbers_of
+from ..roles import classes
 from .leaving_out import influence_by_brute_force, left_out_values, on_rows, rows_of
 from .moments import contributions
 from .planning import samples_for, samples_for_width
@@ -59,7 +59,7 @@ def influence_of(
     if by is None:
         names = x.ids or tuple(range(x.shape[0]))
         return Influence(names, value - left_out_values(m, x, y))
-    labels = numbers_of("influence", by, x.shape[0], "by")
+    labels = classes("influence", x, by, "by")
     groups = [np.flatnonzero(labels == g) for g in range(labels.max() + 1)]
     without = influence_by_brute_force(m, x, y, groups)
     return Influence(_names(by, groups), value - without)
@@ -70,7 +70,7 @@ def contributions_of(
 ) -> Contributions:
     """Return what pairs of classes contribute: see ``Evidence.contributions``."""
     m, (x, y) = _measure(evidence, measure), _pair(evidence, row, column)
-    numbers = numbers_of("contributions", labels, x.shape[0])
+    numbers = classes("contributions", x, labels)
     groups = [np.flatnonzero(numbers == g) for g in range(numbers.max() + 1)]
     return Contributions(_names(labels, groups), contributions(m, x, y, numbers))
 
