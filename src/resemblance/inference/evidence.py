@@ -99,7 +99,8 @@ def evidence(
     can give is ``evidence.attainable``.
 
     Raises ``ValueError`` as :func:`compare` does, for a level outside 0 to 1, and for labels that
-    leave no second order, or whose index has the samples in another order. Results do not depend on the executor, the memory or the order of work.
+    leave no second order, or whose index has the samples in another order. Results do not depend on
+    the executor, the memory or the order of work.
 
     Reference: Phipson and Smyth 2010 (p-values), Kazi-Aoual et al. 1995 (three moments), Westfall
     and Young 1993 (maps), Efron 1982 (jackknife, halves).
