@@ -17,6 +17,8 @@ import pytest
 import resemblance as rs
 from resemblance.inference import BiasedDifferenceWarning
 from resemblance.inference.cells import EXACT, FIXED
+from resemblance.report.evidence_tables import evidence_tables
+from resemblance.report.output import as_json
 from resemblance.representation import fingerprint
 from resemblance.store import Store
 
@@ -298,6 +300,48 @@ def test_a_difference_names_what_does_not_exist(square):
         square.difference("mean_cca", ("A", "D"), ("A", "B"))
     with pytest.raises(ValueError, match="no interval for A and A"):
         square.difference("mean_cca", ("A", "A"), ("A", "B"))
+
+
+# -------------------------------------------------------------------------- what makes it doubtful
+
+
+def test_equal_rows_are_said_and_offered_as_blocks(tmp_path):
+    rng = np.random.default_rng(0)
+    X, Y, Z = (rng.standard_normal((n, 30)) for n in (20, 20, 100))
+    items = np.arange(100) % 20
+    np.testing.assert_array_equal(rs.equal_rows(X[items]), items)
+    np.testing.assert_array_equal(rs.equal_rows([[0.0], [1.0], [-0.0]]), [0, 1, 0])
+    options = {"measures": "cka[estimator=debiased]", "draws": 99, "progress": False}
+    copies = rs.evidence({"X": X[items]}, {"Y": Y[items]}, **options, save=tmp_path / "e.db")
+    repeats = rs.evidence({"X": X[items]}, {"Z": Z}, **options)
+    blocks = rs.equal_rows(X[items])
+    whole = rs.evidence({"X": X[items]}, {"Y": Y[items]}, blocks=blocks, **options)
+    assert "80 of 100 samples" in copies.cautions[0]
+    assert "20 of X" in repeats.cautions[0]
+    for e in (copies, rs.load_evidence(tmp_path / "e.db"), repeats):
+        for text in (repr(e), e._repr_html_(), *evidence_tables(e)[2:3], as_json(e)):
+            assert "equal_rows" in text
+    assert whole.cautions == ()
+    assert copies.p("cka")[0, 0] < 0.01 < 0.05 < whole.p("cka")[0, 0]
+    assert computed(measures=["cka"]).cautions == ()
+
+
+def test_a_sample_that_dominates_both_sides_is_named():
+    X, Y, Z = three().values()
+    for side in (X, Y):
+        side[7] *= 30
+    some = rs.evidence({"X": X}, {"Y": Y, "Z": Z}, measures="linear_regression", progress=False)
+    alone = rs.evidence({"X": X}, {"Z": Z}, measures="linear_regression", progress=False)
+    assert "sample 7" in some.cautions[0]
+    assert "1 of 2 pairs" in repr(some)
+    assert alone.cautions == ()
+
+
+def test_the_caveats_of_a_comparison_are_printed():
+    A = np.random.default_rng(0).standard_normal((30, 60))
+    some = rs.evidence(A[:, :40], A[:, 20:], measures="linear_regression", progress=False)
+    for text in (repr(some), some._repr_html_(), evidence_tables(some)[2]):
+        assert "fixed by the number of samples" in text
 
 
 # ----------------------------------------------------------------------------------- what is wrong

@@ -14,7 +14,7 @@ from .declared import when
 from .drift import Drift, DriftReport, drift
 from .faces import AllPairs, Product, Scores
 from .forecast import Forecast, plan
-from .inference import Evidence, evidence, load_evidence
+from .inference import Evidence, equal_rows, evidence, load_evidence
 from .inference.planning import samples_for
 from .joining import join_samples
 from .measure import Measure, measure
@@ -62,6 +62,7 @@ __all__ = [
     "compare",
     "compare_models",
     "drift",
+    "equal_rows",
     "evidence",
     "extract_features",
     "from_conditions",

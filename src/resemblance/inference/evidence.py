@@ -20,6 +20,7 @@ from ..significance.orders import DRAWS, Design, design_of
 from ..streamed import need_samples_at_hand
 from ..tiles import budget_of
 from .bench import Bench
+from .cautions import cautions_of
 from .cells import EvidenceOrigin
 from .intervals import intervals_of
 from .layout import layout_of
@@ -96,7 +97,8 @@ def evidence(
     them in closed form, without each of 20 groups (of blocks, or of stretches of time), or, for
     neighbours and topology, on 40 random halves. A biased measure has an interval around its biased
     value. P-values are one-sided, in the direction of similarity, and the smallest that the design
-    can give is ``evidence.attainable``.
+    can give is ``evidence.attainable``. ``evidence.cautions`` says where samples are copies of
+    others (:func:`equal_rows` returns blocks of them), or dominate both sides of a pair.
 
     Raises ``ValueError`` as :func:`compare` does, for a level outside 0 to 1, and for labels that
     leave no second order, or whose index has the samples in another order. Results do not depend on
@@ -142,5 +144,5 @@ def _gathered(
         {r.name: r for r in side} for side in (sides.rows, sides.columns or sides.rows)
     )
     origin = EvidenceOrigin(rows, columns, {m.spec: m for m in measures})
-    is_square = bench.layout.is_square
-    return Evidence(comparison, design, level, nulls, parts, is_square, origin)
+    cautions, is_square = cautions_of(bench.layout, design), bench.layout.is_square
+    return Evidence(comparison, design, level, nulls, parts, is_square, cautions, origin)

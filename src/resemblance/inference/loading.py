@@ -32,7 +32,7 @@ def load_evidence(path: str | Path) -> Evidence:
     comparison = load(path)
     with Store(path, read_only=True) as store, reading(path):
         entry = store.description().get(EVIDENCE)
-        if entry is None:
+        if entry is None or "cautions" not in entry:
             raise ValueError(
                 f"{path} holds a comparison and no finished evidence: the call of evidence that "
                 "began it continues it; resemblance.load reads the comparison"
@@ -46,6 +46,7 @@ def load_evidence(path: str | Path) -> Evidence:
             {m.spec: _null(vectors, m, shape) for m in comparison.measures},
             {m.spec: _parts(vectors, m, shape) for m in comparison.measures},
             bool(entry["is_square"]),
+            tuple(map(str, entry["cautions"])),
         )
 
 

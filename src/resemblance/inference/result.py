@@ -38,8 +38,9 @@ class Evidence:
     ``evidence["cka"]`` is the matrix of values, as of a :class:`Comparison`, which ``comparison``
     is; the methods return matrices of the same shape. All p-values are one-sided, in the direction
     of similarity. Where all pairs of one list are compared, the diagonal has values but no chance,
-    p-values or intervals (NaN): nothing is tested against itself. ``origin``: what it
-    was computed from; None after reading from a file.
+    p-values or intervals (NaN): nothing is tested against itself. ``cautions`` say why chance
+    or intervals are doubtful for these data. ``origin``: what it was computed from; None after
+    reading from a file.
     """
 
     comparison: Comparison
@@ -48,6 +49,7 @@ class Evidence:
     nulls: Mapping[str, NullCells]
     parts: Mapping[str, PartCells]
     is_square: bool
+    cautions: tuple[str, ...] = ()
     origin: EvidenceOrigin | None = None
 
     @property

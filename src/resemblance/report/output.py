@@ -233,6 +233,7 @@ def _evidence_document(evidence: Evidence) -> dict[str, Any]:
         "seconds": dict(comparison.seconds),
         "level": evidence.level,
         "design": orders,
+        "cautions": evidence.cautions,
         "records": evidence.records(),
     }
 
