@@ -28,7 +28,7 @@ from .sources.folders import read_subjects
 from .sources.hooks import subject_from_model
 from .sources.layouts import from_maps, from_tokens, from_trials
 from .sources.saving import save_subject
-from .sources.trials import from_conditions
+from .sources.trials import condition_means, from_conditions
 from .statistic import Statistic, statistic
 from .stream import Stream, stream_from_model
 from .subject import Subject
@@ -61,6 +61,7 @@ __all__ = [
     "board",
     "compare",
     "compare_models",
+    "condition_means",
     "drift",
     "equal_rows",
     "evidence",
