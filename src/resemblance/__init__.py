@@ -16,7 +16,7 @@ from .faces import AllPairs, Product, Scores
 from .forecast import Forecast, plan
 from .inference import Evidence, equal_rows, evidence, load_evidence
 from .inference.planning import samples_for
-from .joining import join_samples
+from .joining import condition_means, join_samples
 from .measure import Measure, measure
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
@@ -28,7 +28,7 @@ from .sources.folders import read_subjects
 from .sources.hooks import subject_from_model
 from .sources.layouts import from_maps, from_tokens, from_trials
 from .sources.saving import save_subject
-from .sources.trials import condition_means, from_conditions
+from .sources.trials import from_conditions
 from .statistic import Statistic, statistic
 from .stream import Stream, stream_from_model
 from .subject import Subject

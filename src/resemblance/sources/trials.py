@@ -1,4 +1,4 @@
-"""Trials of several conditions: joined in an order that statistics can read, or averaged."""
+"""Trials of several conditions, joined in an order that statistics of trials can read."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import like, namespace
-from ..representation import Representation, as_array, as_representation
-from ..roles import classes
+from ..representation import Representation, as_array
 from .layouts import TrialPool, from_trials
 
 
@@ -64,28 +63,6 @@ def from_conditions(
     stacked = xp.concat([part.source for part in parts])
     rows = xp.take(stacked, like(order, stacked), axis=0)
     return Representation(rows, name, ids=[ids[i] for i in order], dtype=dtype), names[conditions]
-
-
-def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Representation:
-    r"""Return the mean over the trials of each condition, so that conditions are the samples.
-
-    .. math:: \bar x_c = \frac{1}{|T_c|} \sum_{t \in T_c} x_t
-
-    ``trials``: an array or representation, (n_trials, units). ``conditions``: a label for each
-    trial, numbers or words. The rows, (conditions, units), are in the order of the sorted labels,
-    which are their ids. Repeats of a condition are not independent: as samples of their own they
-    would make unrelated representations look alike.
-
-    Raises ``ValueError`` unless there is one label for each trial and none is missing, and for
-    labels whose index has the trials in another order.
-    """
-    x = as_representation(trials)
-    numbers = classes("condition_means", x, conditions, "conditions")
-    rows = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
-    means = [x.xp.mean(x.xp.take(x.array, like(of, x.array), axis=0), axis=0) for of in rows]
-    labels = np.asarray(conditions, dtype=object)
-    ids = [labels[of[0]] for of in rows]
-    return Representation(x.xp.stack(means), name or x.name, ids=ids, dtype=x.dtype)
 
 
 def _named(arrays: Any, role: str) -> dict[Hashable, Any]:
