@@ -431,6 +431,17 @@ def test_records_hold_every_number(square):
     assert len(square.to_pandas()) == len(records)
 
 
+def test_the_entries_of_measures_name_measures(square):
+    for info in square.measures:
+        np.testing.assert_array_equal(square[info], square[info.spec])
+        np.testing.assert_array_equal(square.comparison[info], square[info.spec])
+        assert square.how(info) == square.how(info.spec)
+    pairs = ("A", "B"), ("A", "C")
+    last = square.measures[-1]
+    assert square.difference(last, *pairs) == square.difference(last.spec, *pairs)
+    assert square.influence(last, "A", "B").of == tuple(range(N))
+
+
 def test_sample_ids_do_not_hinder():
     arrays = three()
     named = [rs.Representation(a, k, ids=range(100, 100 + N)) for k, a in arrays.items()]
