@@ -61,7 +61,7 @@ def _copies(layout: Layout, design: Design) -> Iterator[str]:
 def _crosses(rows: np.ndarray, blocks: np.ndarray) -> bool:
     """Say whether equal rows are in several blocks."""
     pairs = np.unique(np.stack([rows, blocks]), axis=1)
-    return len(np.unique(rows)) < pairs.shape[1]
+    return bool(len(np.unique(rows)) < pairs.shape[1])
 
 
 def _dominance(layout: Layout) -> Iterator[str]:
