@@ -70,7 +70,8 @@ def _is_dissimilarity(x: Representation) -> bool:
     if x.shape[0] != x.shape[1] or x.shape[0] < 3:
         return False
     matrix = to_numpy(detach(x.source))
-    return not np.diagonal(matrix).any() and matrix.any() and np.array_equal(matrix, matrix.T)
+    is_hollow = matrix.any() and not np.diagonal(matrix).any()
+    return bool(is_hollow and np.array_equal(matrix, matrix.T))
 
 
 def _detached(x: Representation) -> Representation:
