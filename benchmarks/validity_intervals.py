@@ -196,6 +196,7 @@ STUDIES = (
             coverage,
         )
         for n, sets, widths, specs in (
+            (30, 200, NARROW, SEVEN),
             (100, 200, NARROW, EIGHT),
             (100, 200, WIDE, SEVEN),
             (500, 80, NARROW, EIGHT),

@@ -44,7 +44,8 @@ POWER = (
     Column("exact moments", "small signal", "exact moments"),
     Column("inside classes", "small signal and 5 shared classes", "inside classes"),
 )
-SIZES = tuple((n, d) for n in (100, 500) for d in ("20 and 30", "200 and 300"))
+NARROW, WIDE = "20 and 30", "200 and 300"
+SIZES = ((30, NARROW), *((n, d) for n in (100, 500) for d in (NARROW, WIDE)))
 COVERAGE = tuple(
     Column(f"n = {n}, d = {d}", f"n = {n}, d = {d}", "rs.evidence", "coverage") for n, d in SIZES
 )

@@ -17,6 +17,8 @@ import pytest
 import resemblance as rs
 from resemblance.inference import BiasedDifferenceWarning
 from resemblance.inference.cells import EXACT, FIXED
+from resemblance.report.evidence_tables import evidence_tables
+from resemblance.report.output import as_json
 from resemblance.representation import fingerprint
 from resemblance.store import Store
 
@@ -300,6 +302,48 @@ def test_a_difference_names_what_does_not_exist(square):
         square.difference("mean_cca", ("A", "A"), ("A", "B"))
 
 
+# -------------------------------------------------------------------------- what makes it doubtful
+
+
+def test_equal_rows_are_said_and_offered_as_blocks(tmp_path):
+    rng = np.random.default_rng(0)
+    X, Y, Z = (rng.standard_normal((n, 30)) for n in (20, 20, 100))
+    items = np.arange(100) % 20
+    np.testing.assert_array_equal(rs.equal_rows(X[items]), items)
+    np.testing.assert_array_equal(rs.equal_rows([[0.0], [1.0], [-0.0]]), [0, 1, 0])
+    options = {"measures": "cka[estimator=debiased]", "draws": 99, "progress": False}
+    copies = rs.evidence({"X": X[items]}, {"Y": Y[items]}, **options, save=tmp_path / "e.db")
+    repeats = rs.evidence({"X": X[items]}, {"Z": Z}, **options)
+    blocks = rs.equal_rows(X[items])
+    whole = rs.evidence({"X": X[items]}, {"Y": Y[items]}, blocks=blocks, **options)
+    assert "80 of 100 samples" in copies.cautions[0]
+    assert "20 of X" in repeats.cautions[0]
+    for e in (copies, rs.load_evidence(tmp_path / "e.db"), repeats):
+        for text in (repr(e), e._repr_html_(), *evidence_tables(e)[2:3], as_json(e)):
+            assert "equal_rows" in text
+    assert whole.cautions == ()
+    assert copies.p("cka")[0, 0] < 0.01 < 0.05 < whole.p("cka")[0, 0]
+    assert computed(measures=["cka"]).cautions == ()
+
+
+def test_a_sample_that_dominates_both_sides_is_named():
+    X, Y, Z = three().values()
+    for side in (X, Y):
+        side[7] *= 30
+    some = rs.evidence({"X": X}, {"Y": Y, "Z": Z}, measures="linear_regression", progress=False)
+    alone = rs.evidence({"X": X}, {"Z": Z}, measures="linear_regression", progress=False)
+    assert "sample 7" in some.cautions[0]
+    assert "1 of 2 pairs" in repr(some)
+    assert alone.cautions == ()
+
+
+def test_the_caveats_of_a_comparison_are_printed():
+    A = np.random.default_rng(0).standard_normal((30, 60))
+    some = rs.evidence(A[:, :40], A[:, 20:], measures="linear_regression", progress=False)
+    for text in (repr(some), some._repr_html_(), evidence_tables(some)[2]):
+        assert "fixed by the number of samples" in text
+
+
 # ----------------------------------------------------------------------------------- what is wrong
 
 
@@ -322,10 +366,39 @@ def test_an_interval_that_cannot_be_made_has_a_reason():
     assert "needs at least 4 samples" in found.failures[0].reason
 
 
+def test_three_samples_have_no_interval():
+    """Any two samples have the same value, so that an interval would have no width."""
+    X, Y = (a[:3] for a in list(three().values())[:2])
+    measures = ["cka", "procrustes", "mean_cca", "mutual_knn[k=1]"]
+    some = rs.evidence(X, Y, measures=measures, draws=9, progress=False)
+    assert len(some.failures) == len(measures)
+    for m in measures:
+        assert np.isfinite(some[m]).all()
+        assert np.isnan(some.low(m)).all()
+    assert all("use more samples" in failure.reason for failure in some.failures)
+
+
+def test_labels_in_another_order_are_refused():
+    pandas = pytest.importorskip("pandas")
+    X, Y = (pandas.DataFrame(a).add_prefix("c") for a in list(three().values())[:2])
+    X.index = Y.index = [f"s{i}" for i in range(N)]
+    labels = pandas.Series(np.arange(N) // 4, index=X.index)
+    e = rs.evidence(X, Y, measures="cka", blocks=labels, draws=9, progress=False)
+    for design in ({"within": labels[::-1]}, {"blocks": labels[::-1]}):
+        with pytest.raises(ValueError, match="in another order"):
+            rs.evidence(X, Y, measures="cka", draws=9, progress=False, **design)
+    with pytest.raises(ValueError, match="in another order"):
+        e.influence("cka", *e.rows, *e.columns, by=labels[::-1])
+    with pytest.raises(ValueError, match="in another order"):
+        e.contributions("cka", *e.rows, *e.columns, labels[::-1])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"level": 1.0}, "level must be between 0 and 1"),
+        ({"level": "x"}, "level must be between 0 and 1"),
+        ({"exact": "no"}, "exact must be True or False"),
         ({"draws": 0}, "draws must be a whole number"),
         ({"within": [1, 2]}, r"shape \(48,\)"),
         ({"within": range(48)}, "only one order is possible"),
@@ -356,6 +429,17 @@ def test_records_hold_every_number(square):
     assert diagonal["p"] is None
     assert diagonal["value"] is not None
     assert len(square.to_pandas()) == len(records)
+
+
+def test_the_entries_of_measures_name_measures(square):
+    for info in square.measures:
+        np.testing.assert_array_equal(square[info], square[info.spec])
+        np.testing.assert_array_equal(square.comparison[info], square[info.spec])
+        assert square.how(info) == square.how(info.spec)
+    pairs = ("A", "B"), ("A", "C")
+    last = square.measures[-1]
+    assert square.difference(last, *pairs) == square.difference(last.spec, *pairs)
+    assert square.influence(last, "A", "B").of == tuple(range(N))
 
 
 def test_sample_ids_do_not_hinder():

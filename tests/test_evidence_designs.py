@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 import textwrap
 import tracemalloc
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -109,6 +111,30 @@ def test_other_representations_change_no_p_value(kept):
             assert (
                 getattr(whole, face)(name)[i, j] == getattr(part, face)(name)[part.place("A", "B")]
             )
+
+
+def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
+    """What was raised keeps no statement open: the same process can write the file."""
+    seven = "UPDATE vectors SET numbers = x'0000000000001c40' WHERE kind ="
+    entry = "UPDATE header SET description = json_set(description, '$.evidence"
+    damages = {
+        "a p outside 0 to 1": f"{seven} 'p'",
+        "a chance outside 0 to 1": f"{seven} 'chance'",
+        "design of 1000000000": f"{entry}.n', 1000000000)",
+        "level is 3": f"{entry}.level', 3)",
+        "not a vector": "UPDATE vectors SET numbers = x'00' WHERE kind = 'parts'",
+    }
+    path, tracebacks = tmp_path / "e.db", []
+    for message, statement in damages.items():
+        found(*related(count=2).values(), measures="cka", save=path)
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute(statement)
+        with subtests.test(message):
+            with pytest.raises(ValueError, match=f"e.db.*{message}") as error:
+                rs.load_evidence(path)
+            tracebacks.append(error.tb)
+        with closing(sqlite3.connect(path, timeout=0.1)) as database, database:
+            database.execute("DELETE FROM vectors")
 
 
 # -------------------------------------------------------------------------------- measures

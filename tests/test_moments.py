@@ -13,7 +13,7 @@ from scipy.stats import pearson3
 
 import resemblance as rs
 from docs.inference_claims import WITHOUT_PRODUCT
-from resemblance.inference.cells import SMALLEST
+from resemblance.inference.cells import EXACT, SMALLEST
 from resemblance.inference.moments import (
     ExactNull,
     Moments,
@@ -320,6 +320,24 @@ def test_moments_are_not_trusted_where_one_sample_dominates_both_sides(rng):
 
 
 # ------------------------------------------------------------------------------------ the classes
+
+
+def test_values_of_few_levels_have_p_values_of_orders(rng, subtests):
+    """P(T >= t) of a discrete value holds all of t's probability, a continuous tail half of it."""
+    specs = ["cka", "cka[estimator=debiased]", "mutual_knn[k=5]", "linear_regression"]
+    small, large = (np.eye(2)[(np.arange(14) < size).astype(int)] for size in (3, 7))
+    tight = [np.eye(2)[rng.permutation(np.arange(30) < 6).astype(int)] for _ in range(2)]
+    tight = [x + 0.01 * rng.standard_normal(x.shape) for x in tight]
+    of_labels = rs.evidence({"X": small}, {"Y": large[::-1].copy()}, measures=specs, progress=False)
+    of_clusters = rs.evidence(*tight, measures=specs[1], progress=False)
+    of_noise = rs.evidence(*rng.standard_normal((2, 100, 9)), measures=specs[:2], progress=False)
+    for spec in specs:
+        with subtests.test(spec):
+            assert of_labels.how(spec) == "999 orders"
+    # all three of one class lie in one of the other in 2 C(7, 3) / C(14, 3) of the orders
+    assert of_labels.p("cka")[0, 0] == pytest.approx(0.192, abs=0.04)
+    assert of_clusters.how(specs[1]) == "999 orders"
+    assert of_noise.how(specs[0]) == of_noise.how(specs[1]) == EXACT
 
 
 @pytest.mark.parametrize("spec", ["cka", "cka[estimator=debiased]", "mutual_knn", "ensd"])

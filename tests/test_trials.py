@@ -379,3 +379,20 @@ def test_errors_of_windows(X, given, message):
             np.zeros(9),
             **{"axes": AXES, **given},
         )
+
+
+def test_condition_means_have_conditions_as_samples(subtests):
+    rng = np.random.default_rng(0)
+    trials, words = rng.standard_normal((12, 5)), np.array(list("bacbacbacbac"))
+    expected = np.stack([trials[words == word].mean(axis=0) for word in "abc"])
+    for library, convert in LIBRARIES.items():
+        with subtests.test(library):
+            means = rs.condition_means(convert(trials), words, name="V1")
+            np.testing.assert_allclose(np.asarray(means.source), expected, rtol=1e-14)
+            assert (means.ids, means.name) == (("a", "b", "c"), "V1")
+    whole = rs.condition_means(rs.Representation(np.arange(6).reshape(3, 2), "a"), [2, 1, 2])
+    assert whole.source.tolist() == [[2, 3], [2, 3]]
+    assert (whole.ids, whole.name) == ((1, 2), "a")
+    for labels in (words[:-1], [None, *words[1:]]):
+        with pytest.raises(ValueError, match="condition_means: conditions"):
+            rs.condition_means(trials, labels)

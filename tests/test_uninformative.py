@@ -275,3 +275,21 @@ def test_arrays_that_look_transposed(shapes, hint):
 def test_other_numbers_of_rows_give_no_hint():
     with pytest.raises(ValueError, match=r"same number of samples \(rows\)$"):
         rs.cka(np.eye(5), np.ones((6, 3)))
+
+
+def test_dissimilarities_taken_for_features_are_said():
+    rng = np.random.default_rng(0)
+    X, R = rng.standard_normal((24, 10)), rng.random((24, 24))
+    R = R + R.T
+    features = [R.copy(), R - 2 * np.triu(R, 1), R[:, :20]]
+    np.fill_diagonal(R, 0)
+    for Y in (X, *features):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            rs.rsa(X, Y)
+    for measure in ("rsa", "rsa[rdm=sqeuclidean]", "procrustes"):
+        with pytest.warns(rs.UninformativeWarning, match="24 x 24, symmetric.*spearmanr"):
+            rs.get_measure(measure)(X, R)
+    both = rs.compare({"X": X, "R": R}, measures=["rsa", "cka"], progress=False)
+    assert "24 x 24, symmetric" in repr(both)
+    assert "24 x 24, symmetric" in repr(rs.evidence(X, R, measures="rsa", progress=False))

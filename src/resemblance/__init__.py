@@ -14,9 +14,9 @@ from .declared import when
 from .drift import Drift, DriftReport, drift
 from .faces import AllPairs, Product, Scores
 from .forecast import Forecast, plan
-from .inference import Evidence, evidence, load_evidence
+from .inference import Evidence, equal_rows, evidence, load_evidence
 from .inference.planning import samples_for
-from .joining import join_samples
+from .joining import condition_means, join_samples
 from .measure import Measure, measure
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
@@ -61,7 +61,9 @@ __all__ = [
     "board",
     "compare",
     "compare_models",
+    "condition_means",
     "drift",
+    "equal_rows",
     "evidence",
     "extract_features",
     "from_conditions",

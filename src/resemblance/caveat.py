@@ -6,11 +6,17 @@ import inspect
 from collections.abc import Callable, Set
 from typing import Any
 
-from .arrays import carries_gradient, detach
+import numpy as np
+
+from .arrays import carries_gradient, detach, to_numpy
 from .representation import Representation, Undefined
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
 TRANSPOSED = "; did you pass (n_features, n_samples)?"
+DISSIMILARITIES = (
+    "{} x {}, symmetric, zeros on the diagonal: dissimilarities taken for features? Pass what they "
+    "are of, or correlate the triangles of two such matrices by scipy.stats.spearmanr"
+)
 MUCH_WIDER = 4  # features per sample; from here on both arrays may be transposed
 
 
@@ -32,6 +38,9 @@ def caveat_of(
     n, d, e = x.n_samples, x.shape[1], y.shape[1]
     if n == 2 and invariant_to >= SHAPE:
         return "fixed by the number of samples: any two samples have the same shape"
+    square = next((r.shape for r in (x, y) if _is_dissimilarity(r)), None)
+    if square:
+        return DISSIMILARITIES.format(*square)
     try:
         caveat = uninformative(_detached(x), _detached(y))
     except Undefined:
@@ -54,6 +63,15 @@ def transposition(
     fits = {"both": x[1] == y[1], names[0]: x[1] == y[0], names[1]: x[0] == y[1]}
     suspect = next((name for name, is_match in fits.items() if is_match), None)
     return f"{TRANSPOSED} Transpose {suspect}." if suspect else ""
+
+
+def _is_dissimilarity(x: Representation) -> bool:
+    """Say whether features look like a matrix of dissimilarities between the samples."""
+    if x.shape[0] != x.shape[1] or x.shape[0] < 3:
+        return False
+    matrix = to_numpy(detach(x.source))
+    is_hollow = matrix.any() and not np.diagonal(matrix).any()
+    return bool(is_hollow and np.array_equal(matrix, matrix.T))
 
 
 def _detached(x: Representation) -> Representation:

@@ -45,6 +45,9 @@ class MeasureInfo(NamedTuple):
     parameters: Mapping[str, Any]
 
 
+AnyMeasure = str | Measure | MeasureInfo  # what names a measure of a result
+
+
 class Failure(NamedTuple):
     """A pair for which a measure has no value, and why."""
 
@@ -98,13 +101,14 @@ class Comparison:
     caveats: tuple[Diagnostic, ...] = ()
     remarks = renamed("Comparison", "remarks", "diagnostics")
 
-    def info(self, measure: str | Measure) -> MeasureInfo:
+    def info(self, measure: AnyMeasure) -> MeasureInfo:
         """Return the description of a measure of this comparison.
 
-        A :class:`Measure` is looked up by its specification only. A string may also have its
-        parameters in another order, or be a name or a label that only one measure here has.
+        A :class:`Measure`, or an entry of ``measures``, is looked up by its specification only. A
+        string may also have its parameters in another order, or be a name or a label that only one
+        measure here has.
         """
-        called = str(measure)
+        called = measure.spec if isinstance(measure, MeasureInfo) else str(measure)
         matches = [m for m in self.measures if m.spec == called]
         if not matches and isinstance(measure, str):
             matches = [m for m in self.measures if called.lower() in _short_names(m)]
@@ -115,7 +119,7 @@ class Comparison:
             raise KeyError(f"{problem} {called!r} in this comparison{hint}")
         return matches[0]
 
-    def __getitem__(self, measure: str | Measure) -> np.ndarray:
+    def __getitem__(self, measure: AnyMeasure) -> np.ndarray:
         return self.values[self.info(measure).spec]
 
     @property

@@ -1,4 +1,5 @@
-"""Optional faces of a measure: other ways to its values, proved equal to the plain function."""
+"""Optional faces of a measure: other ways to its values, proved equal to the plain function, or as
+near to it as their docstrings say."""
 
 from __future__ import annotations
 

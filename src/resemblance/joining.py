@@ -1,4 +1,4 @@
-"""Representations restricted to the samples that all of them have."""
+"""Representations restricted to the samples that all of them have, or averaged over repeats."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Any
 
+import numpy as np
+
+from .arrays import like
+from .inputs import check_order, order_of
 from .representation import Representation, as_representation, title
+from .significance.labels import numbers_of
 
 
 def join_samples(*representations: Any) -> tuple[Representation, ...]:
@@ -25,6 +30,30 @@ def join_samples(*representations: Any) -> tuple[Representation, ...]:
     if not order:
         raise ValueError("join_samples: no sample id is common to all representations")
     return tuple(_select(r, order) for r in inputs)
+
+
+def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Representation:
+    r"""Return the mean over the trials of each condition, so that conditions are the samples.
+
+    .. math:: \bar x_c = \frac{1}{|T_c|} \sum_{t \in T_c} x_t
+
+    ``trials``: an array or representation, (n_trials, units). ``conditions``: a label for each
+    trial, numbers or words. The rows, (conditions, units), are in the order of the sorted labels,
+    which are their ids. Repeats of a condition are not independent: as samples of their own they
+    would make unrelated representations look alike.
+
+    Raises ``ValueError`` unless there is one label for each trial and none is missing, and for
+    labels whose index has the trials in another order.
+    """
+    x = as_representation(trials)
+    numbers = numbers_of("condition_means", conditions, x.shape[0], "conditions")
+    index = order_of(conditions, "conditions")
+    check_order("condition_means", title(x), x.order, "the index of conditions", index)
+    rows = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
+    means = [x.xp.mean(x.xp.take(x.array, like(of, x.array), axis=0), axis=0) for of in rows]
+    labels = np.asarray(conditions, dtype=object)
+    ids = [labels[of[0]] for of in rows]
+    return Representation(x.xp.stack(means), name or x.name, ids=ids, dtype=x.dtype)
 
 
 def _select(x: Representation, ids: list[Hashable]) -> Representation:

@@ -210,7 +210,8 @@ class Store:
         sides = (json.dumps(sorted(set(of))),) * 2
         query = f"SELECT * FROM vectors WHERE x {among} AND y {among}"
         with reading(self.path):
-            return [_vector(*row) for row in self._db.execute(query, sides)]
+            # A statement left open by a damaged row would keep the file locked.
+            return [_vector(*row) for row in self._db.execute(query, sides).fetchall()]
 
     def _has(self, table: str) -> bool:
         return has_table(self._db, table)

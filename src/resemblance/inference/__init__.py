@@ -6,6 +6,7 @@ product of two matrices need no orders at all (:mod:`~.moments`); values without
 give intervals, differences, influence and sample sizes.
 """
 
+from .cautions import equal_rows
 from .cells import Best, NullCells, PartCells
 from .differences import BiasedDifferenceWarning, Difference
 from .evidence import evidence
@@ -19,6 +20,7 @@ __all__ = [
     "Evidence",
     "NullCells",
     "PartCells",
+    "equal_rows",
     "evidence",
     "load_evidence",
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..catalogue import get_measure
-from ..measure import Measure
+from ..comparison import AnyMeasure
 from ..significance.adjusting import ROUNDING
 from ..significance.parts import standard_error
 
@@ -38,7 +38,7 @@ class BiasedDifferenceWarning(UserWarning):
 
 def difference_of(
     evidence: Evidence,
-    measure: str | Measure,
+    measure: AnyMeasure,
     one: tuple[str, str],
     other: tuple[str, str],
     of: Evidence | None,

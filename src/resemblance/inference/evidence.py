@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import Executor
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..arguments import Sides, select_measures, sides_of
 from ..compare import Request, compare_many
+from ..inputs import check_order, order_of
 from ..measure import Measure
 from ..progress import Progress, in_hundredths
+from ..representation import title
 from ..significance.orders import DRAWS, Design, design_of
 from ..streamed import need_samples_at_hand
 from ..tiles import budget_of
 from .bench import Bench
+from .cautions import cautions_of
 from .cells import EvidenceOrigin
 from .intervals import intervals_of
 from .layout import layout_of
@@ -91,18 +97,25 @@ def evidence(
     them in closed form, without each of 20 groups (of blocks, or of stretches of time), or, for
     neighbours and topology, on 40 random halves. A biased measure has an interval around its biased
     value. P-values are one-sided, in the direction of similarity, and the smallest that the design
-    can give is ``evidence.attainable``.
+    can give is ``evidence.attainable``. ``evidence.cautions`` says where samples are copies of
+    others (:func:`equal_rows` returns blocks of them), or dominate both sides of a pair.
 
     Raises ``ValueError`` as :func:`compare` does, for a level outside 0 to 1, and for labels that
-    leave no second order. Results do not depend on the executor, the memory or the order of work.
+    leave no second order, or whose index has the samples in another order. Results do not depend on
+    the executor, the memory or the order of work.
 
     Reference: Phipson and Smyth 2010 (p-values), Kazi-Aoual et al. 1995 (three moments), Westfall
     and Young 1993 (maps), Efron 1982 (jackknife, halves).
     """
-    if not 0 < level < 1:
-        raise ValueError(f"evidence: level must be between 0 and 1, such as 0.95; got {level}")
+    if not (isinstance(level, Real) and 0 < level < 1):
+        raise ValueError(f"evidence: level must be between 0 and 1, such as 0.95; got {level!r}")
+    if not isinstance(exact, bool | np.bool_):
+        raise ValueError(f"evidence: exact must be True or False; got {exact!r}")
     sides = sides_of(representations, other)
     need_samples_at_hand("evidence", *sides.all)
+    for role, labels in (("within", within), ("blocks", blocks)):
+        for r in sides.all:
+            check_order("evidence", title(r), r.order, f"{role}=", order_of(labels, f"{role}="))
     chosen = select_measures(DEFAULT if measures is None else measures).measures
     layout = layout_of(sides)
     design = design_of(
@@ -131,5 +144,5 @@ def _gathered(
         {r.name: r for r in side} for side in (sides.rows, sides.columns or sides.rows)
     )
     origin = EvidenceOrigin(rows, columns, {m.spec: m for m in measures})
-    is_square = bench.layout.is_square
-    return Evidence(comparison, design, level, nulls, parts, is_square, origin)
+    cautions, is_square = cautions_of(bench.layout, design), bench.layout.is_square
+    return Evidence(comparison, design, level, nulls, parts, is_square, cautions, origin)

@@ -25,6 +25,7 @@ from .tiling import chosen, tiled
 HALVED_FAMILIES = ("neighbours", "topology")
 HALVED = ("mka", "kcka")
 VIEWS = 4  # times the memory of the views of a value that all values without a sample take
+FEWEST = 3  # samples that have to be left
 SAMPLES_PER_DIMENSION = 4  # from which halves are used for canonical correlations
 
 
@@ -64,6 +65,9 @@ def intervals_of(
     """Compute the values without parts of the samples, and return them by measure."""
     layout = bench.layout
     widest = max(r.shape[1] for r in layout.all)
+    fewest = min(map(len, parts_of("groups", design)))
+    if fewest < FEWEST:
+        return {m.spec: _too_few(bench, m, comparison, design, fewest) for m in measures}
     kinds: dict[Measure, Kind] = {m: kind_of(m, design, widest) for m in measures}
     pairs = {
         m: layout.with_values(m, comparison[m.spec]) for m in measures if kinds[m] == "left_out"
@@ -74,6 +78,20 @@ def intervals_of(
     }
     exact = {m.spec: PartCells("left_out", closed[m]) for m in closed}
     return exact | dict(_by_comparing(bench, request, rest, design, 0.8 * weight))
+
+
+def _too_few(
+    bench: Bench, m: Measure, comparison: Comparison, design: Design, fewest: int
+) -> PartCells:
+    """Return no interval for any pair, with the reason: two samples say nothing of how a value
+    varies, because many measures have the same value for any two."""
+    layout, noun = bench.layout, "samples" if design.blocks is None else "blocks"
+    reason = f"no interval: {design.n} samples without some leave {fewest}; use more {noun}"
+    pairs = layout.with_values(m, comparison[m.spec])
+    places = [place for pair in pairs for place in layout.cells(m, pair)]
+    names = [(comparison.rows[i], comparison.columns[j]) for i, j in places]
+    values = np.full((*layout.shape, design.n), np.nan)
+    return PartCells("groups", values, tuple(Failure(m.spec, *xy, reason) for xy in names))
 
 
 # ------------------------------------------------------------------------------ without each sample

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 
 from ..assembly import load
-from ..comparison import Failure, MeasureInfo
+from ..comparison import Comparison, Failure, MeasureInfo
 from ..significance.orders import Design
 from ..significance.parts import Kind
 from ..store import EVIDENCE, Store, VectorKey, reading
@@ -18,6 +18,7 @@ from .result import Evidence
 from .saving import NULLS, PARTS, REASONS, WAYS
 
 LABELS = ("groups", "blocks")
+SLACK = 1e-6  # of numbers that rounding has put beside their range
 Vectors = dict[VectorKey, Any]
 
 
@@ -31,7 +32,7 @@ def load_evidence(path: str | Path) -> Evidence:
     comparison = load(path)
     with Store(path, read_only=True) as store, reading(path):
         entry = store.description().get(EVIDENCE)
-        if entry is None:
+        if entry is None or "cautions" not in entry:
             raise ValueError(
                 f"{path} holds a comparison and no finished evidence: the call of evidence that "
                 "began it continues it; resemblance.load reads the comparison"
@@ -40,23 +41,39 @@ def load_evidence(path: str | Path) -> Evidence:
         shape = len(comparison.rows), len(comparison.columns)
         return Evidence(
             comparison,
-            _design(entry),
-            float(entry["level"]),
+            _design(entry, comparison),
+            _level(entry),
             {m.spec: _null(vectors, m, shape) for m in comparison.measures},
             {m.spec: _parts(vectors, m, shape) for m in comparison.measures},
             bool(entry["is_square"]),
+            tuple(map(str, entry["cautions"])),
         )
 
 
-def _design(entry: dict[str, Any]) -> Design:
+def _design(entry: dict[str, Any], comparison: Comparison) -> Design:
     groups, blocks = (None if entry[k] is None else np.asarray(entry[k]) for k in LABELS)
-    shifts, draws, seed = (int(entry[k]) for k in ("shifts", "draws", "seed"))
-    return Design(int(entry["n"]), groups, blocks, shifts, draws, seed)
+    n, shifts, draws, seed = (int(entry[k]) for k in ("n", "shifts", "draws", "seed"))
+    sizes = {n, comparison.provenance["n_samples"]}
+    sizes |= {len(labels) for labels in (groups, blocks) if labels is not None}
+    if len(sizes) > 1 or not 0 <= 2 * shifts < n or draws < 1:
+        raise ValueError(f"its design of {n} samples does not fit the values: {entry}")
+    return Design(n, groups, blocks, shifts, draws, seed)
+
+
+def _level(entry: dict[str, Any]) -> float:
+    level = float(entry["level"])
+    if not 0 < level < 1:
+        raise ValueError(f"its level is {level}")
+    return level
 
 
 def _null(vectors: Vectors, m: MeasureInfo, shape: tuple[int, int]) -> NullCells:
     tables = {name: _table(vectors, m, name, shape) for name in NULLS}
     flat = {name: table[..., 0] for name, table in tables.items() if name != "drawn"}
+    ends = {"p": (0.0, 1.0), "spread": (0.0, np.inf), "chance": m.range, "observed": m.range}
+    for name, (low, high) in ends.items():
+        if (flat[name] < low - SLACK).any() or (flat[name] > high + SLACK).any():
+            raise ValueError(f"{m.spec} has a {name} outside {low:g} to {high:g}")
     how = json.loads(_of(vectors, m, WAYS).note)
     if [len(row) for row in how] != [shape[1]] * shape[0]:
         raise ValueError(f"{m.spec} has {how!r} for a map of {shape}")

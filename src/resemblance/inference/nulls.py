@@ -4,6 +4,7 @@ orders of the samples."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -15,8 +16,8 @@ from .bench import Bench
 from .carrying import actions_of
 from .cells import EXACT, FIXED, NullCells
 from .layout import Layout, Pair
-from .moments import Profile, Side, exact_null, is_trusted
-from .tasks import CHUNK, Chunk, GuardTask, NullTask, ProfileTask, TaskCell, profile_from
+from .moments import PROBES, Profile, Side, exact_null, is_trusted, takes_few_values
+from .tasks import CHUNK, PROFILE, Chunk, GuardTask, NullTask, ProfileTask, TaskCell, profile_from
 from .tiling import Wanted, chosen, tiled
 
 MOST_SAMPLES = 5000  # for exact moments, whose matrices are n x n
@@ -102,16 +103,27 @@ def _by_moments(
 ) -> dict[Measure, Profiles]:
     """Return the profiles of both sides of all pairs, for measures whose moments say enough.
 
-    A measure for which they do not, because a guard failed or one sample dominates both sides of a
-    pair, is drawn for all pairs: so its p-values can be adjusted together.
+    A measure for which they do not, because a guard failed, one sample dominates both sides of a
+    pair or its value is one of few, is drawn for all pairs: so its p-values can be adjusted
+    together.
     """
-    is_possible = exact and design.is_free and design.count > design.draws
+    is_possible = exact and design.is_free and design.count > max(design.draws, PROBES)
     is_possible &= design.n <= MOST_SAMPLES
     anew = {m for m, j in guards.anew if j in bench.layout.movable}
     usable = [m for m in pairs if m.product and is_possible and m not in anew]
-    bench.run(list(_profile_tasks(bench, {m: pairs[m] for m in usable})), weight)
-    profiles = {m: _profiles(bench, m, pairs[m]) for m in usable}
-    return {m: known for m, known in profiles.items() if known is not None}
+    bench.run(list(_profile_tasks(bench, {m: pairs[m] for m in usable})), weight / 2)
+    sides = {m: _profiles(bench, m, pairs[m]) for m in usable}
+    profiles = {m: known for m, known in sides.items() if known is not None}
+    clumped = {m: _clumped(known) for m, known in profiles.items()}
+    probes = replace(design, draws=PROBES)
+    bench.run(_null_tasks(bench, clumped, probes, guards), weight / 2)
+    coarse = {
+        m
+        for m, known in profiles.items()
+        for pair in clumped[m]
+        if takes_few_values(m, _draws(bench, m, pair, probes), *known[pair], design.n)
+    }
+    return {m: known for m, known in profiles.items() if m not in coarse}
 
 
 def _profile_tasks(bench: Bench, pairs: Wanted) -> Iterator[ProfileTask]:
@@ -119,7 +131,7 @@ def _profile_tasks(bench: Bench, pairs: Wanted) -> Iterator[ProfileTask]:
     for m in pairs:
         sides = {s for i, j in pairs[m] for s in ((i, _side(m, "left")), (j, _side(m, "right")))}
         for position, side in sides:
-            if not bench.has(m, (position, position), f"profile {side}"):
+            if not bench.has(m, (position, position), f"{PROFILE} {side}"):
                 needed.setdefault((position, side), []).append(m)
     for (position, side), measures in sorted(needed.items(), key=lambda entry: entry[0]):
         inputs, tokens = {position: layout.all[position]}, {position: layout.tokens[position]}
@@ -145,8 +157,13 @@ def _profiles(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> Profiles | Non
     return profiles
 
 
+def _clumped(profiles: Profiles) -> list[Pair]:
+    """Return the pairs whose matrices both have entries in clumps: others take many values."""
+    return [pair for pair, (x, y) in profiles.items() if x.is_clumped and y.is_clumped]
+
+
 def _profile(bench: Bench, m: Measure, position: int, side: Side) -> Profile | None:
-    return profile_from(bench.vector(m, (position, position), f"profile {side}").numbers)
+    return profile_from(bench.vector(m, (position, position), f"{PROFILE} {side}").numbers)
 
 
 # ------------------------------------------------------------------------------------------- orders
@@ -266,10 +283,7 @@ def _drawn_entry(
     """Return the null of a pair from the values in orders or shifts."""
     if (m, pair[1]) in guards.fixed:
         return NullEntry(value, 0.0, 1.0, np.full(design.total, value), FIXED, value)
-    kind = _kind(design, bench.layout)
-    drawn = np.concatenate(
-        [bench.vector(m, pair, kind, a).numbers[: b - a] for a, b in pieces_of(design)]
-    )
+    drawn = _draws(bench, m, pair, design)
     if design.shifts:
         value, drawn = float(drawn[0]), drawn[1:]
     known, sign = drawn[~np.isnan(drawn)], 1 if m.larger_is_more_similar else -1
@@ -278,6 +292,12 @@ def _drawn_entry(
     how = _words(bench, m, pair, design, guards, len(drawn) - len(known))
     drawn = drawn[:0] if design.shifts else drawn
     return NullEntry(float(chance), float(spread), p, drawn, how, value)
+
+
+def _draws(bench: Bench, m: Measure, pair: Pair, design: Design) -> np.ndarray:
+    kind = _kind(design, bench.layout)
+    pieces = [bench.vector(m, pair, kind, a).numbers[: b - a] for a, b in pieces_of(design)]
+    return np.concatenate(pieces)
 
 
 def _words(

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..comparison import Comparison, Failure, MeasureInfo
+from ..comparison import AnyMeasure, Comparison, Failure, MeasureInfo
 from ..extras import need
-from ..measure import Measure
 from ..notebook import drawn
 from ..significance.adjusting import ROUNDING, false_discovery_rates, holm, step_down
 from ..significance.orders import Design
@@ -38,8 +37,9 @@ class Evidence:
     ``evidence["cka"]`` is the matrix of values, as of a :class:`Comparison`, which ``comparison``
     is; the methods return matrices of the same shape. All p-values are one-sided, in the direction
     of similarity. Where all pairs of one list are compared, the diagonal has values but no chance,
-    p-values or intervals (NaN): nothing is tested against itself. ``origin``: what it
-    was computed from; None after reading from a file.
+    p-values or intervals (NaN): nothing is tested against itself. ``cautions`` say why chance
+    or intervals are doubtful for these data. ``origin``: what it was computed from; None after
+    reading from a file.
     """
 
     comparison: Comparison
@@ -48,6 +48,7 @@ class Evidence:
     nulls: Mapping[str, NullCells]
     parts: Mapping[str, PartCells]
     is_square: bool
+    cautions: tuple[str, ...] = ()
     origin: EvidenceOrigin | None = None
 
     @property
@@ -81,7 +82,7 @@ class Evidence:
         """The smallest p-value that the orders can give; exact moments say down to 1e-4."""
         return self.design.attainable
 
-    def __getitem__(self, measure: str | Measure) -> np.ndarray:
+    def __getitem__(self, measure: AnyMeasure) -> np.ndarray:
         return self.comparison[measure]
 
     def __repr__(self) -> str:
@@ -103,24 +104,24 @@ class Evidence:
         """
         return drawn(self, measure, kind=kind, **options)
 
-    def chance(self, measure: str | Measure) -> np.ndarray:
+    def chance(self, measure: AnyMeasure) -> np.ndarray:
         """Return the mean of the value over the orders that the design allows."""
         return self._null(measure).chance
 
-    def spread(self, measure: str | Measure) -> np.ndarray:
+    def spread(self, measure: AnyMeasure) -> np.ndarray:
         """Return the standard deviation of the value over these orders."""
         return self._null(measure).spread
 
-    def p(self, measure: str | Measure) -> np.ndarray:
+    def p(self, measure: AnyMeasure) -> np.ndarray:
         """Return the p-value of each pair; where moments are exact, 1e-4 means that or less."""
         return self._said(measure, self._null(measure).p)
 
-    def how(self, measure: str | Measure) -> str:
+    def how(self, measure: AnyMeasure) -> str:
         """Return how chance was found; all ways, if not the same for all pairs."""
         ways = {how for row in self._null(measure).how for how in row if how}
         return "; ".join(sorted(ways))
 
-    def above_chance(self, measure: str | Measure) -> np.ndarray:
+    def above_chance(self, measure: AnyMeasure) -> np.ndarray:
         """Return (value - chance) / (best - chance), 0 at chance and 1 for the most similar value.
 
         Raises ``ValueError`` for a measure without a most similar value.
@@ -134,7 +135,7 @@ class Evidence:
             share = (observed - chance) / (best - chance)
         return np.where(best == chance, np.nan, share)
 
-    def adjusted(self, measure: str | Measure) -> np.ndarray:
+    def adjusted(self, measure: AnyMeasure) -> np.ndarray:
         """Return p-values that hold for all pairs of the map at once.
 
         With orders: step-down maxT of values in units of their spread around chance (Westfall and
@@ -146,30 +147,30 @@ class Evidence:
             adjusted[tested] = self._adjusted(measure, tested)
         return self._said(measure, self._mirrored(measure, adjusted))
 
-    def fdr(self, measure: str | Measure) -> np.ndarray:
+    def fdr(self, measure: AnyMeasure) -> np.ndarray:
         """Return the false discovery rate at which each pair counts (Benjamini and Hochberg)."""
         p, tested = self._null(measure).p, self._tested(measure)
         rates = np.full(p.shape, np.nan)
         rates[tested] = false_discovery_rates(p[tested])
         return self._said(measure, self._mirrored(measure, rates))
 
-    def low(self, measure: str | Measure) -> np.ndarray:
+    def low(self, measure: AnyMeasure) -> np.ndarray:
         """Return the lower ends of the intervals."""
         low: np.ndarray = self._ends(measure)[0]
         return low
 
-    def high(self, measure: str | Measure) -> np.ndarray:
+    def high(self, measure: AnyMeasure) -> np.ndarray:
         """Return the upper ends of the intervals."""
         high: np.ndarray = self._ends(measure)[1]
         return high
 
-    def standard_error(self, measure: str | Measure) -> np.ndarray:
+    def standard_error(self, measure: AnyMeasure) -> np.ndarray:
         """Return the standard error of each value."""
         parts = self._parts(measure)
         errors: np.ndarray = standard_error(parts.values, parts.kind)
         return errors
 
-    def best(self, measure: str | Measure) -> Best:
+    def best(self, measure: AnyMeasure) -> Best:
         """Return the pair furthest above chance, with a p-value that pays for the search."""
         info, standardised = self.comparison.info(measure), self._standardised(measure)
         if np.isnan(standardised).all():
@@ -180,7 +181,7 @@ class Evidence:
 
     def difference(
         self,
-        measure: str | Measure,
+        measure: AnyMeasure,
         one: tuple[str, str],
         other: tuple[str, str],
         of: Evidence | None = None,
@@ -200,17 +201,18 @@ class Evidence:
         """
         return difference_of(self, measure, one, other, of)
 
-    def influence(self, measure: str | Measure, row: str, column: str, by: Any = None) -> Influence:
+    def influence(self, measure: AnyMeasure, row: str, column: str, by: Any = None) -> Influence:
         """Return how much each sample adds to a value, or each group of samples with a label.
 
         It is the value minus that without the sample or group: positive where it makes the value
-        larger. Exact and cheap for measures that declare ``left_out``, n calls for others; a call
-        for each group. Raises ``ValueError`` for evidence from a file, which has no arrays.
+        larger. Cheap for measures that declare ``left_out``, and exact but for RSA by ranks and CKA
+        with an RBF or Laplace kernel, which are close; n calls for other measures, and a call for
+        each group. Raises ``ValueError`` for evidence from a file, which has no arrays.
         """
         return influence_of(self, measure, row, column, by)
 
     def contributions(
-        self, measure: str | Measure, row: str, column: str, labels: Any
+        self, measure: AnyMeasure, row: str, column: str, labels: Any
     ) -> Contributions:
         """Return shares of a value that add up to it, one for each pair of classes.
 
@@ -221,7 +223,7 @@ class Evidence:
 
     def curve(
         self,
-        measure: str | Measure,
+        measure: AnyMeasure,
         row: str,
         column: str,
         fractions: Sequence[float] = (0.25, 0.5, 0.75, 1.0),
@@ -235,7 +237,7 @@ class Evidence:
         return curve_of(self, measure, row, column, fractions, draws)
 
     def samples_for(
-        self, measure: str | Measure, *, width: float | None = None, detect: float | None = None
+        self, measure: AnyMeasure, *, width: float | None = None, detect: float | None = None
     ) -> np.ndarray:
         """Return how many samples each pair needs, (rows, columns), from this pilot.
 
@@ -276,46 +278,46 @@ class Evidence:
                 raise KeyError(f"no {name!r} in this evidence{did_you_mean(name, names)}")
         return self.rows.index(row), self.columns.index(column)
 
-    def _null(self, measure: str | Measure) -> NullCells:
+    def _null(self, measure: AnyMeasure) -> NullCells:
         return self.nulls[self.comparison.info(measure).spec]
 
-    def _parts(self, measure: str | Measure) -> PartCells:
+    def _parts(self, measure: AnyMeasure) -> PartCells:
         return self.parts[self.comparison.info(measure).spec]
 
-    def _ends(self, measure: str | Measure) -> np.ndarray:
+    def _ends(self, measure: AnyMeasure) -> np.ndarray:
         info, parts = self.comparison.info(measure), self._parts(measure)
         half = half_width(parts.values, parts.kind, self.level)
         ends: np.ndarray = np.clip([self[measure] - half, self[measure] + half], *info.range)
         return ends
 
-    def _standardised(self, measure: str | Measure) -> np.ndarray:
+    def _standardised(self, measure: AnyMeasure) -> np.ndarray:
         """Return how many spreads each value is above chance, in the direction of similarity."""
         null = self._null(measure)
         centre, unit = _scale_of(null, self.design)
         z: np.ndarray = self._sign(measure) * (null.observed - centre) / unit
         return z
 
-    def _sign(self, measure: str | Measure) -> int:
+    def _sign(self, measure: AnyMeasure) -> int:
         return 1 if self.comparison.info(measure).larger_is_more_similar else -1
 
-    def _tested(self, measure: str | Measure) -> np.ndarray:
+    def _tested(self, measure: AnyMeasure) -> np.ndarray:
         """Return which cells are tests of their own: of a symmetric measure, those above the
         diagonal of a square."""
         tested = ~np.isnan(self._null(measure).p)
         is_mirrored = self.is_square and self.comparison.info(measure).symmetric
         return np.triu(tested, 1) if is_mirrored else tested
 
-    def _said(self, measure: str | Measure, p: np.ndarray) -> np.ndarray:
+    def _said(self, measure: AnyMeasure, p: np.ndarray) -> np.ndarray:
         """Return p-values without what the tails of exact moments are not trusted to say."""
         is_exact = np.array(self._null(measure).how) == EXACT
         return np.where(is_exact, np.fmax(p, SMALLEST), p) if is_exact.any() else p
 
-    def _mirrored(self, measure: str | Measure, cells: np.ndarray) -> np.ndarray:
+    def _mirrored(self, measure: AnyMeasure, cells: np.ndarray) -> np.ndarray:
         if self.is_square and self.comparison.info(measure).symmetric:
             return np.where(np.isnan(cells), cells.T, cells)
         return cells
 
-    def _adjusted(self, measure: str | Measure, tested: np.ndarray) -> np.ndarray:
+    def _adjusted(self, measure: AnyMeasure, tested: np.ndarray) -> np.ndarray:
         null = self._null(measure)
         if not null.drawn.shape[-1] or (self.is_square and self.design.is_exhaustive):
             return holm(null.p[tested])

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..compare import Request, compare_many
+from ..comparison import AnyMeasure
 from ..measure import Measure
 from ..representation import Representation
 from ..rng import generator
-from ..significance.labels import numbers_of
+from ..roles import classes
 from .leaving_out import influence_by_brute_force, left_out_values, on_rows, rows_of
 from .moments import contributions
 from .planning import samples_for, samples_for_width
@@ -51,7 +52,7 @@ class CurvePoint(NamedTuple):
 
 
 def influence_of(
-    evidence: Evidence, measure: str | Measure, row: str, column: str, by: Any
+    evidence: Evidence, measure: AnyMeasure, row: str, column: str, by: Any
 ) -> Influence:
     """Return what samples or groups add to a value: see ``Evidence.influence``."""
     m, (x, y) = _measure(evidence, measure), _pair(evidence, row, column)
@@ -59,25 +60,25 @@ def influence_of(
     if by is None:
         names = x.ids or tuple(range(x.shape[0]))
         return Influence(names, value - left_out_values(m, x, y))
-    labels = numbers_of("influence", by, x.shape[0], "by")
+    labels = classes("influence", x, by, "by")
     groups = [np.flatnonzero(labels == g) for g in range(labels.max() + 1)]
     without = influence_by_brute_force(m, x, y, groups)
     return Influence(_names(by, groups), value - without)
 
 
 def contributions_of(
-    evidence: Evidence, measure: str | Measure, row: str, column: str, labels: Any
+    evidence: Evidence, measure: AnyMeasure, row: str, column: str, labels: Any
 ) -> Contributions:
     """Return what pairs of classes contribute: see ``Evidence.contributions``."""
     m, (x, y) = _measure(evidence, measure), _pair(evidence, row, column)
-    numbers = numbers_of("contributions", labels, x.shape[0])
+    numbers = classes("contributions", x, labels)
     groups = [np.flatnonzero(numbers == g) for g in range(numbers.max() + 1)]
     return Contributions(_names(labels, groups), contributions(m, x, y, numbers))
 
 
 def curve_of(
     evidence: Evidence,
-    measure: str | Measure,
+    measure: AnyMeasure,
     row: str,
     column: str,
     fractions: Sequence[float],
@@ -107,7 +108,7 @@ def curve_of(
 
 
 def samples_needed(
-    evidence: Evidence, measure: str | Measure, width: float | None, detect: float | None
+    evidence: Evidence, measure: AnyMeasure, width: float | None, detect: float | None
 ) -> np.ndarray:
     """Return how many samples are needed for each pair: see ``Evidence.samples_for``."""
     if (width is None) == (detect is None):
@@ -125,7 +126,7 @@ def samples_needed(
     return needed
 
 
-def _detectable(evidence: Evidence, measure: str | Measure, detect: float | None) -> float:
+def _detectable(evidence: Evidence, measure: AnyMeasure, detect: float | None) -> float:
     spec = evidence.comparison.info(measure).spec
     if spec not in STUDIED or detect is None:
         raise ValueError(
@@ -135,7 +136,7 @@ def _detectable(evidence: Evidence, measure: str | Measure, detect: float | None
     return detect
 
 
-def _measure(evidence: Evidence, measure: str | Measure) -> Measure:
+def _measure(evidence: Evidence, measure: AnyMeasure) -> Measure:
     return _origin(evidence).measures[evidence.comparison.info(measure).spec]
 
 

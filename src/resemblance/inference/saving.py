@@ -42,6 +42,7 @@ def _entry(evidence: Evidence) -> dict[str, Any]:
         "seed": design.seed,
         "level": evidence.level,
         "is_square": evidence.is_square,
+        "cautions": evidence.cautions,
     }
 
 

@@ -13,6 +13,7 @@ from .words import (
     Reading,
     Readings,
     brief,
+    caveats_in_words,
     design_line,
     level_words,
     p_text,
@@ -33,7 +34,7 @@ def text_of(evidence: Evidence) -> str:
     rows = [_names(evidence, known), *(_line(evidence, of) for of in known)]
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ["   ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    return "\n  ".join([_head(evidence), *lines])
+    return "\n  ".join([_head(evidence), *lines, *caveats_in_words(evidence)])
 
 
 def html_of(evidence: Evidence) -> str:
@@ -44,7 +45,8 @@ def html_of(evidence: Evidence) -> str:
     first = escape(results_in_words(evidence, known)[0])
     table = f"<table><caption>{escape(_head(evidence))}</caption><tr>{header}</tr>{rows}</table>"
     parts = [f"<p>{first}</p>", table, *_maps(evidence, known)]
-    return "".join([*parts, f"<p>{escape(design_line(evidence))}</p>"])
+    lines = [*caveats_in_words(evidence), design_line(evidence)]
+    return "".join([*parts, *(f"<p>{escape(line)}</p>" for line in lines)])
 
 
 def _head(evidence: Evidence) -> str:

@@ -25,7 +25,7 @@ from .moments import Profile, Side, profile
 
 CHUNK = 20  # draws that are stored together: what is lost when a run is killed
 GUARDS = (1, 2)  # the draws that are computed both with carried views and anew
-LEFT_OUT = "left out"
+LEFT_OUT, PROFILE = "left out", "moments"
 
 
 class TaskCell(NamedTuple):
@@ -177,7 +177,7 @@ class ProfileTask(NamedTuple):
     side: Side
 
     def vectors(self) -> Iterator[Vector]:
-        """Yield the numbers of each profile: the square, the share, the scale, and the sums.
+        """Yield the numbers of each profile: all but the sums, then these.
 
         None, with the reason, of a representation that has no profile.
         """
@@ -187,10 +187,10 @@ class ProfileTask(NamedTuple):
                 numbers, note = np.zeros(0), None
                 try:
                     p = profile(x, m, self.side)
-                    numbers = np.concatenate([[p.square, p.share, p.scale], p.sums])
+                    numbers = np.concatenate([p[1:], p.sums])
                 except Undefined as error:
                     note = str(error)
-                kind = f"profile {self.side}"
+                kind = f"{PROFILE} {self.side}"
                 yield Vector(m.spec, m.version, token, token, kind, 0, numbers, note)
 
 
@@ -198,8 +198,8 @@ def profile_from(numbers: np.ndarray) -> Profile | None:
     """Return the profile of a vector of :class:`ProfileTask`, if there is one."""
     if not len(numbers):
         return None
-    square, share, scale = map(float, numbers[:3])
-    return Profile(numbers[3:], square, share, scale)
+    square, share, scale, is_clumped = map(float, numbers[:4])
+    return Profile(numbers[4:], square, share, scale, bool(is_clumped))
 
 
 class LeftOutTask(NamedTuple):

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..comparison import ROUNDING, MeasureInfo, without_rounding
+from ..columns import CHANCE
+from ..comparison import ROUNDING, MeasureInfo, diagnostic_notes, without_rounding
 from ..significance.parts import Kind
 from .cells import EXACT, FIXED, SMALLEST
 from .result import Evidence
@@ -251,6 +252,12 @@ def null_words(evidence: Evidence) -> str:
         moved = f"{blocks} of samples of one representation change places{groups}"
     shared = "; what all samples of a group share is part of chance" if groups else ""
     return f"Chance is the mean of the values when {moved}{shared}."
+
+
+def caveats_in_words(evidence: Evidence) -> tuple[str, ...]:
+    """Say why values, chance or intervals mean little: of the data, then of each measure."""
+    notes = diagnostic_notes(evidence.comparison, without=CHANCE)
+    return (*evidence.cautions, *(f"{spec}: {note}" for spec, note in notes.items()))
 
 
 def _count(labels: np.ndarray, word: str) -> str:

@@ -10,6 +10,7 @@ from ..inference.result import Evidence
 from ..inference.words import (
     Reading,
     Readings,
+    caveats_in_words,
     design_line,
     furthest,
     level_words,
@@ -23,13 +24,14 @@ from .terminal import LINES, plain_table
 
 def evidence_tables(evidence: Evidence) -> list[Any]:
     """Return what to print: a line per measure and pair, or per measure if these are too many;
-    then the result in words, and the design."""
+    then the result in words, what makes it doubtful, and the design."""
     known = readings(evidence)
     count = sum(len(of.pairs) for of in known)
     table = _pairs(evidence, known) if count <= LINES else _furthest(evidence, known)
     more = [] if count <= LINES else ["Every value: --format csv or json, --html FILE"]
     first, *_ = results_in_words(evidence, known)
-    return [table, minus(first), minus(design_line(evidence)), *more]
+    lines = [first, *caveats_in_words(evidence), design_line(evidence)]
+    return [table, *map(minus, lines), *more]
 
 
 def _pairs(evidence: Evidence, known: Sequence[Readings]) -> Any:

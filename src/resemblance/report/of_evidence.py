@@ -27,7 +27,7 @@ def result_of_evidence(
         provenance={**result.provenance, "seed": evidence.design.seed},
         lead="\n".join(map(_one_line, results_in_words(evidence, known))),
         title="Evidence for similarity",
-        about=null_words(evidence),
+        about=" ".join([null_words(evidence), *(f"{c}." for c in evidence.cautions)]),
     )
 
 

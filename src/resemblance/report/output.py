@@ -228,6 +228,7 @@ def _evidence_document(evidence: Evidence) -> dict[str, Any]:
         "seconds": dict(comparison.seconds),
         "level": evidence.level,
         "design": orders,
+        "cautions": evidence.cautions,
         "records": evidence.records(),
     }
 

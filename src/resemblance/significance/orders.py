@@ -59,6 +59,8 @@ class Design:
         """How many orders there are, or shifts other than none; infinite beyond a float."""
         if self.shifts:
             return 2 * self.shifts
+        if self.is_free:
+            return order_count([self.n])
         return order_count(np.bincount(self._units.group).tolist())
 
     @property
