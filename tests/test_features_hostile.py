@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 from contextlib import suppress
 
 import numpy as np
@@ -42,20 +44,20 @@ def extract(model, folder, data=SAMPLES, **options):
     return rs.extract_features(model, data, folder, progress=False, batch_size=4, **options)
 
 
-@pytest.mark.parametrize("stop", [0, 1, 3])
+@pytest.mark.parametrize("stop", [0, 1, 2, 5])
 def test_a_kill_while_complete_arrays_are_moved(tmp_path, monkeypatch, stop):
     whole = extract(Net(), tmp_path / "whole")
     moves = []
 
     def move(source, target):
-        moves.append(target)
-        if len(moves) > stop:
-            raise KeyboardInterrupt
-        source.replace(target)
+        if target.parent == tmp_path / "store" and source.parent != target.parent:
+            moves.append(target)
+            if len(moves) > stop:
+                raise KeyboardInterrupt
+        source.rename(target)
 
     with monkeypatch.context() as patch:
         patch.setattr(features.os, "replace", move)
-        patch.setattr(features, "write_atomically", lambda path, text: path.write_text(text))
         with suppress(KeyboardInterrupt):
             extract(Net(), tmp_path / "store")
     model = Net()
@@ -167,6 +169,73 @@ def test_models_without_weights_are_known_by_their_class(tmp_path):
 def test_options_of_another_type_are_refused(tmp_path, options):
     with pytest.raises(ValueError, match="must be"):
         rs.extract_features(Net(), SAMPLES, tmp_path, progress=False, **options)
+
+
+KILLS = """
+import os, signal, sys
+from pathlib import Path
+import numpy as np, torch
+from torch import nn
+import resemblance as rs
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 3)).eval()
+samples = np.random.default_rng(0).standard_normal((300, 4)).astype(np.float32)
+whole, killed = map(Path, sys.argv[1:])
+
+def extract(folder, progress=False):
+    rs.extract_features(model, samples, folder, batch_size=1, progress=progress)
+
+def child(batch, delay):
+    calls = []
+
+    def die_soon(*batches):
+        calls.append(batches)
+        if len(calls) == batch:
+            signal.setitimer(signal.ITIMER_REAL, delay)  # whose signal nobody handles
+
+    pid = os.fork()
+    if not pid:
+        extract(killed, die_soon)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+extract(whole)
+codes = [child(2 + k, 0.0013 * k + 0.0001) for k in range(5)]
+assert codes == [-signal.SIGALRM] * 5, codes
+extract(killed)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_killed_five_times_an_extraction_ends_with_the_same_bytes(tmp_path):
+    folders = [tmp_path / "whole", tmp_path / "killed"]
+    subprocess.run([sys.executable, "-c", KILLS, *map(str, folders)], check=True)
+    whole, killed = ({p.name: p.read_bytes() for p in f.glob("*.npy")} for f in folders)
+    assert whole == killed
+    assert {"mean.0.npy", "outputs.npy"} <= whole.keys()
+
+
+def test_arrays_of_a_complete_pass_that_changed_are_computed_again(tmp_path, monkeypatch):
+    whole = extract(Net(), tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr("resemblance.sources.extraction.take_in", lambda folder, place: False)
+        with pytest.raises(ValueError, match="interrupted"):
+            extract(Net(), tmp_path / "store")
+    (array,) = (tmp_path / "store").glob(".pass-*/mean.blocks.0.npy")
+    array.write_bytes(array.read_bytes()[:-8] + b"\0" * 8)
+    subject = extract(Net(), tmp_path / "store")
+    for layer, r in whole.layers.items():
+        assert (np.asarray(subject.layers[layer].source) == np.asarray(r.source)).all()
+
+
+def test_a_changed_layer_is_computed_again(tmp_path):
+    extract(Net(), tmp_path)
+    array = tmp_path / "mean.blocks.0.npy"
+    content = array.read_bytes()
+    array.write_bytes(content[:-8] + b"\0" * 8)
+    extract(Net(), tmp_path)
+    assert array.read_bytes() == content
 
 
 def test_a_deleted_layer_is_computed_again(tmp_path):

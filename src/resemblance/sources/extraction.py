@@ -15,7 +15,6 @@ from ..progress import Progress, reporting
 from ..subject import Subject
 from .batches import Batch, batch_of, inputs_of
 from .features import (
-    FINISHED,
     StoreFacts,
     begin,
     check_data,
@@ -183,10 +182,11 @@ def _run(
 ) -> None:
     """Run the model over what is left of the samples, and take the arrays into the store."""
     place = pass_folder(folder, sorted(todo.modules), sorted(todo.poolings))
-    if not (place / FINISHED).exists():
-        with GrowingArrays(place) as arrays:
-            _fill(arrays, loaded, samples, todo, batch_size, progress)
-            _finish(folder, facts, todo, arrays, samples, loaded.module)
+    if take_in(folder, place):
+        return
+    with GrowingArrays(place) as arrays:
+        _fill(arrays, loaded, samples, todo, batch_size, progress)
+        _finish(folder, facts, todo, arrays, samples, loaded.module)
     take_in(folder, place)
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..documents import read_document, write_atomically
+from ..documents import DAMAGED, read_document, write_atomically
 from ..locks import locked
 from ..representation import Representation, fingerprint
-from ..sidecars import record
+from ..sidecars import is_undamaged, record, recorded
 from ..subject import DEFAULTS, Subject
 from .files import natural
 from .folders import FEATURES, IDS, NOT_LAYERS, TRAITS, read_subject
@@ -137,14 +137,19 @@ def begin(folder: Path, facts: StoreFacts) -> StoreFacts:
 
 
 def with_files(folder: Path, facts: StoreFacts) -> StoreFacts:
-    """Return what a store is about without the modules of layers whose files were deleted."""
+    """Return what a store is about without the modules of layers whose files were deleted, or have
+    changed."""
     modules = {}
     for pooling, names in facts.modules.items():
-        layers = facts.layers.get(pooling, ())
-        gone = {x for x in layers if not (folder / f"{pooling}.{x}.npy").is_file()}
+        files = {x: folder / f"{pooling}.{x}.npy" for x in facts.layers.get(pooling, ())}
+        gone = {x for x, file in files.items() if not _is_there(file)}
         without = {layer.partition("#")[0] for layer in gone}
         modules[pooling] = [name for name in names if name not in without]
     return replace(facts, modules=modules)
+
+
+def _is_there(file: Path) -> bool:
+    return file.is_file() and is_undamaged(file, read=False)
 
 
 def _check_same(
@@ -221,23 +226,40 @@ def pass_folder(folder: Path, *parts: Any) -> Path:
 
 def finish_pass(place: Path, files: Mapping[str, Path], facts: StoreFacts) -> None:
     """Write down that the arrays of a pass are complete, and what the store has with them."""
+    for path in files.values():
+        record_array(path)
     content = {"files": list(files), "facts": {"format": FORMAT, **vars(facts)}}
     write_atomically(place / FINISHED, json.dumps(content) + "\n")
 
 
-def take_in(folder: Path, place: Path) -> None:
+def take_in(folder: Path, place: Path) -> bool:
     """Move the complete arrays of a pass into a store, each with its checksum and fingerprint.
 
-    After a kill, those that were not moved yet follow.
+    After a kill, those that were not moved yet follow. Returns False, and moves nothing, for a pass
+    that is not complete, or whose arrays have changed since.
     """
-    content = read_document(place / FINISHED, dict, "a pass that is complete")
-    for name in content["files"]:
-        path = folder / f"{name}.npy"
-        if (place / path.name).exists():
-            os.replace(place / path.name, path)
-        record_array(path)
-    write_facts(folder, _facts_of(content["facts"]))
+    try:
+        content = read_document(place / FINISHED, dict, "a pass that is complete")
+        names, facts = list(map(str, content["files"])), _facts_of(content["facts"])
+    except DAMAGED:
+        return False
+    if not all(_is_intact(folder, place, f"{name}.npy") for name in names):
+        return False
+    for name in names:
+        for file in (f"{name}.npy", f"{name}.json"):
+            if (place / file).exists():
+                os.replace(place / file, folder / file)
+    write_facts(folder, facts)
     shutil.rmtree(place, ignore_errors=True)
+    return True
+
+
+def _is_intact(folder: Path, place: Path, file: str) -> bool:
+    """Return whether an array of a pass is as it was recorded, or was moved already."""
+    path = place / file
+    if path.exists():
+        return bool(recorded(path)) and is_undamaged(path, read=False)
+    return (folder / file).exists()
 
 
 def record_array(path: Path) -> None:
