@@ -229,6 +229,32 @@ def test_arrays_of_a_complete_pass_that_changed_are_computed_again(tmp_path, mon
         assert (np.asarray(subject.layers[layer].source) == np.asarray(r.source)).all()
 
 
+def test_a_complete_pass_is_taken_in_whatever_is_asked_for_next(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("resemblance.sources.extraction.take_in", lambda folder, place: False)
+        with pytest.raises(ValueError, match="interrupted"):
+            extract(Net(), tmp_path, layers=["blocks.0"])
+    extract(Net(), tmp_path, layers=["head"])
+    model = Net()
+    for layer in ("blocks.0", "head"):
+        assert list(extract(model, tmp_path, layers=[layer]).layers) == [layer]
+    assert model.calls == 0
+
+
+def test_a_kill_before_a_pass_is_removed_leaves_nothing(tmp_path, monkeypatch):
+    remove = features.shutil.rmtree
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            features.shutil,
+            "rmtree",
+            lambda place, **options: (place / features.FINISHED).exists() or remove(place),
+        )
+        extract(Net(), tmp_path)
+    assert list(tmp_path.glob(".pass-*"))
+    extract(Net(), tmp_path)
+    assert not list(tmp_path.glob(".pass-*"))
+
+
 def test_a_changed_layer_is_computed_again(tmp_path):
     extract(Net(), tmp_path)
     array = tmp_path / "mean.blocks.0.npy"

@@ -24,6 +24,7 @@ from .features import (
     pass_folder,
     record_array,
     take_in,
+    tidy,
     with_files,
     write_ids,
     writing,
@@ -117,6 +118,7 @@ def extract(
     settings = {"batch_size": batch_size if samples.read else None}
     facts = StoreFacts(loaded.name, loaded.facts, _about(samples), settings)
     with writing(folder):
+        tidy(folder)
         facts = with_files(folder, begin(folder, facts))
         if todo := _todo(facts, asked, modules, poolings):
             _run(loaded, samples, folder, facts, todo, batch_size, progress)
@@ -182,8 +184,6 @@ def _run(
 ) -> None:
     """Run the model over what is left of the samples, and take the arrays into the store."""
     place = pass_folder(folder, sorted(todo.modules), sorted(todo.poolings))
-    if take_in(folder, place):
-        return
     with GrowingArrays(place) as arrays:
         _fill(arrays, loaded, samples, todo, batch_size, progress)
         _finish(folder, facts, todo, arrays, samples, loaded.module)

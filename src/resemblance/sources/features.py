@@ -232,6 +232,13 @@ def finish_pass(place: Path, files: Mapping[str, Path], facts: StoreFacts) -> No
     write_atomically(place / FINISHED, json.dumps(content) + "\n")
 
 
+def tidy(folder: Path) -> None:
+    """Take in the passes that a kill left complete, and remove what is left of others."""
+    for place in folder.glob(f"{PASS}*"):
+        if not take_in(folder, place) and not any(place.glob("*.npy")):
+            shutil.rmtree(place)
+
+
 def take_in(folder: Path, place: Path) -> bool:
     """Move the complete arrays of a pass into a store, each with its checksum and fingerprint.
 
