@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import subprocess
 import sys
 from contextlib import suppress
@@ -270,6 +271,28 @@ def test_a_deleted_layer_is_computed_again(tmp_path):
     with pytest.raises(ValueError, match=r"mean\.blocks\.0\.npy is missing"):
         rs.open_features(tmp_path)
     assert list(extract(Net(), tmp_path).layers) == ["blocks.0", "blocks.1", "head"]
+
+
+def test_damaged_facts_are_refused_with_the_file_and_the_remedy(tmp_path, subtests):
+    extract(Net(), tmp_path)
+    facts, traits = tmp_path / features.FEATURES, tmp_path / "traits.json"
+    contents = {path: path.read_text() for path in (facts, traits)}
+    good = json.loads(contents[facts])
+    others = [{**good, name: [3]} for name in good] + [{**good, "layers": {"mean": 3}}, [], 3]
+    others += [{**good, "layers": 3}]
+    others += [{**good, "layers": {"mean": [3]}}, {**good, "layers": {}}, {**good, "more": 1}]
+    others += [{k: v for k, v in good.items() if k != name} for name in ("layers", "format")]
+    damaged = [(facts, json.dumps(other)) for other in others]
+    damaged += [(facts, "[" * 10**5), (facts, ""), (facts, "\ud800"), (traits, '{"a": 1}')]
+    damaged += [(traits, '{"layers": {"last": ["head"]}}'), (traits, "3"), (traits, "[" * 10**5)]
+    for path, text in damaged:
+        with subtests.test(f"{path.name} {text[:100]}"):
+            path.write_text(text, encoding="utf-8", errors="surrogatepass")
+            for call in (rs.open_features, lambda folder: extract(Net(), folder)):
+                with pytest.raises(ValueError, match=rf"{path.name}|last\.head\.npy is missing"):
+                    call(tmp_path)
+            path.write_text(contents[path])
+    assert list(rs.open_features(tmp_path).layers) == ["blocks.0", "blocks.1", "head"]
 
 
 def test_a_model_whose_extraction_was_cut_short_is_not_left_out(tmp_path, capsys):

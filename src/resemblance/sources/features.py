@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..documents import DAMAGED, read_document, write_atomically
+from ..documents import DAMAGED, check_types, read_document, write_atomically
 from ..locks import locked
 from ..representation import Representation, fingerprint
 from ..sidecars import is_undamaged, record, recorded
@@ -26,6 +26,7 @@ IDENTITY = {
     "data": ("kind", "n_samples", "fingerprint"),
 }
 PASS = ".pass-"  # the start of the name of a folder with arrays that are not complete
+AGAIN = "remove its folder, and extract the features again"
 FINISHED = "finished.json"  # in the folder of a pass whose arrays are complete
 
 
@@ -44,8 +45,8 @@ class StoreFacts:
     model: Mapping[str, Any]
     data: Mapping[str, Any]
     settings: Mapping[str, Any]
-    layers: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    modules: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    layers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    modules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     n_batches: int = 0
 
 
@@ -61,25 +62,31 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> Subject:
     """
     place = _model_folder(Path(folder))
     facts = read_facts(place)
-    subjects = read_subject(place, name=facts.name)
-    if pool is None and len(facts.layers) > 1:
+    subjects = {s.traits["pooling"]: s for s in read_subject(place, name=facts.name)}
+    if {name: tuple(subject.layers) for name, subject in subjects.items()} != facts.layers:
+        raise ValueError(f"{place / TRAITS} has other layers than {FEATURES}; {AGAIN}")
+    if pool is None and len(subjects) > 1:
         raise ValueError(
-            f"{place} has several poolings: pass pool={' or '.join(map(repr, facts.layers))}"
+            f"{place} has several poolings: pass pool={' or '.join(map(repr, subjects))}"
         )
-    if pool is not None and pool not in facts.layers:
-        raise ValueError(f"{place} has no pooling {pool!r}; it has {', '.join(facts.layers)}")
-    return next(s for s in subjects if pool is None or s.traits["pooling"] == pool)
+    if pool is not None and pool not in subjects:
+        raise ValueError(f"{place} has no pooling {pool!r}; it has {', '.join(subjects)}")
+    return subjects[pool] if pool else next(iter(subjects.values()))
 
 
 def read_facts(folder: Path) -> StoreFacts:
     """Return what a store is about; ``ValueError`` if the folder is none."""
-    return read_document(folder / FEATURES, _facts_of, "a store of features")
+    return read_document(folder / FEATURES, _facts_of, "a store of features", AGAIN)
 
 
 def _facts_of(entries: dict[str, Any]) -> StoreFacts:
     if entries.pop("format") != FORMAT:
-        raise ValueError("it has another format")
-    return StoreFacts(**entries)
+        raise ValueError("it is of another version")
+    for part in ("layers", "modules"):
+        entries[part] = {pooling: tuple(names) for pooling, names in entries[part].items()}
+    facts = StoreFacts(**entries)
+    check_types(facts, StoreFacts)
+    return facts
 
 
 def feature_folders(folder: Path) -> list[Path]:
@@ -144,7 +151,7 @@ def with_files(folder: Path, facts: StoreFacts) -> StoreFacts:
         files = {x: folder / f"{pooling}.{x}.npy" for x in facts.layers.get(pooling, ())}
         gone = {x for x, file in files.items() if not _is_there(file)}
         without = {layer.partition("#")[0] for layer in gone}
-        modules[pooling] = [name for name in names if name not in without]
+        modules[pooling] = tuple(name for name in names if name not in without)
     return replace(facts, modules=modules)
 
 
@@ -206,9 +213,9 @@ def merged(
     all_layers, all_modules = dict(facts.layers), dict(facts.modules)
     for pooling, names in layers.items():
         both = dict.fromkeys([*facts.layers.get(pooling, ()), *names])
-        all_layers[pooling] = sorted(both, key=place)
+        all_layers[pooling] = tuple(sorted(both, key=place))
         both = dict.fromkeys([*facts.modules.get(pooling, ()), *modules])
-        all_modules[pooling] = list(both)
+        all_modules[pooling] = tuple(both)
     return replace(
         facts,
         data=dict(data),
