@@ -27,7 +27,11 @@ class Counting(nn.Module):
             torch.manual_seed(seed)
             self.blocks = nn.ModuleList(nn.Linear(6, 6) for _ in range(3))
             self.head = nn.Linear(6, 2)
-        self.calls, self.fail_at = 0, fail_at
+        self.calls = 0
+        self.fail(fail_at)
+
+    def fail(self, at):
+        self.fail_at = at
 
     def forward(self, x):
         if self.calls == self.fail_at:

@@ -166,6 +166,137 @@ def test_models_without_weights_are_known_by_their_class(tmp_path):
         extract(nn.ReLU(), tmp_path)
 
 
+class Scaled(nn.Module):
+    """A model with an option, a function, and a state."""
+
+    def __init__(self, scale=2.0, function=torch.tanh, seed=0):
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.block = nn.Linear(4, 4)
+        self.scale, self.function, self.calls, self.inputs = scale, function, 0, []
+
+    def forward(self, x):
+        self.calls += 1
+        self.inputs.append(x)
+        return self.function(self.block(x)) * self.scale
+
+
+def sequence(*parts):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(4, 4), *parts)
+
+
+def attending(**options):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return nn.TransformerEncoderLayer(4, **{"nhead": 2, "dim_feedforward": 8} | options)
+
+
+def times(factor):
+    return lambda rows: torch.from_numpy(rows) * factor
+
+
+NOTEBOOK = """
+import torch
+from torch import nn
+SHIFT = 1
+
+def bent(x):
+    return torch.relu(x) + SHIFT
+
+class Net(nn.Module):
+    def forward(self, x):
+        return [bent(part) for part in [x]][0]
+
+class Preparation:
+    def __init__(self, size):
+        self.size = size
+    def __call__(self, rows):
+        return torch.stack([bent(torch.tensor(row)) for row in rows]) * self.size
+
+def prepare(rows, size=3):
+    return Preparation(size)(rows)
+
+"""
+
+
+def of_notebook(end, old="", new=""):
+    names = {"__name__": "notebook"}
+    exec(NOTEBOOK.replace(old, new), names)
+    return eval(end, names)
+
+
+DEFINITIONS = {
+    "layers": [lambda: sequence(nn.ReLU()), lambda: sequence(nn.Tanh())],
+    "options in the repr": [
+        lambda: sequence(nn.LayerNorm(4, eps=0.1)), lambda: sequence(nn.LayerNorm(4, eps=0.2)),
+    ],
+    "heads": [lambda: attending(nhead=1), lambda: attending(nhead=2)],
+    "functions": [lambda: attending(), lambda: attending(activation=torch.nn.functional.gelu)],
+    "options": [lambda: Scaled(2.0), lambda: Scaled(3.0)],
+    "functions of a user": [
+        lambda: Scaled(function=lambda x: x), lambda: Scaled(function=lambda x: -x),
+    ],
+    "forward": [lambda: of_notebook("Net()"), lambda: of_notebook("Net()", "[0]", "[-1] + 1")],
+    "a function that forward names": [
+        lambda: of_notebook("Net()"), lambda: of_notebook("Net()", "relu", "tanh"),
+    ],
+    "a constant that it names": [
+        lambda: of_notebook("Net()"), lambda: of_notebook("Net()", "SHIFT = 1", "SHIFT = 2"),
+    ],
+    "preparations": [
+        lambda: (sequence(), torch.tensor), lambda: sequence(),
+        lambda: (sequence(), times(2)), lambda: (sequence(), times(3)),
+        lambda: (sequence(), of_notebook("prepare")),
+        lambda: (sequence(), of_notebook("prepare", "* self.size", "+ self.size")),
+        lambda: (sequence(), of_notebook("prepare", "size=3", "size=4")),
+        lambda: (sequence(), of_notebook("Preparation(1)")),
+        lambda: (sequence(), of_notebook("Preparation(2)")),
+        lambda: (sequence(), of_notebook("Preparation(2).__call__")),
+    ],
+}  # fmt: skip
+
+
+def test_a_store_knows_its_model_by_all_that_makes_the_features(tmp_path, subtests):
+    for case, makes in DEFINITIONS.items():
+        for i, make in enumerate(makes):
+            store = tmp_path / f"{case} {i}"
+            extract(make(), store, name="net")
+            for j, other in enumerate(makes):
+                with subtests.test(f"{case}: {i}, then {j}"):
+                    if i == j:
+                        extract(other(), store, name="net")
+                        continue
+                    with pytest.raises(ValueError, match="another model"):
+                        extract(other(), store, name="net")
+
+
+def test_the_state_of_a_model_is_no_part_of_its_identity(tmp_path):
+    model = Scaled()
+    extract(model, tmp_path, layers=["block"])
+    assert model.calls == 3
+    extract(model, tmp_path, layers=["block"], pool=["mean", "flatten"])
+
+
+def test_another_process_knows_the_same_model_and_an_edited_file_is_another(tmp_path):
+    file = tmp_path / "mine.py"
+    text = f"{NOTEBOOK}def pair():\n    torch.manual_seed(0)\n"
+    text += "    return nn.Sequential(Net(), nn.Linear(4, 2)), prepare\n"
+    file.write_text(text)
+    np.save(tmp_path / "x.npy", SAMPLES)
+    call = [f"{file}:pair", str(tmp_path / "x.npy"), str(tmp_path / "store")]
+    code = "import sys, resemblance as rs; rs.extract_features(*sys.argv[1:], progress=False)"
+    subprocess.run([sys.executable, "-c", code, *call], check=True)
+    before = (tmp_path / "store/features.json").read_bytes()
+    rs.extract_features(*call, progress=False)
+    assert (tmp_path / "store/features.json").read_bytes() == before
+    file.write_text(text.replace("relu", "tanh"))
+    with pytest.raises(ValueError, match=r"another model .*choose another name or folder"):
+        rs.extract_features(*call, progress=False)
+
+
 @pytest.mark.parametrize("options", [{"pool": []}, {"batch_size": "3"}, {"batch_size": 2.5}])
 def test_options_of_another_type_are_refused(tmp_path, options):
     with pytest.raises(ValueError, match="must be"):

@@ -20,11 +20,14 @@ from ..subject import DEFAULTS, Subject
 from .files import natural
 from .folders import FEATURES, IDS, NOT_LAYERS, TRAITS, read_subject
 
-FORMAT = 1
+FORMAT = 2
 IDENTITY = {
-    "model": ("sha256", "class", "part", "processor", "max_length"),
+    "model": (
+        "class", "sha256", "file sha256", "definition", "part", "processor", "preparation",
+        "max_length",
+    ),
     "data": ("kind", "n_samples", "fingerprint"),
-}
+}  # fmt: skip
 PASS = ".pass-"  # the start of the name of a folder with arrays that are not complete
 AGAIN = "remove its folder, and extract the features again"
 FINISHED = "finished.json"  # in the folder of a pass whose arrays are complete
@@ -167,10 +170,11 @@ def _check_same(
         both = [facts.get(name) for facts in (ours, theirs)]
         if name == "class":  # without its module, which depends on how the file was imported
             both = [str(value).rpartition(".")[2] if value else None for value in both]
-        if None not in both and both[0] != both[1]:
+        is_unknown = what == "data" and None in both  # until a loader has ended
+        if both[0] != both[1] and not is_unknown:
             raise ValueError(
-                f"{folder} holds features of another {what} ({name} {theirs[name]}, not "
-                f"{ours[name]}); {remedy}"
+                f"{folder} holds features of another {what} ({name} {theirs.get(name)}, not "
+                f"{ours.get(name)}); {remedy}"
             )
 
 
