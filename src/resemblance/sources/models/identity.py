@@ -63,7 +63,7 @@ def _of_module(module: Any, seen: Seen) -> Iterator[str]:
 
 def _options(value: Any, others: Collection[str] = ()) -> dict[str, Any]:
     """Return the attributes of an object that are not its state."""
-    state = _state(type(value)).union(others)
+    state = _state(value.__class__).union(others)
     return {
         name: part
         for name, part in vars(value).items()

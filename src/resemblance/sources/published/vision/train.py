@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....subject import Extraction, Recipe
-from ...trained.common import accuracy
+from ...trained.common import accuracy, seeded
 from .. import DATASETS, check_options
-from ..devices import device_of, training_on
+from ..devices import device_of
 from ..resources import Resources
 from .data import read
 from .hyperparameters import hyperparameters_of
@@ -98,7 +98,7 @@ def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
     """
     task, config, side = _prepared(recipe, resources)
     device = device_of(resources)
-    with training_on(device, recipe.seed, "vision", recipe.name) as torch:
+    with seeded(recipe.seed, "vision", recipe.name, device=device) as torch:
         model = build(recipe.architecture, recipe.options, config)
         if recipe.architecture in VITS:
             model = with_pretrained(model, recipe.architecture, recipe.options, resources)
@@ -126,7 +126,7 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
     """
     task, config, side = _prepared(recipe, resources)
     device = device_of(resources)
-    with training_on(device, recipe.seed, "vision", "extract") as torch, torch.no_grad():
+    with seeded(recipe.seed, "vision", "extract", device=device) as torch, torch.no_grad():
         model = _loaded(torch, recipe, build(recipe.architecture, recipe.options, config), state)
         model.to(device).eval()
         trained, feed = Trained(torch, device, recipe, model), test_feed(recipe, task, side)
