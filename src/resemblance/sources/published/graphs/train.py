@@ -11,6 +11,7 @@ from ....extras import need
 from ....rng import generator
 from ....subject import Extraction, Recipe
 from ...trained.common import accuracy, load_state, seeded, state_of
+from ...trained.graphs.train import build, run_layers
 from .. import check_options
 from ..checkpoints import Checkpoint
 from ..devices import device_of, random_state, set_random_state
@@ -18,7 +19,7 @@ from ..resources import Resources
 from . import anchored
 from .corruptions import shown_features, training_labels
 from .data import read
-from .models import build, features, first_layer_takes, run_layers
+from .models import features, first_layer_takes
 from .nodes import GraphData
 
 VERSION = 1
