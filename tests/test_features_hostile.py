@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import json
+import subprocess
+import sys
 from contextlib import suppress
 
 import numpy as np
@@ -42,20 +45,20 @@ def extract(model, folder, data=SAMPLES, **options):
     return rs.extract_features(model, data, folder, progress=False, batch_size=4, **options)
 
 
-@pytest.mark.parametrize("stop", [0, 1, 3])
+@pytest.mark.parametrize("stop", [0, 1, 2, 5])
 def test_a_kill_while_complete_arrays_are_moved(tmp_path, monkeypatch, stop):
     whole = extract(Net(), tmp_path / "whole")
     moves = []
 
     def move(source, target):
-        moves.append(target)
-        if len(moves) > stop:
-            raise KeyboardInterrupt
-        source.replace(target)
+        if target.parent == tmp_path / "store" and source.parent != target.parent:
+            moves.append(target)
+            if len(moves) > stop:
+                raise KeyboardInterrupt
+        source.rename(target)
 
     with monkeypatch.context() as patch:
         patch.setattr(features.os, "replace", move)
-        patch.setattr(features, "write_atomically", lambda path, text: path.write_text(text))
         with suppress(KeyboardInterrupt):
             extract(Net(), tmp_path / "store")
     model = Net()
@@ -163,10 +166,234 @@ def test_models_without_weights_are_known_by_their_class(tmp_path):
         extract(nn.ReLU(), tmp_path)
 
 
+class Scaled(nn.Module):
+    """A model with an option, a function, and a state."""
+
+    def __init__(self, scale=2.0, function=torch.tanh, seed=0):
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.block = nn.Linear(4, 4)
+        self.scale, self.function, self.calls, self.inputs = scale, function, 0, []
+
+    def forward(self, x):
+        self.calls += 1
+        self.inputs.append(x)
+        return self.function(self.block(x)) * self.scale
+
+
+def sequence(*parts):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(4, 4), *parts)
+
+
+def attending(**options):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return nn.TransformerEncoderLayer(4, **{"nhead": 2, "dim_feedforward": 8} | options)
+
+
+def times(factor):
+    return lambda rows: torch.from_numpy(rows) * factor
+
+
+NOTEBOOK = """
+import torch
+from torch import nn
+SHIFT = 1
+
+def bent(x):
+    return torch.relu(x) + SHIFT
+
+class Net(nn.Module):
+    def forward(self, x):
+        return [bent(part) for part in [x]][0]
+
+class Preparation:
+    def __init__(self, size):
+        self.size = size
+    def __call__(self, rows):
+        return torch.stack([bent(torch.tensor(row)) for row in rows]) * self.size
+
+def prepare(rows, size=3):
+    return Preparation(size)(rows)
+
+"""
+
+
+def of_notebook(end, old="", new=""):
+    names = {"__name__": "notebook"}
+    exec(NOTEBOOK.replace(old, new), names)
+    return eval(end, names)
+
+
+DEFINITIONS = {
+    "layers": [lambda: sequence(nn.ReLU()), lambda: sequence(nn.Tanh())],
+    "options in the repr": [
+        lambda: sequence(nn.LayerNorm(4, eps=0.1)), lambda: sequence(nn.LayerNorm(4, eps=0.2)),
+    ],
+    "heads": [lambda: attending(nhead=1), lambda: attending(nhead=2)],
+    "functions": [lambda: attending(), lambda: attending(activation=torch.nn.functional.gelu)],
+    "options": [lambda: Scaled(2.0), lambda: Scaled(3.0)],
+    "functions of a user": [
+        lambda: Scaled(function=lambda x: x), lambda: Scaled(function=lambda x: -x),
+    ],
+    "forward": [lambda: of_notebook("Net()"), lambda: of_notebook("Net()", "[0]", "[-1] + 1")],
+    "a function that forward names": [
+        lambda: of_notebook("Net()"), lambda: of_notebook("Net()", "relu", "tanh"),
+    ],
+    "a constant that it names": [
+        lambda: of_notebook("Net()"), lambda: of_notebook("Net()", "SHIFT = 1", "SHIFT = 2"),
+    ],
+    "preparations": [
+        lambda: (sequence(), torch.tensor), lambda: sequence(),
+        lambda: (sequence(), times(2)), lambda: (sequence(), times(3)),
+        lambda: (sequence(), of_notebook("prepare")),
+        lambda: (sequence(), of_notebook("prepare", "* self.size", "+ self.size")),
+        lambda: (sequence(), of_notebook("prepare", "size=3", "size=4")),
+        lambda: (sequence(), of_notebook("Preparation(1)")),
+        lambda: (sequence(), of_notebook("Preparation(2)")),
+        lambda: (sequence(), of_notebook("Preparation(2).__call__")),
+    ],
+}  # fmt: skip
+
+
+def test_a_store_knows_its_model_by_all_that_makes_the_features(tmp_path, subtests):
+    for case, makes in DEFINITIONS.items():
+        for i, make in enumerate(makes):
+            store = tmp_path / f"{case} {i}"
+            extract(make(), store, name="net")
+            for j, other in enumerate(makes):
+                with subtests.test(f"{case}: {i}, then {j}"):
+                    if i == j:
+                        extract(other(), store, name="net")
+                        continue
+                    with pytest.raises(ValueError, match="another model"):
+                        extract(other(), store, name="net")
+
+
+def test_the_state_of_a_model_is_no_part_of_its_identity(tmp_path):
+    model = Scaled()
+    extract(model, tmp_path, layers=["block"])
+    assert model.calls == 3
+    extract(model, tmp_path, layers=["block"], pool=["mean", "flatten"])
+
+
+def test_another_process_knows_the_same_model_and_an_edited_file_is_another(tmp_path):
+    file = tmp_path / "mine.py"
+    text = f"{NOTEBOOK}def pair():\n    torch.manual_seed(0)\n"
+    text += "    return nn.Sequential(Net(), nn.Linear(4, 2)), prepare\n"
+    file.write_text(text)
+    np.save(tmp_path / "x.npy", SAMPLES)
+    call = [f"{file}:pair", str(tmp_path / "x.npy"), str(tmp_path / "store")]
+    code = "import sys, resemblance as rs; rs.extract_features(*sys.argv[1:], progress=False)"
+    subprocess.run([sys.executable, "-c", code, *call], check=True)
+    before = (tmp_path / "store/features.json").read_bytes()
+    rs.extract_features(*call, progress=False)
+    assert (tmp_path / "store/features.json").read_bytes() == before
+    file.write_text(text.replace("relu", "tanh"))
+    with pytest.raises(ValueError, match=r"another model .*choose another name or folder"):
+        rs.extract_features(*call, progress=False)
+
+
 @pytest.mark.parametrize("options", [{"pool": []}, {"batch_size": "3"}, {"batch_size": 2.5}])
 def test_options_of_another_type_are_refused(tmp_path, options):
     with pytest.raises(ValueError, match="must be"):
         rs.extract_features(Net(), SAMPLES, tmp_path, progress=False, **options)
+
+
+KILLS = """
+import os, signal, sys
+from pathlib import Path
+import numpy as np, torch
+from torch import nn
+import resemblance as rs
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 3)).eval()
+samples = np.random.default_rng(0).standard_normal((300, 4)).astype(np.float32)
+whole, killed = map(Path, sys.argv[1:])
+
+def extract(folder, progress=False):
+    rs.extract_features(model, samples, folder, batch_size=1, progress=progress)
+
+def child(batch, delay):
+    calls = []
+
+    def die_soon(*batches):
+        calls.append(batches)
+        if len(calls) == batch:
+            signal.setitimer(signal.ITIMER_REAL, delay)  # whose signal nobody handles
+
+    pid = os.fork()
+    if not pid:
+        extract(killed, die_soon)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+extract(whole)
+codes = [child(2 + k, 0.0013 * k + 0.0001) for k in range(5)]
+assert codes == [-signal.SIGALRM] * 5, codes
+extract(killed)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_killed_five_times_an_extraction_ends_with_the_same_bytes(tmp_path):
+    folders = [tmp_path / "whole", tmp_path / "killed"]
+    subprocess.run([sys.executable, "-c", KILLS, *map(str, folders)], check=True)
+    whole, killed = ({p.name: p.read_bytes() for p in f.glob("*.npy")} for f in folders)
+    assert whole == killed
+    assert {"mean.0.npy", "outputs.npy"} <= whole.keys()
+
+
+def test_arrays_of_a_complete_pass_that_changed_are_computed_again(tmp_path, monkeypatch):
+    whole = extract(Net(), tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr("resemblance.sources.extraction.take_in", lambda folder, place: False)
+        with pytest.raises(ValueError, match="interrupted"):
+            extract(Net(), tmp_path / "store")
+    (array,) = (tmp_path / "store").glob(".pass-*/mean.blocks.0.npy")
+    array.write_bytes(array.read_bytes()[:-8] + b"\0" * 8)
+    subject = extract(Net(), tmp_path / "store")
+    for layer, r in whole.layers.items():
+        assert (np.asarray(subject.layers[layer].source) == np.asarray(r.source)).all()
+
+
+def test_a_complete_pass_is_taken_in_whatever_is_asked_for_next(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("resemblance.sources.extraction.take_in", lambda folder, place: False)
+        with pytest.raises(ValueError, match="interrupted"):
+            extract(Net(), tmp_path, layers=["blocks.0"])
+    extract(Net(), tmp_path, layers=["head"])
+    model = Net()
+    for layer in ("blocks.0", "head"):
+        assert list(extract(model, tmp_path, layers=[layer]).layers) == [layer]
+    assert model.calls == 0
+
+
+def test_a_kill_before_a_pass_is_removed_leaves_nothing(tmp_path, monkeypatch):
+    remove = features.shutil.rmtree
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            features.shutil,
+            "rmtree",
+            lambda place, **options: (place / features.FINISHED).exists() or remove(place),
+        )
+        extract(Net(), tmp_path)
+    assert list(tmp_path.glob(".pass-*"))
+    extract(Net(), tmp_path)
+    assert not list(tmp_path.glob(".pass-*"))
+
+
+def test_a_changed_layer_is_computed_again(tmp_path):
+    extract(Net(), tmp_path)
+    array = tmp_path / "mean.blocks.0.npy"
+    content = array.read_bytes()
+    array.write_bytes(content[:-8] + b"\0" * 8)
+    extract(Net(), tmp_path)
+    assert array.read_bytes() == content
 
 
 def test_a_deleted_layer_is_computed_again(tmp_path):
@@ -175,6 +402,28 @@ def test_a_deleted_layer_is_computed_again(tmp_path):
     with pytest.raises(ValueError, match=r"mean\.blocks\.0\.npy is missing"):
         rs.open_features(tmp_path)
     assert list(extract(Net(), tmp_path).layers) == ["blocks.0", "blocks.1", "head"]
+
+
+def test_damaged_facts_are_refused_with_the_file_and_the_remedy(tmp_path, subtests):
+    extract(Net(), tmp_path)
+    facts, traits = tmp_path / features.FEATURES, tmp_path / "traits.json"
+    contents = {path: path.read_text() for path in (facts, traits)}
+    good = json.loads(contents[facts])
+    others = [{**good, name: [3]} for name in good] + [{**good, "layers": {"mean": 3}}, [], 3]
+    others += [{**good, "layers": 3}]
+    others += [{**good, "layers": {"mean": [3]}}, {**good, "layers": {}}, {**good, "more": 1}]
+    others += [{k: v for k, v in good.items() if k != name} for name in ("layers", "format")]
+    damaged = [(facts, json.dumps(other)) for other in others]
+    damaged += [(facts, "[" * 10**5), (facts, ""), (facts, "\ud800"), (traits, '{"a": 1}')]
+    damaged += [(traits, '{"layers": {"last": ["head"]}}'), (traits, "3"), (traits, "[" * 10**5)]
+    for path, text in damaged:
+        with subtests.test(f"{path.name} {text[:100]}"):
+            path.write_text(text, encoding="utf-8", errors="surrogatepass")
+            for call in (rs.open_features, lambda folder: extract(Net(), folder)):
+                with pytest.raises(ValueError, match=rf"{path.name}|last\.head\.npy is missing"):
+                    call(tmp_path)
+            path.write_text(contents[path])
+    assert list(rs.open_features(tmp_path).layers) == ["blocks.0", "blocks.1", "head"]
 
 
 def test_a_model_whose_extraction_was_cut_short_is_not_left_out(tmp_path, capsys):

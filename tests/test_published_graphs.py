@@ -131,9 +131,9 @@ def test_sparse_features_give_the_same_outputs(resources, architecture):
     model = train.new_network(recipe("cora", architecture), resources).eval()
     links = torch.from_numpy(data.links)
     dense = torch.from_numpy(data.x)
-    expected = models.run_layers(model, dense, links)
+    expected = train.run_layers(model, dense, links)
     sparse = dense.to_sparse().coalesce()
-    results = models.run_layers(models.first_layer_takes(model, sparse), sparse, links)
+    results = train.run_layers(models.first_layer_takes(model, sparse), sparse, links)
     for name, values in expected.items():
         assert torch.allclose(results[name], values, rtol=1e-5, atol=1e-6), name
 

@@ -145,7 +145,7 @@ def test_missing_files_are_named_with_their_origin(tmp_path):
 
 def test_a_download_needs_the_package_that_does_it(tmp_path, monkeypatch):
     monkeypatch.setattr(data.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match="pip install datasets"):
+    with pytest.raises(ValueError, match=r"sst2 does not exist: put .* the package datasets"):
         read("sst2", tmp_path, download=True)
     write_sst2(tmp_path, 6, 4)
     assert len(read("sst2", tmp_path, download=True, strict=False).train.labels) == 6

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
+from resemblance.sources.trained.common import seeded
 from resemblance.sources.trained.vision import train as vision
 from resemblance.subject import Recipe
 
@@ -115,6 +116,21 @@ def test_training_and_extraction_leave_torch_as_it_was():
     run(recipe("vit"))
     assert torch.equal(torch.randn(3), expected)
     assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_what_only_warned_of_algorithms_only_warns_afterwards():
+    import torch
+
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        for device in (None, torch.device("cpu"), torch.device("meta")):
+            with seeded(0, device=device):
+                is_cpu = device is None or device.type == "cpu"
+                assert torch.is_deterministic_algorithms_warn_only_enabled() != is_cpu
+            assert torch.are_deterministic_algorithms_enabled()
+            assert torch.is_deterministic_algorithms_warn_only_enabled()
+    finally:
+        torch.use_deterministic_algorithms(False)
 
 
 def test_seed_and_strength_make_another_model():

@@ -310,13 +310,6 @@ def test_a_parent_that_is_missing_damaged_or_another_is_named(study):
         load_weights(where, child.parent)
 
 
-def test_a_domain_without_transfer_has_normal_models_only(monkeypatch):
-    monkeypatch.setattr(sensitivity_models, "has_transfer", lambda domain: False)
-    plan = sensitivity_models.recipes("small", ["vision"])
-    assert {r.setting for r in plan} == {"normal"}
-    assert len(plan) == sensitivity_models.SIZES["small"].seeds
-
-
 @pytest.mark.parametrize("name", ["block1", "logits"])
 def test_a_training_that_diverged_leaves_no_model(tmp_path, monkeypatch, name):
     arrays = {part: np.ones((4, 3), np.float32) for part in ("block1", "logits")}

@@ -15,7 +15,6 @@ from ..progress import Progress, reporting
 from ..subject import Subject
 from .batches import Batch, batch_of, inputs_of
 from .features import (
-    FINISHED,
     StoreFacts,
     begin,
     check_data,
@@ -25,6 +24,7 @@ from .features import (
     pass_folder,
     record_array,
     take_in,
+    tidy,
     with_files,
     write_ids,
     writing,
@@ -119,6 +119,7 @@ def extract(
     settings = {"batch_size": batch_size if samples.read else None}
     facts = StoreFacts(loaded.name, loaded.facts, _about(samples), settings)
     with writing(folder):
+        tidy(folder)
         facts = with_files(folder, begin(folder, facts))
         if todo := _todo(facts, asked, modules, poolings):
             _run(loaded, samples, folder, facts, todo, batch_size, progress)
@@ -184,14 +185,13 @@ def _run(
 ) -> None:
     """Run the model over what is left of the samples, and take the arrays into the store."""
     place = pass_folder(folder, sorted(todo.modules), sorted(todo.poolings))
-    if not (place / FINISHED).exists():
-        with GrowingArrays(place) as arrays:
-            done = len(arrays.batches)
-            pooled = _fill(arrays, loaded, samples, todo, batch_size, progress)
-            pooled |= set(facts.model.get(POOLED, ()))
-            if len(arrays.batches) > done:
-                facts = replace(facts, model={**facts.model, POOLED: sorted(pooled)})
-            _finish(folder, facts, todo, arrays, samples, loaded.module)
+    with GrowingArrays(place) as arrays:
+        done = len(arrays.batches)
+        pooled = _fill(arrays, loaded, samples, todo, batch_size, progress)
+        pooled |= set(facts.model.get(POOLED, ()))
+        if len(arrays.batches) > done:
+            facts = replace(facts, model={**facts.model, POOLED: sorted(pooled)})
+        _finish(folder, facts, todo, arrays, samples, loaded.module)
     take_in(folder, place)
 
 

@@ -12,21 +12,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..documents import read_document, write_atomically
+from ..documents import DAMAGED, check_types, read_document, write_atomically
 from ..locks import locked
 from ..representation import Representation, fingerprint
-from ..sidecars import record
+from ..sidecars import is_undamaged, record, recorded
 from ..subject import Subject
 from .files import natural
 from .folders import FEATURES, IDS, NOT_LAYERS, TRAITS, read_subject
 
-FORMAT = 1
+FORMAT = 2
 IDENTITY = {
-    "model": ("sha256", "class", "part", "processor", "max_length"),
+    "model": (
+        "class", "sha256", "file sha256", "definition", "part", "processor", "preparation",
+        "max_length",
+    ),
     "data": ("kind", "n_samples", "fingerprint"),
-}
+}  # fmt: skip
 TRAITS_OF_STORE = ("architecture", "pooling", "accuracy", "model", "data")
 PASS = ".pass-"  # the start of the name of a folder with arrays that are not complete
+AGAIN = "remove its folder, and extract the features again"
 FINISHED = "finished.json"  # in the folder of a pass whose arrays are complete
 
 
@@ -45,8 +49,8 @@ class StoreFacts:
     model: Mapping[str, Any]
     data: Mapping[str, Any]
     settings: Mapping[str, Any]
-    layers: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    modules: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    layers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    modules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     n_batches: int = 0
 
 
@@ -62,28 +66,33 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> Subject:
     """
     place = _model_folder(Path(folder))
     facts = read_facts(place)
-    subjects = read_subject(place, name=facts.name)
-    if pool is None and len(facts.layers) > 1:
+    subjects = {s.traits["pooling"]: s for s in read_subject(place, name=facts.name)}
+    if {name: tuple(subject.layers) for name, subject in subjects.items()} != facts.layers:
+        raise ValueError(f"{place / TRAITS} has other layers than {FEATURES}; {AGAIN}")
+    if pool is None and len(subjects) > 1:
         raise ValueError(
-            f"{place} has several poolings: pass pool={' or '.join(map(repr, facts.layers))}"
+            f"{place} has several poolings: pass pool={' or '.join(map(repr, subjects))}"
         )
-    if pool is not None and pool not in facts.layers:
-        raise ValueError(f"{place} has no pooling {pool!r}; it has {', '.join(facts.layers)}")
-    subject = next(s for s in subjects if pool is None or s.traits["pooling"] == pool)
-    return replace(
-        subject, traits={k: v for k, v in subject.traits.items() if k in TRAITS_OF_STORE}
-    )
+    if pool is not None and pool not in subjects:
+        raise ValueError(f"{place} has no pooling {pool!r}; it has {', '.join(subjects)}")
+    subject = subjects[pool] if pool else next(iter(subjects.values()))
+    traits = {name: subject.traits[name] for name in TRAITS_OF_STORE if name in subject.traits}
+    return replace(subject, traits=traits)
 
 
 def read_facts(folder: Path) -> StoreFacts:
     """Return what a store is about; ``ValueError`` if the folder is none."""
-    return read_document(folder / FEATURES, _facts_of, "a store of features")
+    return read_document(folder / FEATURES, _facts_of, "a store of features", AGAIN)
 
 
 def _facts_of(entries: dict[str, Any]) -> StoreFacts:
     if entries.pop("format") != FORMAT:
-        raise ValueError("it has another format")
-    return StoreFacts(**entries)
+        raise ValueError("it is of another version")
+    for part in ("layers", "modules"):
+        entries[part] = {pooling: tuple(names) for pooling, names in entries[part].items()}
+    facts = StoreFacts(**entries)
+    check_types(facts, StoreFacts)
+    return facts
 
 
 def feature_folders(folder: Path) -> list[Path]:
@@ -141,14 +150,19 @@ def begin(folder: Path, facts: StoreFacts) -> StoreFacts:
 
 
 def with_files(folder: Path, facts: StoreFacts) -> StoreFacts:
-    """Return what a store is about without the modules of layers whose files were deleted."""
+    """Return what a store is about without the modules of layers whose files were deleted, or have
+    changed."""
     modules = {}
     for pooling, names in facts.modules.items():
-        layers = facts.layers.get(pooling, ())
-        gone = {x for x in layers if not (folder / f"{pooling}.{x}.npy").is_file()}
+        files = {x: folder / f"{pooling}.{x}.npy" for x in facts.layers.get(pooling, ())}
+        gone = {x for x, file in files.items() if not _is_there(file)}
         without = {layer.partition("#")[0] for layer in gone}
-        modules[pooling] = [name for name in names if name not in without]
+        modules[pooling] = tuple(name for name in names if name not in without)
     return replace(facts, modules=modules)
+
+
+def _is_there(file: Path) -> bool:
+    return file.is_file() and is_undamaged(file, read=False)
 
 
 def _check_same(
@@ -159,10 +173,11 @@ def _check_same(
         both = [facts.get(name) for facts in (ours, theirs)]
         if name == "class":  # without its module, which depends on how the file was imported
             both = [str(value).rpartition(".")[2] if value else None for value in both]
-        if None not in both and both[0] != both[1]:
+        is_unknown = what == "data" and None in both  # until a loader has ended
+        if both[0] != both[1] and not is_unknown:
             raise ValueError(
-                f"{folder} holds features of another {what} ({name} {theirs[name]}, not "
-                f"{ours[name]}); {remedy}"
+                f"{folder} holds features of another {what} ({name} {theirs.get(name)}, not "
+                f"{ours.get(name)}); {remedy}"
             )
 
 
@@ -205,9 +220,9 @@ def merged(
     all_layers, all_modules = dict(facts.layers), dict(facts.modules)
     for pooling, names in layers.items():
         both = dict.fromkeys([*facts.layers.get(pooling, ()), *names])
-        all_layers[pooling] = sorted(both, key=place)
+        all_layers[pooling] = tuple(sorted(both, key=place))
         both = dict.fromkeys([*facts.modules.get(pooling, ()), *modules])
-        all_modules[pooling] = list(both)
+        all_modules[pooling] = tuple(both)
     return replace(
         facts,
         data=dict(data),
@@ -225,23 +240,47 @@ def pass_folder(folder: Path, *parts: Any) -> Path:
 
 def finish_pass(place: Path, files: Mapping[str, Path], facts: StoreFacts) -> None:
     """Write down that the arrays of a pass are complete, and what the store has with them."""
+    for path in files.values():
+        record_array(path)
     content = {"files": list(files), "facts": {"format": FORMAT, **vars(facts)}}
     write_atomically(place / FINISHED, json.dumps(content) + "\n")
 
 
-def take_in(folder: Path, place: Path) -> None:
+def tidy(folder: Path) -> None:
+    """Take in the passes that a kill left complete, and remove what is left of others."""
+    for place in folder.glob(f"{PASS}*"):
+        if not take_in(folder, place) and not any(place.glob("*.npy")):
+            shutil.rmtree(place)
+
+
+def take_in(folder: Path, place: Path) -> bool:
     """Move the complete arrays of a pass into a store, each with its checksum and fingerprint.
 
-    After a kill, those that were not moved yet follow.
+    After a kill, those that were not moved yet follow. Returns False, and moves nothing, for a pass
+    that is not complete, or whose arrays have changed since.
     """
-    content = read_document(place / FINISHED, dict, "a pass that is complete")
-    for name in content["files"]:
-        path = folder / f"{name}.npy"
-        if (place / path.name).exists():
-            os.replace(place / path.name, path)
-        record_array(path)
-    write_facts(folder, _facts_of(content["facts"]))
+    try:
+        content = read_document(place / FINISHED, dict, "a pass that is complete")
+        names, facts = list(map(str, content["files"])), _facts_of(content["facts"])
+    except DAMAGED:
+        return False
+    if not all(_is_intact(folder, place, f"{name}.npy") for name in names):
+        return False
+    for name in names:
+        for file in (f"{name}.npy", f"{name}.json"):
+            if (place / file).exists():
+                os.replace(place / file, folder / file)
+    write_facts(folder, facts)
     shutil.rmtree(place, ignore_errors=True)
+    return True
+
+
+def _is_intact(folder: Path, place: Path, file: str) -> bool:
+    """Return whether an array of a pass is as it was recorded, or was moved already."""
+    path = place / file
+    if path.exists():
+        return bool(recorded(path)) and is_undamaged(path, read=False)
+    return (folder / file).exists()
 
 
 def record_array(path: Path) -> None:

@@ -76,7 +76,7 @@ def read_subject(
     folder = Path(folder)
     traits = _traits(folder)
     outputs, labels = (_optional(folder / f"{part}.npy", verify) for part in NOT_LAYERS)
-    _check_outputs(folder, outputs, labels)
+    check_outputs(folder, outputs, labels)
     if "accuracy" not in traits and outputs is not None and labels is not None:
         traits["accuracy"] = float((outputs.argmax(axis=1) == labels).mean())
     maps, title = traits.pop("maps", {}), traits.pop("name", None)
@@ -164,6 +164,7 @@ def _is_partial(folder: Path) -> bool:
 
 
 def _traits(folder: Path) -> dict[str, Any]:
+    """Return the traits in a folder, and the defaults of those that it lacks."""
     file = folder / TRAITS
     if not file.exists() and (folder / FEATURES).exists():
         raise ValueError(
@@ -174,6 +175,12 @@ def _traits(folder: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError(f"{file} must hold an object of traits; got {type(content).__name__}")
     traits = {**DEFAULTS, **content}
+    check_traits(file, traits)
+    return traits
+
+
+def check_traits(file: Path, traits: Mapping[str, Any]) -> None:
+    """Raise ``ValueError`` for traits that do not describe a model, but for its layers and maps."""
     if traits["setting"] not in SETTINGS:
         raise ValueError(
             f"{file}: setting must be one of {', '.join(SETTINGS)}; got {traits['setting']!r}"
@@ -184,8 +191,10 @@ def _traits(folder: Path) -> dict[str, Any]:
             raise ValueError(
                 f"{file}: {name} must be a word that can be printed; got {traits[name]!r}"
             )
+    title = traits.get("name", "model")
+    if not isinstance(title, str) or not title:
+        raise ValueError(f"{file}: name must be a word; got {title!r}")
     _check_accuracies(file, traits.get("accuracies", {}))
-    return traits
 
 
 def _check_numbers(file: Path, traits: Mapping[str, Any]) -> None:
@@ -210,7 +219,8 @@ def _check_accuracies(file: Path, accuracies: Any) -> None:
             raise ValueError(f"{file}: names of accuracies must be printable; got {name!r}")
 
 
-def _check_outputs(folder: Path, outputs: np.ndarray | None, labels: np.ndarray | None) -> None:
+def check_outputs(folder: Path, outputs: np.ndarray | None, labels: np.ndarray | None) -> None:
+    """Raise ``ValueError`` for outputs and labels of a folder that are no logits and classes."""
     if labels is not None:
         _check_labels(folder / "labels.npy", labels)
     if outputs is None:
@@ -281,9 +291,9 @@ def _names(folder: Path, names: Any, what: str = "layer") -> list[str]:
         raise ValueError(
             f"{file}: layers must be a list of names, or an object of lists by pooling"
         )
-    fewest = 0 if what == "pooling" else 1  # a model with one pooling need not name it
     for name, count in Counter(names).items():
-        if count > 1 or not _is_file_name(name, fewest):
+        is_empty = not name and what == "layer"  # a model with one pooling need not name it
+        if count > 1 or is_empty or not is_file_name(name):
             raise ValueError(
                 f"{file}: the {what} {name!r} must be there once, as the name of a file in this "
                 "folder"
@@ -294,16 +304,17 @@ def _names(folder: Path, names: Any, what: str = "layer") -> list[str]:
 def check_file_names(layers: Iterable[str]) -> None:
     """Raise ``ValueError`` for a layer that cannot be the name of a file."""
     for layer in layers:
-        if not _is_file_name(layer, 1):
+        if not layer or not is_file_name(layer):
             raise ValueError(
                 f"the layer {layer!r} cannot be the name of a file: it is longer than {LONGEST} "
                 "bytes, or has a slash or control characters; leave it out"
             )
 
 
-def _is_file_name(name: str, fewest: int) -> bool:
+def is_file_name(name: str) -> bool:
+    """Return whether a word can be part of the name of a file in any folder."""
     is_safe = name.isprintable() and not {"/", "\\"} & set(name)
-    return is_safe and fewest <= len(name.encode()) < LONGEST
+    return is_safe and len(name.encode()) < LONGEST
 
 
 def _optional(path: Path, verify: Verify) -> np.ndarray | None:

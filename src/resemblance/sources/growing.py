@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,17 +12,19 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from .files import natural
+from ..documents import DAMAGED, check_types, write_atomically
+from .models.contents import digest_after
 
 JOURNAL = "batches.jsonl"
-NEVER = 2**62  # where the rows of a file without a head begin
 
 
 class WrittenBatch(NamedTuple):
-    """A batch whose rows are all on disk: their number, and a hash of what the model received."""
+    """A batch whose rows are all on disk: their number, a hash of what the model received, and one
+    of that and the rows."""
 
     rows: int
     digest: str
+    written: str
 
 
 class ArrayFile(NamedTuple):
@@ -40,8 +44,9 @@ class ArrayFile(NamedTuple):
 class GrowingArrays:
     """Arrays (n, d) in the ``.npy`` files of a folder, which all grow by the same samples.
 
-    A line of a journal follows the rows of each batch. Rows without one belong to a batch that was
-    cut short, and are dropped when the folder is opened again. To be used in a ``with`` statement.
+    A line of a journal follows the rows of each batch. When the folder is opened again, the batches
+    whose rows are those of the journal stay, up to the first that was cut short or changed. To be
+    used in a ``with`` statement.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -52,17 +57,23 @@ class GrowingArrays:
 
     def __enter__(self) -> GrowingArrays:
         self.folder.mkdir(parents=True, exist_ok=True)
-        for path in sorted(self.folder.glob("*.npy"), key=natural):
-            self._arrays[path.stem] = _opened(self._stack.enter_context(path.open("r+b")))
-        self.batches = _complete(_lines(self.folder / JOURNAL), self._arrays.values())
-        if not self.batches:
-            self._arrays = {}  # the first batch begins their files anew
-        for array in self._arrays.values():
-            array.file.truncate(array.start + self.n_rows * array.row)
-            array.file.seek(0, 2)
-        self._journal = self._stack.enter_context((self.folder / JOURNAL).open("w"))
-        self._journal.writelines(map(_line, self.batches))
-        self._journal.flush()
+        journal = self.folder / JOURNAL
+        with ExitStack() as stack:
+            for path in self.folder.glob("*.npy"):
+                if array := _opened(stack.enter_context(path.open("r+b"))):
+                    self._arrays[path.stem] = array
+            self.batches = _complete(_lines(journal), self._arrays)
+            if not self.batches:  # the first one begins all files anew
+                stack.close()
+                self._arrays = {}
+                shutil.rmtree(self.folder)
+                self.folder.mkdir()
+            for array in self._arrays.values():
+                array.file.truncate(array.start + self.n_rows * array.row)
+                array.file.seek(0, 2)
+            write_atomically(journal, "".join(map(_line, self.batches)))
+            self._journal = stack.enter_context(journal.open("a"))
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -85,16 +96,22 @@ class GrowingArrays:
         for name, part in rows.items():
             self._arrays[name].file.write(np.ascontiguousarray(part).data)
             self._arrays[name].file.flush()
-        batch = WrittenBatch(len(next(iter(rows.values()))), digest)
+        count = len(next(iter(rows.values())))
+        batch = WrittenBatch(count, digest, digest_after(digest, rows))
         self._journal.write(_line(batch))
         self._journal.flush()
         self.batches.append(batch)
 
     def finish(self) -> dict[str, Path]:
-        """Write the final shapes, close the files, and return the file of each array."""
+        """Write the final shapes, close the files, and return the file of each array.
+
+        All is on the disk then, so that no loss of power changes what is taken to be complete.
+        """
         for array in self._arrays.values():
             array.file.seek(0)
             _write_head(array.file, (self.n_rows, array.width), array.dtype)
+            array.file.flush()
+            os.fsync(array.file.fileno())
         self._stack.close()
         return {name: self.folder / f"{name}.npy" for name in self._arrays}
 
@@ -111,26 +128,35 @@ def _write_head(file: BinaryIO, shape: tuple[int, int], dtype: np.dtype[Any]) ->
     np.lib.format.write_array_header_1_0(file, head)
 
 
-def _opened(file: BinaryIO) -> ArrayFile:
-    """Return the array in a file that may have been cut short; without a head it has no rows."""
+def _opened(file: BinaryIO) -> ArrayFile | None:
+    """Return the array in a file that may have been cut short; None where it is no array."""
     try:
         np.lib.format.read_magic(file)
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-    except ValueError:
-        return ArrayFile(file, np.dtype(np.float32), 1, NEVER)
-    return ArrayFile(file, dtype, shape[1], file.tell())
+        (_, width), by_column, dtype = np.lib.format.read_array_header_1_0(file)
+    except DAMAGED:
+        return None
+    is_plain = width >= 0 and not by_column and dtype.kind in "biufc"
+    return ArrayFile(file, dtype, width, file.tell()) if is_plain else None
 
 
-def _complete(batches: list[WrittenBatch], arrays: Any) -> list[WrittenBatch]:
-    """Return the batches, from the first on, whose rows every file has."""
-    rows = min(((a.file.seek(0, 2) - a.start) // a.row for a in arrays), default=0)
-    total, count = 0, 0
-    for batch in batches:
+def _complete(batches: list[WrittenBatch], arrays: Mapping[str, ArrayFile]) -> list[WrittenBatch]:
+    """Return the batches, from the first on, whose rows are in the files as they were written."""
+    sizes = {name: os.fstat(array.file.fileno()).st_size for name, array in arrays.items()}
+    total = 0
+    for k, batch in enumerate(batches):
         total += batch.rows
-        if total > rows:
-            break
-        count += 1
-    return batches[:count]
+        if not arrays or any(a.start + total * a.row > sizes[name] for name, a in arrays.items()):
+            return batches[:k]
+        rows = {name: _read(array, batch.rows) for name, array in arrays.items()}
+        if digest_after(batch.digest, rows) != batch.written:
+            return batches[:k]
+    return batches
+
+
+def _read(array: ArrayFile, rows: int) -> np.ndarray:
+    """Return the next rows of an array."""
+    content = np.frombuffer(array.file.read(rows * array.row), array.dtype)
+    return content.reshape(rows, array.width)
 
 
 def _line(batch: WrittenBatch) -> str:
@@ -138,14 +164,18 @@ def _line(batch: WrittenBatch) -> str:
 
 
 def _lines(journal: Path) -> list[WrittenBatch]:
-    """Return the batches of a journal up to a line that was cut short."""
+    """Return the batches of a journal up to a line that was cut short or is damaged."""
     batches = list[WrittenBatch]()
-    for line in journal.read_text().splitlines() if journal.exists() else ():
+    text = journal.read_text(encoding="utf-8", errors="replace") if journal.exists() else ""
+    for line in text.splitlines():
         try:
-            rows, digest = json.loads(line)
-            batches.append(WrittenBatch(int(rows), str(digest)))
-        except (ValueError, TypeError):
+            batch = WrittenBatch(*json.loads(line))
+            check_types(batch, WrittenBatch)
+        except DAMAGED:
             break
+        if batch.rows < 1 or not batch.digest.isascii():
+            break
+        batches.append(batch)
     return batches
 
 

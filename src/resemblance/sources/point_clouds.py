@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..rng import generator
-from .sizes import check_sizes
+from .synthetic import check_sizes
 
 RINGS = 5
 BLOCKS, BLOCK = 60, 5  # the clusters are made of 60 blocks of 5 points

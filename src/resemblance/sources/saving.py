@@ -8,9 +8,24 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..arrays import to_numpy
-from ..subject import Subject
-from .folders import IDS, TRAITS, write_array
+from ..subject import DEFAULTS, Subject
+from .folders import (
+    FEATURES,
+    IDS,
+    NOT_LAYERS,
+    TRAITS,
+    check_outputs,
+    check_traits,
+    is_file_name,
+    write_array,
+)
+
+# Names of arrays whose file, or the record of it, would be another file of the folder
+RESERVED = (*NOT_LAYERS, *(Path(file).stem for file in (TRAITS, IDS, FEATURES)))
+LONGEST_FILE = 250  # bytes of the name of a file without its ending
 
 
 def save_subject(subject: Subject, folder: str | Path) -> Path:
@@ -20,51 +35,82 @@ def save_subject(subject: Subject, folder: str | Path) -> Path:
     ``traits.json`` with the name, the traits and the order of the layers. It is complete or not
     there. Returns its path.
 
-    Raises ``ValueError`` for a folder that exists, for names of layers that are no names of files,
-    and for ids or traits that JSON cannot hold.
+    Raises ``ValueError``, before it writes anything, for a folder that exists, and for what would
+    not read back as it is: names of layers that are no names of files or those of other files in
+    the folder, layers with different ids, ids and traits that JSON cannot hold, and outputs,
+    labels and traits that :func:`read_subjects` refuses.
     """
     folder = Path(folder)
     if folder.exists():
         raise ValueError(f"save_subject: {folder} exists; choose another folder, or remove it")
-    pooling = str(subject.traits.get("pooling", ""))
-    for layer in subject.layers:
-        if not layer.isprintable() or {"/", "\\"} & set(layer):
-            raise ValueError(f"save_subject: the layer {layer!r} is no name of a file; rename it")
-    documents = {TRAITS: _as_json(_traits(subject, pooling), "traits")}
-    if (ids := subject.last.ids) is not None:
-        if not all(isinstance(name, str | int) for name in ids):
-            raise ValueError("save_subject: ids must be words or whole numbers to be written")
-        documents[IDS] = _as_json({"ids": list(ids)}, "ids")
+    arrays = _arrays(subject)
+    documents = {TRAITS: _traits(subject, folder)}
+    if (ids := _ids(subject)) is not None:
+        documents[IDS] = _as_json({"ids": ids}, "ids")
+    check_outputs(folder, arrays.get("outputs"), arrays.get("labels"))
     partial = folder.with_name(f".partial-{folder.name}-{os.getpid()}")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    for name, text in documents.items():
-        (partial / name).write_text(text, encoding="utf-8")
-    _write_arrays(subject, pooling, partial)
-    os.replace(partial, folder)
+    try:
+        for file, text in documents.items():
+            (partial / file).write_text(text, encoding="utf-8")
+        for name, array in arrays.items():
+            write_array(partial / f"{name}.npy", array)
+        os.replace(partial, folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
     return folder
 
 
-def _traits(subject: Subject, pooling: str) -> dict[str, Any]:
-    layers = list(subject.layers)
+def _traits(subject: Subject, folder: Path) -> str:
+    """Return the document of the traits, checked as it is when it is read."""
+    pooling, layers = subject.traits.get("pooling", ""), list(subject.layers)
+    if clashes := sorted({"name", "layers", "maps"} & subject.traits.keys()):
+        raise ValueError(f"save_subject: {clashes[0]!r} in traits is a part of its own; rename it")
     traits = {**subject.traits, "name": subject.name}
-    traits["layers"] = {pooling: layers} if pooling else layers
+    traits["layers"] = layers if pooling == "" else {pooling: layers}
     if subject.maps:
         traits["maps"] = {layer: list(shape) for layer, shape in subject.maps.items()}
-    return traits
+    text = _as_json(traits, "traits")
+    check_traits(folder / TRAITS, {**DEFAULTS, **traits})
+    return text
 
 
-def _write_arrays(subject: Subject, pooling: str, folder: Path) -> None:
-    start = f"{pooling}." if pooling else ""
+def _ids(subject: Subject) -> list[Any] | None:
+    ids = subject.last.ids
+    if any(r.ids != ids for r in subject.layers.values()):
+        raise ValueError("save_subject: the layers have different ids; give all the same")
+    if ids is not None and not all(isinstance(name, str | int) for name in ids):
+        raise ValueError("save_subject: ids must be words or whole numbers to be written")
+    return None if ids is None else list(ids)
+
+
+def _arrays(subject: Subject) -> dict[str, np.ndarray]:
+    """Return the arrays by the names of their files, which no other file of the folder has."""
+    pooling, arrays = subject.traits.get("pooling", ""), {}
     for layer, r in subject.layers.items():
-        write_array(folder / f"{start}{layer}.npy", to_numpy(r.source))
-    for name, array in (("outputs", subject.outputs), ("labels", subject.labels)):
-        if array is not None:
-            write_array(folder / f"{name}.npy", array)
+        name = layer if pooling == "" else f"{pooling}.{layer}"
+        is_plain = all(isinstance(word, str) and is_file_name(word) for word in (pooling, layer))
+        if not is_plain or not layer or name in RESERVED or len(name.encode()) > LONGEST_FILE:
+            raise ValueError(
+                f"save_subject: the layer {name!r} cannot be the name of a file in the folder: it "
+                "has a slash, control characters or too many letters, or is one of "
+                f"{', '.join(RESERVED)}; rename it"
+            )
+        arrays[name] = to_numpy(r.source)
+    answers = {"outputs": subject.outputs, "labels": subject.labels}
+    return arrays | {name: np.asarray(a) for name, a in answers.items() if a is not None}
 
 
 def _as_json(value: Any, what: str) -> str:
     try:
-        return json.dumps(value, indent=1, allow_nan=False) + "\n"
-    except (TypeError, ValueError) as error:
+        text = json.dumps(value, indent=1, allow_nan=False) + "\n"
+    except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"save_subject: {what} cannot be written as JSON: {error}") from error
+    if json.loads(text) != value:
+        raise ValueError(
+            f"save_subject: {what} would not read back from JSON as they are; use lists for tuples "
+            "and words for the names of entries"
+        )
+    return text

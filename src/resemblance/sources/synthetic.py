@@ -11,10 +11,16 @@ import numpy as np
 from ..representation import Representation
 from ..rng import generator
 from ..subject import Subject, subject_name
-from .sizes import check_sizes
 
 GROUPED = ("labels", "shortcut", "augmentation")  # settings in which groups of models are compared
 SHARPNESS = 3.0  # standard deviation of the logits
+
+
+def check_sizes(**sizes: tuple[int, int]) -> None:
+    """Raise ``ValueError`` unless each size, a pair (size, smallest), is a large enough integer."""
+    for name, (size, smallest) in sizes.items():
+        if not isinstance(size, int | np.integer) or size < smallest:
+            raise ValueError(f"{name} must be a whole number, at least {smallest}; got {size!r}")
 
 
 def tight_groups(

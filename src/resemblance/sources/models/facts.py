@@ -6,10 +6,12 @@ import sys
 from typing import Any
 
 from .contents import digest_of_arrays
+from .identity import identity_of
 
 
-def facts_of(module: Any) -> dict[str, Any]:
-    """Return the facts of a model for JSON; ``sha256`` is over the names and values of weights."""
+def facts_of(module: Any, processor: Any = None) -> dict[str, Any]:
+    """Return the facts of a model for JSON; ``sha256`` is over the names and values of weights, and
+    the rest of what makes its features is as in ``identity_of``."""
     weights = [(k, v) for k, v in module.state_dict().items() if hasattr(v, "detach")]
     parameters = list(module.parameters())
     versions = {
@@ -23,5 +25,6 @@ def facts_of(module: Any) -> dict[str, Any]:
         "dtype": ", ".join(sorted({str(p.dtype).removeprefix("torch.") for p in parameters})),
         "device": str(parameters[0].device) if parameters else "cpu",
         "sha256": digest_of_arrays(weights),
+        **identity_of(module, processor),
         "versions": versions,
     }

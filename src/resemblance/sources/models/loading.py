@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...extras import need
+from ...sidecars import checksum
 from ..blocks import block_names
 from . import hub, other_hubs, scripts
 from .facts import facts_of
@@ -93,7 +94,7 @@ def load_model(
         default = "cuda" if torch.cuda.is_available() else "cpu"
         module = module.to(torch.device(device or default))
     prepare, facts = preparation(module, parts.processor, samples, name or parts.name)
-    about = {**parts.facts, **facts_of(module), **facts}
+    about = {**parts.facts, **facts_of(module, parts.processor), **facts}
     return LoadedModel(name or parts.name, module, prepare, block_names(module), about)
 
 
@@ -113,15 +114,16 @@ def _parts(model: Any, kind: str | None) -> Parts | LoadedModel:
 def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
     if is_function(spec):
         model, function = call_function(spec, "load_model")
+        about = {"source": spec, "file sha256": checksum(Path(spec.rpartition(":")[0]))}
         if isinstance(model, LoadedModel):
-            return model
+            return model._replace(facts={**model.facts, **about})
         if isinstance(model, str | Path):
             raise ValueError(f"load_model: {spec} returns {model!r}; name that as the model")
         parts = _parts(model, kind)
         assert isinstance(parts, Parts)
         if hasattr(parts.module, "eval"):
             parts.module.eval()
-        return parts._replace(name=function, facts={"source": spec})
+        return parts._replace(name=function, facts=about)
     readers: dict[str, Callable[..., Any]] = {
         "hf": hub.read_model,
         "timm": other_hubs.timm,
@@ -139,7 +141,8 @@ def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
         raise ValueError(f"load_model: {spec!r} is no model{_near(path)}; model may be {FORMS}")
     module, processor, facts = read(rest, kind)
     title = path.resolve().name if rest == spec and path.is_dir() else rest.rpartition("/")[2]
-    title = path.stem if path.is_file() else title
+    if path.is_file():
+        title, facts["file sha256"] = path.stem, checksum(path)
     return Parts(title, module.eval(), processor, {"source": spec, **facts})
 
 

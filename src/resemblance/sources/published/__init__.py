@@ -26,14 +26,15 @@ class Architecture(NamedTuple):
     """An architecture on a data set: its name in the paper, and the groups of models of its tests.
 
     ``strengths``: by setting, those that the paper compares; a setting that is not there is not
-    tested. ``layers``: how many models make the test of layers; ``deeper``: whether they are
-    trained for it, with more layers (otherwise they are normal ones). ``published``: whether it is
-    one of the paper; others are part of a run only when they are asked for by name.
+    tested. ``deeper``: whether the models of the test of layers are trained for it, with more
+    layers; otherwise they are the normal ones, all of them where ``all_layers``, else as many as a
+    group has. ``published``: whether it is one of the paper; others are part of a run only when
+    they are asked for by name.
     """
 
     title: str
     strengths: Strengths
-    layers: int = 5
+    all_layers: bool = False
     deeper: bool = False
     published: bool = True
 
@@ -80,15 +81,15 @@ _CNNS: Strengths = {
     "augmentation": (0.25, 0.5, 1.0),
 }
 _CNN_MODELS = {
-    "resnet18": Architecture("ResNet18", _CNNS, 10),
-    "resnet34": Architecture("ResNet34", _CNNS, 10),
-    "resnet101": Architecture("ResNet101", _CNNS, 10),
-    "vgg11": Architecture("VGG11", _CNNS, 10),
-    "vgg19": Architecture("VGG19", _CNNS, 10),
+    "resnet18": Architecture("ResNet18", _CNNS, all_layers=True),
+    "resnet34": Architecture("ResNet34", _CNNS, all_layers=True),
+    "resnet101": Architecture("ResNet101", _CNNS, all_layers=True),
+    "vgg11": Architecture("VGG11", _CNNS, all_layers=True),
+    "vgg19": Architecture("VGG19", _CNNS, all_layers=True),
 }
 _VITS = {
-    "vit-b32": Architecture("ViT-B/32", _CNNS, 10),
-    "vit-l32": Architecture("ViT-L/32", _CNNS, 10),
+    "vit-b32": Architecture("ViT-B/32", _CNNS, all_layers=True),
+    "vit-l32": Architecture("ViT-L/32", _CNNS, all_layers=True),
 }
 
 
@@ -198,7 +199,7 @@ def tests_of(portion: Portion, dataset: str, architecture: str) -> dict[str, Mem
         test: Members((*_normal_group(dataset, test), test), portion.members)
         for test in about.strengths
     }
-    most = portion.members if about.layers == Portion().members else portion.seeds
+    most = portion.seeds if about.all_layers else portion.members
     tests = {
         "accuracy": Members(("normal",), portion.seeds),
         "output": Members(("normal",), portion.seeds),

@@ -1,14 +1,11 @@
-"""Where a training on real data runs: device, precision, random state, deterministic algorithms."""
+"""Where a training on real data runs: device, precision, random state."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ...extras import need
-from ...rng import generator
 from .resources import PRECISIONS, Resources
 
 
@@ -47,30 +44,6 @@ def lower_precision(resources: Resources, device: Any) -> AbstractContextManager
         device.type, getattr(torch, resources.precision)
     )
     return context
-
-
-@contextmanager
-def training_on(device: Any, seed: int, *labels: str | int) -> Iterator[Any]:
-    """Yield PyTorch with a random state that depends on the arguments only, and deterministic
-    algorithms where the device has them.
-
-    On a processor one thread computes, so that the weights do not depend on how many there are.
-    Threads, mode and random state are put back afterwards.
-    """
-    torch = need("torch")
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    warns = torch.is_deterministic_algorithms_warn_only_enabled()
-    devices = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(int(generator(seed, *labels).integers(2**32)))
-        torch.set_num_threads(1)
-        torch.use_deterministic_algorithms(True, warn_only=device.type != "cpu")
-        try:
-            yield torch
-        finally:
-            torch.use_deterministic_algorithms(strict, warn_only=warns)
-            torch.set_num_threads(threads)
 
 
 def random_state(torch: Any, device: Any) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from ...subject import TRANSFER, Recipe
@@ -16,8 +15,8 @@ Strengths = Mapping[str, tuple[float, ...]]  # by setting
 class Domain(NamedTuple):
     """A domain: what is trained, on which data.
 
-    Its package has the modules ``train``, for models that start from random weights, and, if it
-    has such models, ``transfer``, for pretrained and fine-tuned ones; see :func:`source`.
+    Its package has the modules ``train``, for models that start from random weights, and
+    ``transfer``, for pretrained and fine-tuned ones; see :func:`source`.
 
     ``dataset``: what all models are trained on. ``architectures``: those that exist, the usual
     first choice being ``chosen``, of which models are fine-tuned. ``needs``: the module that must
@@ -73,11 +72,6 @@ def source(domain: str, setting: str = "normal") -> Any:
     """
     module = "transfer" if setting in TRANSFER else "train"
     return importlib.import_module(f"{DOMAINS[domain].package}.{module}")
-
-
-def has_transfer(domain: str) -> bool:
-    """Return whether a domain has pretrained and fine-tuned models."""
-    return find_spec(f"{DOMAINS[domain].package}.transfer") is not None
 
 
 def check_domains(domains: Iterable[str]) -> None:

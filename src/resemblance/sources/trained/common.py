@@ -3,6 +3,7 @@ labels, a start from pretrained weights, and shifts of several severities."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -19,23 +20,27 @@ SEVERITIES = (1, 2, 3, 4, 5)
 
 
 @contextmanager
-def seeded(seed: int, *labels: str | int) -> Iterator[Any]:
-    """Yield PyTorch with one thread, deterministic algorithms and a random state that depends on
-    the arguments only.
+def seeded(seed: int, *labels: str | int, device: Any = None) -> Iterator[Any]:
+    """Yield PyTorch with one thread, a random state that depends on the arguments only, and
+    deterministic algorithms, on a ``device`` that is no processor where it has them.
 
     Threads, mode and random state are put back afterwards, so that a training neither depends on
     what ran before it nor changes what runs after it.
     """
     torch = need("torch")
+    kind = "cpu" if device is None else device.type
+    if kind == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    with torch.random.fork_rng(devices=[]):
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    with torch.random.fork_rng(devices=[device] if kind == "cuda" else []):
         torch.manual_seed(int(generator(seed, *labels).integers(2**32)))
         torch.set_num_threads(1)
-        torch.use_deterministic_algorithms(True)
+        torch.use_deterministic_algorithms(True, warn_only=kind != "cpu")
         try:
             yield torch
         finally:
-            torch.use_deterministic_algorithms(strict)
+            torch.use_deterministic_algorithms(strict, warn_only=warns)
             torch.set_num_threads(threads)
 
 

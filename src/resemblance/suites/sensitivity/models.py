@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from ...sources.trained import DOMAINS, check_domains, has_transfer, source
+from ...sources.trained import DOMAINS, check_domains, source
 from ...subject import Recipe
 
 
@@ -67,8 +67,6 @@ def _recipes(size: str, domain: str) -> Iterator[Recipe]:
     normal = source(domain)
     for seed in range(seeds):
         yield Recipe(*where, "normal", 0.0, seed, normal.DEEP[scale], normal.VERSION)
-    if not has_transfer(domain):
-        return
     transfer = source(domain, "finetuned")
     options = transfer.OPTIONS[scale][about.chosen]
     for p in range(pretrainings):

@@ -1,4 +1,4 @@
-"""The graph networks of the ReSi paper that pass messages along links: GCN, GraphSAGE and GAT."""
+"""Features of nodes that are mostly zero, for the networks that pass messages along links."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from typing import Any
 import numpy as np
 
 from ....extras import need
-from ...trained.graphs.train import build, run_layers
 
 SPARSE = 0.05  # the largest share of entries that are not zero for which zeros are left out
-
-__all__ = ["build", "features", "first_layer_takes", "run_layers"]
 
 
 def features(x: np.ndarray, device: Any) -> Any:

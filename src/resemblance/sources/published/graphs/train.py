@@ -10,15 +10,16 @@ import numpy as np
 from ....extras import need
 from ....rng import generator
 from ....subject import Extraction, Recipe
-from ...trained.common import accuracy, load_state, state_of
+from ...trained.common import accuracy, load_state, seeded, state_of
+from ...trained.graphs.train import build, run_layers
 from .. import check_options
 from ..checkpoints import Checkpoint
-from ..devices import device_of, random_state, set_random_state, training_on
+from ..devices import device_of, random_state, set_random_state
 from ..resources import Resources
 from . import anchored
 from .corruptions import shown_features, training_labels
 from .data import read
-from .models import build, features, first_layer_takes, run_layers
+from .models import features, first_layer_takes
 from .nodes import GraphData
 
 VERSION = 1
@@ -118,7 +119,7 @@ def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
     _check(recipe)
     data = _read(recipe, resources)
     device = device_of(resources)
-    with training_on(device, recipe.seed, "graphs", recipe.name) as torch:
+    with seeded(recipe.seed, "graphs", recipe.name, device=device) as torch:
         model, logits = _network(recipe, data, device)
         labels = torch.from_numpy(training_labels(recipe, data)[data.train]).to(device)
         _learn(recipe, model, logits, labels, Checkpoint(recipe, resources), device)
@@ -141,7 +142,7 @@ def extract(recipe: Recipe, state: Mapping[str, np.ndarray], resources: Resource
     data = _read(recipe, resources)
     device = device_of(resources)
     torch = need("torch")
-    with training_on(device, recipe.seed, "graphs", recipe.name, "extract"), torch.no_grad():
+    with seeded(recipe.seed, "graphs", recipe.name, "extract", device=device), torch.no_grad():
         outputs = _outputs(recipe, data, state, device)
     arrays = {name: values.cpu().numpy() for name, values in outputs.items()}
     logits, labels = arrays.pop("logits"), data.labels[data.compared]

@@ -107,7 +107,7 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
     source = SOURCES[dataset]
     if download:
         fetch(dataset, folder)
-    place = folder_of(source, folder)
+    place = folder_of(source, folder, download)
     examples = [_examples(source, _file(source, place, names)) for names in source.splits]
     if strict:
         for which, part, counts in zip(("training", "validation"), examples, source.counts):
@@ -132,15 +132,16 @@ def _check_counts(
             )
 
 
-def folder_of(source: TextSource, folder: Path) -> Path:
+def folder_of(source: TextSource, folder: Path, download: bool) -> Path:
     """Return the folder with the files of a data set, or raise ``ValueError``."""
     candidates = _candidates(source, folder)
     for candidate in candidates:
         if candidate.is_dir():
             return candidate
+    package = ", or install the package datasets, which can download it" if download else ""
     raise ValueError(
         f"{candidates[0]} does not exist: put the training and validation files of {source.title} "
-        f"there, from {source.origin}"
+        f"there, from {source.origin}{package}"
     )
 
 
@@ -149,19 +150,13 @@ def _candidates(source: TextSource, folder: Path) -> list[Path]:
 
 
 def fetch(dataset: str, folder: Path) -> None:
-    """Write a data set into a folder that does not have it, with the package ``datasets``.
-
-    Raises ``ImportError`` when this package is not installed.
-    """
+    """Write a data set into a folder that does not have it, with the package ``datasets``, where
+    that is installed."""
     source = SOURCES[dataset]
     place = _candidates(source, folder)[0]
-    if any(candidate.is_dir() for candidate in _candidates(source, folder)):
+    is_there = any(candidate.is_dir() for candidate in _candidates(source, folder))
+    if is_there or importlib.util.find_spec("datasets") is None:
         return
-    if importlib.util.find_spec("datasets") is None:
-        raise ImportError(
-            f"to download {source.title}, install the package datasets (pip install datasets), or "
-            f"put its files into {place}, from {source.origin}"
-        )
     splits = importlib.import_module("datasets").load_dataset("nyu-mll/glue", dataset)
     place.mkdir(parents=True)
     for names in source.splits:

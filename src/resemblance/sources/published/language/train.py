@@ -9,8 +9,8 @@ import numpy as np
 from ....extras import need
 from ....rng import generator
 from ....subject import Extraction, Recipe
-from ...trained.common import accuracy
-from ..devices import device_of, training_on
+from ...trained.common import accuracy, seeded
+from ..devices import device_of
 from ..resources import Resources
 from .corruptions import corrupted, shown, synonyms_of
 from .data import TextTask, read
@@ -54,7 +54,7 @@ def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
         corrupted(recipe, task.train, "train", task.classes, synonyms),
         corrupted(recipe, task.validation, "validation", task.classes, synonyms),
     )
-    with training_on(device, recipe.seed, "published", recipe.name):
+    with seeded(recipe.seed, "published", recipe.name, device=device):
         net = network(recipe, task, resources)
         net.model.to(device)
         lesson = lesson_of(recipe, net, parts, resources, device)
@@ -71,7 +71,7 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
     device = device_of(resources)
     task = _task(recipe, resources)
     examples = shown(recipe, task.validation, task.classes)
-    with training_on(device, 0, "published", "extract"):
+    with seeded(0, "published", "extract", device=device):
         net = network(recipe, task, resources, pretrained=bool(recipe.options["frozen"]))
         _put(net, state, recipe)
         net.model.to(device).eval()

@@ -7,16 +7,17 @@ training of one model; :func:`fit` trains it and :func:`extract` runs it on the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from ....extras import need
 from ....subject import Extraction, Recipe
-from ...trained.common import accuracy
+from ...trained.common import accuracy, seeded
 from .. import DATASETS, check_options
-from ..devices import device_of, training_on
+from ..devices import device_of
 from ..resources import Resources
 from .data import read
 from .hyperparameters import hyperparameters_of
@@ -29,15 +30,6 @@ from .pretrained import configuration, with_pretrained
 VERSION = 1
 BATCH = 100  # images that the trained models see at once, as in the authors' code
 State = Mapping[str, np.ndarray]
-
-
-class Trained(NamedTuple):
-    """A trained model on its device, with PyTorch and its recipe."""
-
-    torch: Any
-    device: Any
-    recipe: Recipe
-    model: Any
 
 
 def options(
@@ -98,7 +90,7 @@ def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
     """
     task, config, side = _prepared(recipe, resources)
     device = device_of(resources)
-    with training_on(device, recipe.seed, "vision", recipe.name) as torch:
+    with seeded(recipe.seed, "vision", recipe.name, device=device) as torch:
         model = build(recipe.architecture, recipe.options, config)
         if recipe.architecture in VITS:
             model = with_pretrained(model, recipe.architecture, recipe.options, resources)
@@ -126,17 +118,17 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
     """
     task, config, side = _prepared(recipe, resources)
     device = device_of(resources)
-    with training_on(device, recipe.seed, "vision", "extract") as torch, torch.no_grad():
+    with seeded(recipe.seed, "vision", "extract", device=device) as torch, torch.no_grad():
         model = _loaded(torch, recipe, build(recipe.architecture, recipe.options, config), state)
         model.to(device).eval()
-        trained, feed = Trained(torch, device, recipe, model), test_feed(recipe, task, side)
+        run, feed = partial(_outputs, device, recipe, model), test_feed(recipe, task, side)
         names = layer_names(recipe.architecture, model)[: recipe.options["hooks"]]
         few = recipe.options["compared"] if recipe.setting == "normal" else 1
         plain = test_dots(recipe, feed, 0.0) if recipe.setting == "shortcut" else feed
-        outputs = _outputs(trained, plain, names[-few:])
+        outputs = run(plain, names[-few:])
         logits = outputs.pop("logits")
         accuracies = {"test": accuracy(logits, feed.labels)}
-        accuracies |= _other_accuracy(trained, feed)
+        accuracies |= _other_accuracy(run, recipe, feed)
     maps = {name: x.shape[1:] for name, x in outputs.items() if x.ndim == 4}
     layers = {name: x.reshape(len(x), -1) for name, x in outputs.items()}
     return Extraction({POOLING[recipe.architecture]: layers}, logits, feed.labels, accuracies, maps)
@@ -181,11 +173,11 @@ def _loaded(torch: Any, recipe: Recipe, model: Any, state: State) -> Any:
 
 
 def _outputs(
-    trained: Trained, feed: Feed, names: Sequence[str], noise: float = 0.0
+    device: Any, recipe: Recipe, model: Any, feed: Feed, names: Sequence[str], noise: float = 0.0
 ) -> dict[str, np.ndarray]:
     """Return the outputs of layers and the logits for all images; one batch is on the device at a
     time."""
-    torch, device, recipe, model = trained
+    torch = need("torch")
     results: dict[str, np.ndarray] = {}
     load, count, start = partial(test_image, recipe, feed, noise), len(feed.rows), 0
     for images in batches(load, range(count), BATCH, threads_for(device)):
@@ -198,13 +190,14 @@ def _outputs(
     return results
 
 
-def _other_accuracy(trained: Trained, feed: Feed) -> dict[str, float]:
+def _other_accuracy(
+    run: Callable[..., dict[str, np.ndarray]], recipe: Recipe, feed: Feed
+) -> dict[str, float]:
     """Return the accuracy on images that show what the setting is about."""
-    recipe = trained.recipe
     if recipe.setting == "labels":
         return {}
     if recipe.setting == "shortcut":
-        outputs = _outputs(trained, test_dots(recipe, feed, 1.0), ())
+        outputs = run(test_dots(recipe, feed, 1.0), ())
         return {"leaked": accuracy(outputs["logits"], feed.labels)}
-    outputs = _outputs(trained, feed, (), recipe.options["noise"])
+    outputs = run(feed, (), recipe.options["noise"])
     return {"augmented": accuracy(outputs["logits"], feed.labels)}

@@ -1,0 +1,230 @@
+"""What makes the features of a model besides its weights: its parts with their options, the code of
+its user, and how samples are prepared for it."""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from enum import Enum
+from functools import cache, partial
+from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from .contents import digest_of_arrays
+from .preparing import PARTS, is_tokenizer
+
+STORE = dis.opmap["STORE_ATTR"]
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+INSTALLED = {"site-packages", "dist-packages"}
+Seen = dict[int, Any]  # objects by their number, so that none is gone and its number another's
+PLAIN = (bool, int, float, complex, str, bytes, range, Enum, type(None))
+# Where a model or processor was found, and by what it is read
+WRAPPED = ("fget", "__func__", "__wrapped__")  # what properties, methods and caches are around
+NO_OPTIONS = {"_name_or_path", "name_or_path", "_commit_hash", "transformers_version"}
+
+
+def identity_of(module: Any, processor: Any) -> dict[str, str]:
+    """Return fingerprints of what makes the features of a model besides its weights.
+
+    ``definition``: of the classes of its parts, their options, its config, and the code of classes
+    and functions that are not from an installed package, with all of theirs that they name. What a
+    method of a part assigns is its state, and does not count. ``preparation``: likewise of the
+    tokenizer, processor or function that makes a batch of samples.
+    """
+    digests = {"definition": _digest(_of_module(module, {}))}
+    if processor is not None:
+        digests["preparation"] = _digest(_pieces(processor, {}))
+    return digests
+
+
+def _digest(pieces: Iterator[str]) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(f"{len(piece)} {piece}".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _of_module(module: Any, seen: Seen) -> Iterator[str]:
+    yield ADDRESS.sub("", repr(module))
+    for name, part in module.named_modules():
+        kind = type(part)
+        yield f"part {name} {kind.__qualname__}"
+        yield from _pieces(kind, seen)
+        yield from _pieces(_options(part, _inner() | NO_OPTIONS), seen)
+    yield from _pieces(dict(module.named_buffers()), seen)
+
+
+def _options(value: Any, others: Collection[str] = ()) -> dict[str, Any]:
+    """Return the attributes of an object that are not its state."""
+    state = _state(value.__class__).union(others)
+    return {
+        name: part
+        for name, part in vars(value).items()
+        if name not in state and not _is_collected(part)
+    }
+
+
+def _is_collected(value: Any) -> bool:
+    """Return whether this is a list or the like that is empty, or has arrays of past batches."""
+    if not isinstance(value, list | dict | set):
+        return False
+    entries = value.values() if isinstance(value, dict) else value
+    return not value or any(hasattr(entry, "shape") for entry in entries)
+
+
+@cache
+def _inner() -> frozenset[str]:
+    """Return the attributes that every module of PyTorch has."""
+    return frozenset(vars(sys.modules["torch"].nn.Module()))
+
+
+@cache
+def _state(kind: type) -> frozenset[str]:
+    """Return the attributes that a method of a class assigns, other than those like __init__."""
+    codes = [
+        function.__code__
+        for base in kind.__mro__
+        for name, function in vars(base).items()
+        if isinstance(function, FunctionType) and not name.startswith("__")
+    ]
+    storing = [code for code in codes if STORE in code.co_code[::2]]
+    steps = [step for code in storing for step in dis.get_instructions(code)]
+    return frozenset(step.argval for step in steps if step.opcode == STORE)
+
+
+def _pieces(value: Any, seen: Seen) -> Iterator[str]:
+    """Yield words for all that decides what a value does; objects in ``seen`` by their name."""
+    yield type(value).__qualname__
+    if isinstance(value, PLAIN):
+        yield repr(value)
+    elif isinstance(value, Mapping):
+        for key in sorted(value, key=repr):
+            yield ADDRESS.sub("", repr(key))
+            yield from _pieces(value[key], seen)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from _pieces(entry, seen)
+    elif isinstance(value, set | frozenset):
+        yield from sorted(ADDRESS.sub("", repr(entry)) for entry in value)
+    elif isinstance(value, ModuleType | BuiltinFunctionType):
+        yield value.__name__
+    elif _is_array(value):
+        yield digest_of_arrays([("", value)])
+    elif isinstance(value, CodeType):
+        yield f"{value.co_code.hex()} {value.co_names} {value.co_varnames}"
+        yield from _pieces(value.co_consts, seen)
+    elif id(value) in seen:
+        yield getattr(value, "__qualname__", "")
+    else:
+        seen[id(value)] = value
+        yield from _of_object(value, seen)
+
+
+def _is_array(value: Any) -> bool:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype != object
+    return hasattr(value, "detach") and str(getattr(value, "layout", "")) == "torch.strided"
+
+
+def _of_object(value: Any, seen: Seen) -> Iterator[str]:
+    if isinstance(value, FunctionType):
+        yield from _of_function(value, seen)
+    elif isinstance(value, MethodType):
+        yield from _pieces([value.__func__, value.__self__], seen)
+    elif isinstance(value, partial):
+        yield from _pieces([value.func, value.args, value.keywords], seen)
+    elif isinstance(value, type):
+        yield value.__qualname__
+        for base in filter(_is_users, value.__mro__):
+            yield from _pieces(_members(base), seen)
+    elif inside := [getattr(value, name) for name in WRAPPED if hasattr(value, name)]:
+        yield from _pieces(inside, seen)
+    elif hasattr(value, "named_modules"):
+        yield from _of_module(value, seen)
+        yield digest_of_arrays(value.named_parameters())
+    elif is_tokenizer(value):
+        yield from _of_tokenizer(value)
+    elif callable(getattr(value, "to_dict", None)) and not _is_users(type(value)):
+        options = value.to_dict().items()
+        yield from _pieces({k: v for k, v in options if k not in NO_OPTIONS}, seen)
+        yield from _pieces([getattr(value, part, None) for part in PARTS.values()], seen)
+    elif _is_users(type(value)):
+        yield from _pieces(
+            [type(value), _options(value) if hasattr(value, "__dict__") else ()], seen
+        )
+    else:
+        yield ADDRESS.sub("", repr(value))
+
+
+def _members(kind: type) -> dict[str, Any]:
+    """Return what a class defines, without what Python adds."""
+    return {
+        name: value
+        for name, value in vars(kind).items()
+        if callable(value) or not (name.startswith("__") and name.endswith("__"))
+    }
+
+
+def _of_function(function: FunctionType, seen: Seen) -> Iterator[str]:
+    """Yield the code of a user's function and what it names, and what any function holds."""
+    yield function.__qualname__
+    for cell in function.__closure__ or ():
+        yield from _pieces(_content(cell), seen)
+    yield from _pieces([function.__defaults__, function.__kwdefaults__], seen)
+    if not _is_users(function):
+        yield str(function.__module__)
+        return
+    yield from _pieces(function.__code__, seen)
+    codes = list(_codes(function.__code__))
+    attributes = {name for code in codes for name in code.co_names}
+    steps = [step for code in codes for step in dis.get_instructions(code)]
+    for name in sorted({step.argval for step in steps if step.opname == "LOAD_GLOBAL"}):
+        value = function.__globals__.get(name)
+        yield from _pieces(value, seen)
+        if isinstance(value, ModuleType) and _is_users(value):
+            parts = {part: vars(value)[part] for part in attributes & vars(value).keys()}
+            yield from _pieces(parts, seen)
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # empty
+        return None
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code, and those of the functions inside it."""
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from _codes(const)
+
+
+def _is_users(value: Any) -> bool:
+    """Return whether a function, class or module is not from Python or an installed package."""
+    name = getattr(value, "__module__", None) or getattr(value, "__name__", "")
+    first = str(name).partition(".")[0]
+    if first == "__main__":
+        return True
+    if first in sys.stdlib_module_names or first == __name__.partition(".")[0]:
+        return False
+    file = getattr(sys.modules.get(str(name)), "__file__", None)
+    return not (file and INSTALLED & set(Path(file).parts))
+
+
+def _of_tokenizer(tokenizer: Any) -> Iterator[str]:
+    """Yield the vocabulary and the rules of a tokenizer, not how it last padded or truncated."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    rules = (
+        {"vocabulary": tokenizer.get_vocab()} if backend is None else json.loads(backend.to_str())
+    )
+    rules |= {"padding": None, "truncation": None, "special": str(tokenizer.special_tokens_map)}
+    yield json.dumps(rules, sort_keys=True)
