@@ -28,7 +28,6 @@ LAYERS = [
         "extras",
         "compiled",
         "modules",
-        "moved",
         "progress",
         "suggestions",
         "texts",
@@ -71,7 +70,6 @@ LAYERS = [
     {"drift"},
     {"packs"},
     {"suites"},
-    {"benchmarks", "sensitivity"},  # old names of what is above
     {"report"},
     {"plot"},
     {"boards"},

@@ -21,8 +21,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import resemblance as rs
 from resemblance.columns import Column
-from resemblance.compare import Request, compare_many
+from resemblance.compare import compare_many
 from resemblance.comparison import Comparison, describe
+from resemblance.outline import Request
 from resemblance.recording import columns_of
 from resemblance.store import Store
 from resemblance.workers import LostWorkerError

@@ -16,8 +16,6 @@ from .declared import SLACK, outside
 from .representation import title
 from .store import Store, reading
 
-SIDES = ("rows", "columns")
-
 
 def load(path: str | Path) -> Comparison:
     """Read a saved comparison; pairs that an interrupted one lacks are in its ``failures``.
@@ -30,7 +28,7 @@ def load(path: str | Path) -> Comparison:
     with Store(path, read_only=True) as store, reading(path):
         description = store.description()
         infos = tuple(_info_from(entry) for entry in description["measures"])
-        rows, columns, provenance = (description[k] for k in (*SIDES, "provenance"))
+        rows, columns, provenance = (description[k] for k in ("rows", "columns", "provenance"))
         data = [
             list(dict.fromkeys(_fingerprints(provenance, side).values()))
             for side in ("rows", "columns")
@@ -95,7 +93,7 @@ def assemble(
     names = tuple(rows), tuple(columns)
     prints = [
         [_fingerprints(provenance, side)[name] for name in of_side]
-        for side, of_side in zip(SIDES, names)
+        for side, of_side in zip(("rows", "columns"), names)
     ]
     values, numbers = dict[str, np.ndarray](), dict[str, dict[str, np.ndarray]]()
     seconds, failures, caveats = dict[str, float](), list[Failure](), list[Diagnostic]()

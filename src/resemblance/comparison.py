@@ -21,7 +21,6 @@ from .catalogue import parse_parameters
 from .columns import CAVEAT, CHANCE
 from .extras import need
 from .measure import Measure
-from .moved import renamed
 from .notebook import drawn, picture
 from .representation import Representation, fingerprint
 from .store import Store
@@ -96,7 +95,6 @@ class Comparison:
     provenance: Mapping[str, Any]
     numbers: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     caveats: tuple[Diagnostic, ...] = ()
-    remarks = renamed("Comparison", "remarks", "diagnostics")
 
     def info(self, measure: str | Measure) -> MeasureInfo:
         """Return the description of a measure of this comparison.

@@ -185,9 +185,6 @@ class Files:
         self._uses[id(x)] += 1
         return loan, [Call(f"views of {x.name} by {brief(measures)}", write_views, (loan,))]
 
-    def rest(self, x: Representation, measures: Measures) -> None:
-        """Do nothing."""
-
     def end(self, x: Representation, measures: Measures) -> None:
         """Remove the file of the views, and that of the representation with the last of these."""
         lent = self._lent.pop((id(x), measures), None)

@@ -16,10 +16,6 @@ from .views.spectra import components_for, decomposition, resolution, with_tied
 JOINT = "sample_rotation"  # the claim of a measure that sums of products decide
 LIMIT = 1e-4  # relative error of whitening from which there is no value
 EPSILON = float(np.finfo(np.float64).eps)
-REMEDIES = {
-    "directions": "make the stream with directions=True",
-    "squares": "update a stream of this version",
-}
 STREAMS = {  # by what they need: whether measures stream, in words
     None: "no: it needs the samples",
     "": "yes",
@@ -68,7 +64,9 @@ def check_streamed(measure: Any, x: Representation, y: Representation) -> None:
             f"rs.list_measures(invariant_to={JOINT!r}), {NEEDS}"
         )
     if needs and needs not in x.origin.accumulated:
-        raise Undefined(f"{measure} needs the {needs} of the rows; {REMEDIES[needs]}")
+        raise Undefined(
+            f"{measure} needs the {needs} of the rows; make the stream with directions=True"
+        )
     measure.diagnostics(x, y)  # raises where whitening leaves too few digits
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..arguments import Sides, select_measures, sides_of
-from ..compare import Request, compare_many
+from ..compare import compare_many
 from ..measure import Measure
+from ..outline import Request
 from ..progress import Progress, in_hundredths
 from ..significance.orders import DRAWS, Design, design_of
 from ..streamed import need_samples_at_hand

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..compare import Request, compare_many
+from ..compare import compare_many
 from ..measure import Measure
+from ..outline import Request
 from ..representation import Representation
 from ..rng import generator
 from ..significance.labels import numbers_of
