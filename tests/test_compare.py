@@ -373,11 +373,16 @@ def test_what_had_no_memory_is_tried_again_and_no_value_is_lost(reps, plain, tmp
 def test_a_measure_beyond_the_budget_is_computed_with_a_warning(reps, plain):
     with pytest.warns(
         UserWarning, match=r"memory='15 kB' is less .*\(distance_correlation \d+\.?\d* kB\); it is"
-    ):
+    ) as caught:
         result = rs.compare(
             reps, measures=["procrustes", "distance_correlation"], memory="15 kB", progress=False
         )
+    stream = rs.Stream()
+    stream.update(reps)
+    with pytest.warns(UserWarning, match="memory='100 B' is less") as streamed:
+        stream.compare("cka", memory="100 B", progress=False)
     assert np.array_equal(result["distance_correlation"], plain["distance_correlation"])
+    assert [w.filename for w in (*caught, *streamed)] == [__file__] * 2
 
 
 def test_too_few_samples_are_seen_before_a_measure_is_tried_out(reps, monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from .progress import Progress
 from .representation import Representation, fingerprint
 from .store import Store
 from .tiles import budget_of, in_units
-from .workers import shares_files, workers_of
+from .workers import shares_files, warn, workers_of
 
 # With more tasks the load is more even, but each computes views unless they are lent.
 TASKS_PER_WORKER = 2
@@ -216,4 +215,4 @@ def _warn_of_memory(beyond_budget: Mapping[str, int], memory: int | str) -> None
     if beyond_budget:
         sizes = ", ".join(f"{spec} {in_units(size)}" for spec, size in beyond_budget.items())
         problem = f"compare: memory={memory!r} is less than one pair takes ({sizes})"
-        warnings.warn(f"{problem}; it is computed all the same", stacklevel=4)
+        warn(f"{problem}; it is computed all the same")

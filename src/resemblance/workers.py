@@ -103,8 +103,12 @@ def has_processes(executor: object) -> bool:
 
 
 def warn(line: str) -> None:
-    """Say something as a warning."""
-    warnings.warn(line, stacklevel=2)
+    """Warn of the line outside this package that led here."""
+    frame, level = sys._getframe(1), 2
+    package = __name__.partition(".")[0]
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(line, stacklevel=level)
 
 
 def carry_out(
