@@ -231,6 +231,27 @@ def test_a_tile_that_unpacks_to_more_than_it_says_is_refused():
         column_of(*bomb)
 
 
+def test_columns_after_a_failure_are_taken_in_as_fast_as_before():
+    names = tuple(map(str, range(600)))
+    x, y = (side.ravel().astype(np.int32) for side in np.indices((600, 600)))
+    whole = Column("m", 1, names, x, y, np.ones(x.size))
+    failed = Column("m", 1, names, x[:1], y[:1], np.array([np.nan]), reasons={0: "constant"})
+    seconds = []
+    for first in ([], [failed]):
+        times = []
+        for _ in range(3):
+            matrix = Matrix(names, names, symmetric=False)
+            for each in first:
+                matrix.put(each)
+            start = time.perf_counter()
+            matrix.put(whole)
+            times.append(time.perf_counter() - start)
+        seconds.append(min(times))
+    assert np.isnan(matrix.values[0, 0])
+    assert matrix.reasons == {(0, 0): "constant"}
+    assert seconds[1] < 5 * seconds[0]
+
+
 def test_cells_of_a_column_without_a_value_have_a_reason():
     cells = list(cells_of(column([1, np.nan, 3], reasons={1: "no"})))
     assert [(c.x, c.y, c.value, c.reason) for c in cells] == [
