@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,6 +53,44 @@ class Failure(NamedTuple):
     reason: str
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Failures(Sequence[Failure]):
+    """The pairs of a comparison without a value, each made when it is asked for: most pairs of many
+    may fail for one reason.
+
+    ``reasons`` are those of single pairs, by measure and place; ``others`` that of all other pairs
+    of a measure.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: Mapping[str, np.ndarray]
+    reasons: Mapping[str, Mapping[tuple[int, int], str]]
+    others: Mapping[str, str]
+
+    def __iter__(self) -> Iterator[Failure]:
+        for spec, matrix in self.values.items():
+            for i, values in enumerate(matrix):
+                for j in np.flatnonzero(np.isnan(values)).tolist():
+                    reason = self.reasons[spec].get((i, j), self.others[spec])
+                    yield Failure(spec, self.rows[i], self.columns[j], reason)
+
+    def __len__(self) -> int:
+        return sum(int(np.isnan(matrix).sum()) for matrix in self.values.values())
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, int) and index >= 0:
+            for failure in islice(self, index, None):
+                return failure
+        return tuple(self)[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
 class Diagnostic(NamedTuple):
     """What a measure records about a value, such as a recall, or why the value means little."""
 
@@ -91,7 +129,7 @@ class Comparison:
     measures: tuple[MeasureInfo, ...]
     values: Mapping[str, np.ndarray]
     seconds: Mapping[str, float]
-    failures: tuple[Failure, ...]
+    failures: Sequence[Failure]
     provenance: Mapping[str, Any]
     numbers: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     caveats: tuple[Diagnostic, ...] = ()
