@@ -3,6 +3,7 @@ twice."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -1137,6 +1138,20 @@ def test_frames(plain, reps):
     cube = plain.to_xarray()
     assert cube["cka"].sel(x="net/0", y="net/3").item() == plain["cka"][0, 3]
     assert set(cube) == {m.spec for m in plain.measures}
+
+
+def test_a_dataset_can_be_written_as_netcdf(reps, tmp_path):
+    xarray = pytest.importorskip("xarray")
+    measures = ["cka[kernel=rbf]", "procrustes", "pwcca"]
+    compared = rs.compare(reps, measures=measures, progress=False)
+    compared.to_xarray().to_netcdf(tmp_path / "compared.nc")
+    with xarray.open_dataset(tmp_path / "compared.nc") as back:
+        assert list(map(str, back["x"].values)) == list(reps)
+        for m in compared.measures:
+            about = back[m.spec].attrs
+            assert np.array_equal(back[m.spec].values, compared[m.spec])
+            assert json.loads(about["parameters"]) == m.parameters
+            assert (about["symmetric"], about["label"]) == (m.symmetric, m.label)
 
 
 def test_repr_and_notebook_html(plain):

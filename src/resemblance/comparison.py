@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 import platform
 import sys
@@ -208,12 +209,18 @@ class Comparison:
         return need("pandas").DataFrame(self.records())
 
     def to_xarray(self) -> Any:
-        """Return an ``xarray.Dataset`` with one (x, y) variable per measure (extra ``frames``)."""
+        """Return an ``xarray.Dataset`` with one (x, y) variable per measure (extra ``frames``).
+
+        The facts about a measure are its attributes, in forms that netCDF has: true is 1, and
+        parameters are a text of JSON.
+        """
         notes = {spec: {"diagnostics": note} for spec, note in diagnostic_notes(self).items()}
-        data = {
-            m.spec: (("x", "y"), self.values[m.spec], m._asdict() | notes.get(m.spec, {}))
-            for m in self.measures
-        }
+        data = {}
+        for m in self.measures:
+            facts = {k: int(v) if isinstance(v, bool) else v for k, v in m._asdict().items()}
+            facts["parameters"] = json.dumps(dict(m.parameters))
+            about = facts | notes.get(m.spec, {})
+            data[m.spec] = (("x", "y"), self.values[m.spec], about)
         return need("xarray").Dataset(data, coords={"x": list(self.rows), "y": list(self.columns)})
 
     def save(self, path: str | Path) -> None:
