@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,16 +84,18 @@ class Store:
         self._pending: list[Column] = []
         self._written = 0.0
         self.is_shared = read_only or has_locks(self.path.parent)
-        with ExitStack() as stack, reading(self.path):
+        with ExitStack() as stack:
             if not self.is_shared:
                 holder = self.path.with_name(f"{self.path.name}-held")
                 stack.enter_context(held(holder, str(self.path)))
-            self._db = open_to_read(self.path) if read_only else _connected(self.path, self._mode)
-            stack.callback(self._db.close)
-            self._check_format()
-            if not read_only:
-                self._write_ahead()
-                self._create()
+            with reading(self.path):
+                connect = open_to_read if read_only else partial(_connected, mode=self._mode)
+                self._db = connect(self.path)
+                stack.callback(self._db.close)
+                self._check_format()
+                if not read_only:
+                    self._write_ahead()
+                    self._create()
             self._open = stack.pop_all()
 
     def __enter__(self) -> Store:
