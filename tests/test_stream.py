@@ -7,6 +7,7 @@ import errno
 import json
 import pickle
 import zipfile
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 import pytest
 
 import resemblance as rs
+from resemblance import streamed as streamed_module
 from resemblance.streamed import needs_of
 
 # Values mean little, or not, in the same way.
@@ -194,6 +196,20 @@ def test_components_that_rounding_takes_for_each_other_have_no_value(spec):
     with pytest.raises(rs.Undefined, match=r"which are larger; .*method='qr'"):
         m(*streamed(layers).representations().values())
     assert_same(m, layers, streamed(layers, method="qr"))
+
+
+def test_the_digits_that_whitening_leaves_are_counted_once_a_pair(monkeypatch):
+    counts = Counter()
+
+    def counted(x, y, loss):
+        counts["of pairs"] += 1
+        return recorded(x, y, loss)
+
+    recorded = streamed_module._recorded
+    monkeypatch.setattr(streamed_module, "_recorded", counted)
+    compared = streamed(related()).compare(["mean_cca"], progress=False)
+    assert compared.numbers["mean_cca"]["conditioning"].size == 4
+    assert counts["of pairs"] == 3
 
 
 def test_what_shrinkage_leaves_of_rounding_is_recorded():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array, to_numpy
-from .representation import Representation, StreamOrigin, Undefined, title
+from .representation import Representation, StreamOrigin, Undefined, pair_view, title
 from .views.points import column_norms
 from .views.resi_code import resi_svcca_components
 from .views.spectra import components_for, decomposition, resolution, with_tied
@@ -73,6 +73,7 @@ def check_streamed(measure: Any, x: Representation, y: Representation) -> None:
 # -------------------------------------------------------------------------------------- whitening
 
 
+@pair_view(swap=lambda numbers: numbers)
 def conditioning(
     x: Representation, y: Representation, *, ridge: float = 0.0, **_: Any
 ) -> dict[str, float]:
@@ -84,6 +85,7 @@ def conditioning(
     return _recorded(x, y, lambda r: _loss(r, decomposition(r).singular, ridge))
 
 
+@pair_view(swap=lambda numbers: numbers)
 def conditioning_of_columns(x: Representation, y: Representation, **_: Any) -> dict[str, float]:
     """:func:`conditioning` of columns that are not centred."""
     return _recorded(x, y, lambda r: _loss(r, decomposition(r, centered=False).singular))
@@ -97,6 +99,7 @@ def conditioning_of_shrinkage(
     return conditioning(x, y, ridge=ridge)
 
 
+@pair_view(swap=lambda numbers: numbers)
 def conditioning_of_variance(
     x: Representation, y: Representation, *, explained_variance: float, truncation: str
 ) -> dict[str, float]:
@@ -105,6 +108,7 @@ def conditioning_of_variance(
     return _recorded(x, y, lambda r: _leading(r, count(r, explained_variance=explained_variance)))
 
 
+@pair_view(swap=lambda numbers: numbers)
 def conditioning_of_components(x: Representation, y: Representation, *, k: int) -> dict[str, float]:
     """:func:`conditioning` of k components."""
     return _recorded(x, y, lambda r: _leading(r, k))
