@@ -107,12 +107,13 @@ def outline_of(request: Request) -> Outline:
 
 
 class RunPlan(NamedTuple):
-    """Failures that are known before anything is tried, the tasks of each comparison, and the
-    number of scores."""
+    """Failures that are known before anything is tried, the tasks of each comparison, the number
+    of scores, and the bytes that this machine had left."""
 
     hopeless: list[Column]
     streams: list[Iterator[TileTask]]
     total: int
+    available: int | None
 
 
 def plan_of(
@@ -124,7 +125,7 @@ def plan_of(
 ) -> RunPlan:
     """Return the tasks of all comparisons in their order, none with what an earlier one has."""
     workers = workers_of(settings.executor) if settings.executor else 0
-    pairs = sum(outline.work.size for outline in outlines)
+    pairs, left = sum(outline.work.size for outline in outlines), available_memory()
     todos = _without_repeats(outlines)
     hopeless, streams, beyond = list[Column](), list[Iterator[TileTask]](), dict[str, int]()
     total = sum(int(np.count_nonzero(part)) for todo in todos for part in todo.values())
@@ -133,7 +134,7 @@ def plan_of(
         block = settings.tile
         if block is None and settings.executor is not None:
             block = _block(work, measures, workers * work.size / pairs, lender)
-        available = available_memory() if _is_here(settings.executor, outline.sides.all) else None
+        available = left if _is_here(settings.executor, outline.sides.all) else None
         failures = list(too_large(measures, work, todo, available))
         for column in failures:
             offset = 0 if work.columns is None else len(work.rows)
@@ -145,7 +146,7 @@ def plan_of(
             beyond[spec] = max(size, beyond.get(spec, 0))
         streams.append(work.tasks(measures, todo, budget, available, block, keep))
     _warn_of_memory(beyond, settings.memory)
-    return RunPlan(hopeless, streams, total)
+    return RunPlan(hopeless, streams, total, left)
 
 
 def _block(work: Pairs, measures: Sequence[Measure], workers: float, lender: Lender | None) -> int:
