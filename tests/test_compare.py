@@ -13,6 +13,7 @@ import sys
 import time
 import tracemalloc
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -1172,6 +1173,9 @@ def test_provenance(plain, reps):
     assert provenance["rows"]["net/2"]["computed_in"] == "float64"
     assert len({entry["fingerprint"] for entry in provenance["rows"].values()}) == 5
     assert provenance["libraries"]["numpy"] == np.__version__
+    for name in ("scikit-learn", "numba"):
+        pytest.importorskip({"scikit-learn": "sklearn"}.get(name, name))
+        assert provenance["libraries"][name] == version(name)
     assert set(plain.seconds) == {m.spec for m in plain.measures}
     assert all(s > 0 for s in plain.seconds.values())
 

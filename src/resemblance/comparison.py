@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy
 
 from .arrays import library
 from .catalogue import parse_parameters
@@ -23,12 +22,14 @@ from .columns import CAVEAT, CHANCE
 from .extras import need
 from .measure import Measure
 from .notebook import drawn, picture
+from .provenance import versions
 from .representation import Representation, fingerprint
 from .store import Store
 from .suggestions import did_you_mean
 
 NOT_COMPUTED = "not computed"  # the reason of a pair that an interrupted run did not reach
 ROUNDING = 1e-12  # of a scale: smaller numbers are 0 but for rounding errors
+COMPUTING = ("numpy", "scipy", "scikit-learn", "numba")  # of these, all that are installed
 ORDINARY = 10.0  # the width of a range whose values are of the order of 1
 
 
@@ -399,15 +400,15 @@ def provenance_of(
 
 
 def environment(modules: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the versions of this library, Python, NumPy, SciPy and other modules by name."""
-    from . import __version__
-
-    libraries = {"numpy": np.__version__, "scipy": scipy.__version__}
+    """Return the versions of this library, Python, what measures compute with, and other modules
+    by name."""
+    installed = versions()
+    libraries = {name: installed[name] for name in COMPUTING if name in installed}
     for name in set(modules) - set(libraries):
         libraries[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
     return {
-        "resemblance": __version__,
-        "python": platform.python_version(),
+        "resemblance": installed["resemblance"],
+        "python": installed["python"],
         "machine": platform.machine(),
         "libraries": libraries,
     }
