@@ -631,6 +631,20 @@ def test_mistakes_are_found_before_anything_is_computed(reps, call, message):
         call(reps)
 
 
+def test_labels_that_do_not_fit_are_found_before_anything_is_computed(reps, tmp_path):
+    calls = []
+    for measure in ("accuracy_difference", rs.accuracy_difference.where(labels=(0, 1))):
+        with pytest.raises(ValueError, match=r"accuracy_difference needs labels=.* for 40"):
+            rs.compare(
+                reps,
+                measures=["cka", measure],
+                progress=lambda *counts: calls.append(counts),
+                save=tmp_path / "run.db",
+            )
+    assert not calls
+    assert not list(tmp_path.iterdir())
+
+
 def test_sample_ids_must_match_and_can_be_joined(rng):
     x, y = rng.standard_normal((6, 3)), rng.standard_normal((6, 2))
     a = rs.Representation(x, "a", ids="abcdef")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from .machine import available_memory
 from .measure import Measure
 from .plan import Pairs, TileTask, beyond_budget, distinct, too_large
 from .progress import Progress
-from .representation import Representation, fingerprint
+from .representation import Representation, Undefined, fingerprint
 from .store import Store
 from .tiles import budget_of, in_units
 from .workers import shares_files, warn, workers_of
@@ -98,6 +99,10 @@ class Outline:
 def outline_of(request: Request) -> Outline:
     sides = sides_of(request.representations, request.other)
     selection = select_measures(request.measures)
+    for m in selection.measures:
+        if m.family == "outputs":  # it is cheap, and labels among its parameters may not fit
+            with suppress(Undefined):
+                m.evaluate(sides.rows[0], sides.rows[0])
     infos = tuple(map(info_of, (*selection.measures, *selection.uninstalled)))
     provenance = provenance_of(sides.rows, sides.columns or sides.rows)
     work = Pairs(distinct(sides.rows), distinct(sides.columns) if sides.columns else None)
