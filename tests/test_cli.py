@@ -969,3 +969,17 @@ def test_an_error_ends_the_processes_of_the_pool_and_no_other_child():
     assert workers
     assert other.is_alive()
     other.kill()
+
+
+def test_names_of_files_cannot_steer_the_terminal(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for i, name in enumerate(("a", "\x1b[31mb\n")):
+        np.save(f"{name}.npy", np.random.default_rng(i).standard_normal((9, 3)))
+    files, target = ["a.npy", "\x1b[31mb\n.npy"], "\x1b[2J\n.csv"
+    assert cli.run(["compare", *files, "-m", "cka", "-o", target]) == 0
+    shown = capsys.readouterr()
+    assert "\x1b" not in shown.out + shown.err
+    assert shown.err.count("\n") == 1
+    assert Path(target).exists()
+    assert comparing.interrupted(Path(target).with_suffix(".db")) == 130
+    assert "\x1b" not in capsys.readouterr().err
