@@ -125,7 +125,7 @@ def run_task(task: TileTask, *loans: Any) -> list[Column]:
     scores: list[Column] = []
     with single_threaded(), Store(task.keep) if task.keep else nullcontext() as store:
         inputs = list(map(opened, loans))
-        rows, columns = ([inputs[p] for p in side] for side in (task.rows, task.columns))  # type: ignore[index]
+        rows, columns = ([inputs[p] for p in side] for side in (task.rows, task.columns))  # type: ignore[call-overload]
         for batch in scores_of(task.on(rows, columns)):
             scores += batch
             if store:

@@ -168,7 +168,8 @@ def _block(
     if scores is None:
         singles = {id(r): r for r in (*xs, *ys)}
         usable = {key for key, r in singles.items() if _scores(measure, [r], [r])}
-        rest = todo & ~np.outer(*([id(r) in usable for r in side] for side in (rows, columns)))
+        i, j = (np.array([id(r) in usable for r in side]) for side in (rows, columns))
+        rest = todo & ~np.outer(i, j)
         if rest.any() and not np.array_equal(rest, todo):
             yield from _block(measure, rows, columns, todo & ~rest)
         else:
