@@ -14,6 +14,7 @@ from conftest import small_blocks
 
 import resemblance as rs
 from resemblance import arrays
+from resemblance.faces import AllPairs, Scores
 from resemblance.measure import Measure
 from resemblance.measures.all_pairs import concordance, spectral
 from resemblance.measures.all_pairs.grid import grid_of
@@ -367,3 +368,55 @@ def test_mmd_needs_a_median():
     x = np.zeros((20, 2))
     with pytest.raises(Undefined, match="the kernel has no width"):
         rs.mmd(x, x + np.eye(20, 2))
+
+
+# -------------------------------------------------------------------------------- without a value
+
+
+SIZES: list[tuple[int, int]] = []
+
+
+def means_apart(xs, ys) -> Scores:
+    SIZES.append((len(xs), len(ys)))
+    if any(np.ptp(r.array) == 0 for r in (*xs, *ys)):
+        raise Undefined("it is constant")
+    means = [np.array([float(np.mean(r.array)) for r in side]) for side in (xs, ys)]
+    apart = np.abs(means[0][:, None] - means[1])
+    return Scores(apart, {"twice": 2 * apart})
+
+
+@rs.measure(
+    label="Apart",
+    family="statistic",
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    symmetric=True,
+    reference="klabunde2025similarity",
+    all_pairs=AllPairs(means_apart, above=10),
+)
+def apart(x, y) -> float:
+    """Apart: the difference of two means."""
+    raise AssertionError("the blocks serve all of these pairs")
+
+
+def test_pairs_without_a_value_are_computed_alone_and_the_others_together_once(subtests):
+    reps = dict(zip("abcdef", latent(20, 3, 4, 5, 6, 7, 8)))
+    plain = rs.compare(reps, measures=apart, progress=False)
+    bad = {
+        "nan": np.where(np.arange(20)[:, None] == 3, np.nan, reps["a"]),
+        "flat": np.ones((20, 2)),
+    }
+    for sides in ((bad | reps,), (reps | bad, reps), (reps, bad | reps)):
+        with subtests.test(rows=len(sides[0]), columns=len(sides[-1])):
+            SIZES.clear()
+            compared = rs.compare(*sides, measures=apart, progress=False)
+            pairs = np.ix_(
+                *([side.index(n) for n in reps] for side in (compared.rows, compared.columns))
+            )
+            assert np.array_equal(compared["apart"][pairs], plain["apart"])
+            assert np.array_equal(compared.numbers["apart"]["twice"][pairs], 2 * plain["apart"])
+            assert len(compared.failures) == compared["apart"].size - 36
+            for failure in compared.failures:
+                assert ("NaN" if "nan" in failure[1:3] else "constant") in failure.reason
+            assert SIZES.count((6, 6)) == 1
+            assert sum(rows * columns for rows, columns in SIZES if rows * columns != 36) < 80

@@ -22,7 +22,7 @@ from resemblance import cli
 from resemblance.comparison import Diagnostic
 from resemblance.report import terminal, write_page
 from resemblance.report.output import as_json
-from resemblance.store import FORMAT, Store
+from resemblance.store import FORMAT
 from resemblance.views import approximate
 from resemblance.views.neighbours import neighbours
 from resemblance.views.recall import SAMPLE
@@ -452,116 +452,21 @@ def test_diagnostics_depend_on_the_parameters():
         rs.compare([x, y], measures=[taken], progress=False)
 
 
-def test_the_old_name_leads_to_the_new_one(compared):
-    with pytest.warns(DeprecationWarning, match=r"Comparison\.remarks is now .*\.diagnostics"):
-        assert compared.remarks == compared.diagnostics
-    with pytest.warns(DeprecationWarning, match=r"Measure\.remarks is now Measure\.diagnostics"):
-        assert trimmed.remarks is trimmed.diagnostics
-    claims = {"larger_is_more_similar": False, "range": (0, 1), "symmetric": True}
-    claims |= {"family": "statistic", "reference": "klabunde2025similarity", "label": "Old"}
-    with pytest.warns(DeprecationWarning, match=r"measure\(diagnostics=\.\.\.\)") as warned:
-        old = rs.measure(remarks=lambda x, y: {"extra": 2}, **claims)(lambda x, y: 0.0)
-    assert warned[0].filename == __file__
-    assert old.diagnostics(None, None) == {"extra": 2}
+# --------------------------------------------------------------------------- files of other formats
 
 
-# --------------------------------------------------------------------------- files of older formats
-
-
-def make_old(path) -> None:
-    """Turn a file into one of format 1: the same tables without the column."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    columns = "measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL, seconds REAL, reason TEXT"
-    connection.execute("ALTER TABLE cells RENAME TO new")
-    connection.execute(
-        f"CREATE TABLE cells ({columns}, PRIMARY KEY (measure, version, x, y)) WITHOUT ROWID"
-    )
-    connection.execute(
-        "INSERT INTO cells SELECT measure, version, x, y, value, seconds, reason FROM new"
-    )
-    connection.execute("DROP TABLE new")
-    connection.execute("PRAGMA user_version = 1")
-    connection.close()
-
-
-def format_of(path) -> int:
-    connection = sqlite3.connect(path)
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    connection.close()
-    return version
-
-
-@pytest.fixture
-def old(reps, tmp_path):
-    path = tmp_path / "old.db"
-    rs.compare(reps, measures=["cka", "jaccard"], progress=False).save(path)
-    make_old(path)
-    return path
-
-
-def test_an_old_file_is_read_as_it_is(reps, old):
-    before = old.read_bytes()
-    back = rs.load(old)
-    assert np.array_equal(back["cka"], rs.compare(reps, measures="cka", progress=False)["cka"])
-    assert (back.failures, back.diagnostics) == ((), ())
-    assert old.read_bytes() == before
-    assert format_of(old) == 1
-
-
-@pytest.mark.parametrize("version", [2, 3])
-def test_a_file_whose_diagnostics_were_remarks_is_read_and_continued(version, reps, poor, tmp_path):
-    path, measures = tmp_path / "old.db", ["cka", "jaccard[index=hnsw]"]
-    before = rs.compare(reps, measures=measures, save=path, progress=False)
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("ALTER TABLE cells RENAME COLUMN diagnostics TO remarks")
-    connection.execute(f"PRAGMA user_version = {version}")
-    connection.close()
-    back = rs.load(path)
-    assert np.array_equal(back["cka"], before["cka"])
-    assert back.diagnostics == before.diagnostics != ()
-    assert format_of(path) == version
-    result = rs.compare(reps, measures=[*measures, "jaccard"], save=path, progress=False)
-    assert format_of(path) == FORMAT
-    assert rs.load(path).diagnostics == result.diagnostics
-    assert set(result.diagnostics) > set(before.diagnostics)
-
-
-def test_an_old_file_is_continued(reps, old, poor):
-    done = []
-    measures = ["cka", "jaccard", "jaccard[index=hnsw]"]
-    result = rs.compare(
-        reps, measures=measures, save=old, progress=lambda count, total: done.append(total)
-    )
-    assert done[-1] == 6  # the new measure only
-    assert format_of(old) == FORMAT
-    assert rs.load(old).diagnostics == result.diagnostics != ()
-    assert np.array_equal(rs.load(old)["cka"], result["cka"])
-
-
-def open_old(path, barrier) -> None:
-    barrier.wait()
-    with Store(path) as store:
-        assert store.count() == 12
-
-
-def test_processes_that_open_an_old_file_at_the_same_moment(old):
-    context = get_context("fork")
-    barrier = context.Barrier(4)
-    processes = [context.Process(target=open_old, args=(old, barrier)) for _ in range(4)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * 4
-    assert format_of(old) == FORMAT
-
-
-def test_a_newer_file_is_refused(old):
-    connection = sqlite3.connect(old)
-    connection.execute("PRAGMA user_version = 7")
-    connection.close()
-    with pytest.raises(
-        ValueError,
-        match="has format 7; this version of resemblance reads formats 1 and 2 and 3 and",
-    ):
-        rs.load(old)
+def test_a_file_of_another_format_is_refused_in_one_line(reps, tmp_path, subtests):
+    path = tmp_path / "other.db"
+    rs.compare(reps, measures="cka", progress=False).save(path)
+    for version in (*range(1, FORMAT), FORMAT + 1):
+        connection = sqlite3.connect(path)
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.close()
+        before = path.read_bytes()
+        for use in (rs.load, lambda file: rs.compare(reps, save=file, progress=False)):
+            with subtests.test(version=version):
+                with pytest.raises(ValueError, match=f"format {version}.*compare again") as error:
+                    use(path)
+                assert str(error.value).startswith(str(path))
+                assert "\n" not in str(error.value)
+                assert path.read_bytes() == before

@@ -6,6 +6,7 @@ import csv
 import importlib.util
 import io
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -22,7 +23,7 @@ from typer.testing import CliRunner
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.cli import comparing
+from resemblance.cli import comparing, executors
 from resemblance.extras import install_hint
 from resemblance.store import Store
 
@@ -948,3 +949,38 @@ def test_a_spreadsheet_runs_no_name_as_a_formula(call, folder):
     rows = list(csv.DictReader(io.StringIO(out)))
     assert {row["x"] for row in rows} == {"'=HYPERLINK(1)", "'@x", "'+y", "'-z", "b"}
     assert all(-1 <= float(row["value"]) <= 1 for row in rows)
+
+
+def test_an_error_ends_the_processes_of_the_pool_and_no_other_child():
+    other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
+    other.start()
+    workers = []
+
+    def fail(pool) -> None:
+        pool.submit(time.sleep, 60)
+        workers.extend(pool.pool._processes.values())
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), executors.processes(2) as pool:
+        fail(pool)
+    for worker in workers:
+        worker.join(30)
+        assert not worker.is_alive()
+    other.join(0.2)
+    assert workers
+    assert other.is_alive()
+    other.kill()
+
+
+def test_names_of_files_cannot_steer_the_terminal(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for i, name in enumerate(("a", "\x1b[31mb\n")):
+        np.save(f"{name}.npy", np.random.default_rng(i).standard_normal((9, 3)))
+    files, target = ["a.npy", "\x1b[31mb\n.npy"], "\x1b[2J\n.csv"
+    assert cli.run(["compare", *files, "-m", "cka", "-o", target]) == 0
+    shown = capsys.readouterr()
+    assert "\x1b" not in shown.out + shown.err
+    assert shown.err.count("\n") == 1
+    assert Path(target).exists()
+    assert comparing.interrupted(Path(target).with_suffix(".db")) == 130
+    assert "\x1b" not in capsys.readouterr().err

@@ -20,7 +20,8 @@ from published_graphs import write_cora
 import resemblance as rs
 from resemblance import cli
 from resemblance.cli.executors import executors
-from resemblance.compare import Request, compare_many
+from resemblance.compare import compare_many
+from resemblance.outline import Request
 from resemblance.sources.published.resources import Resources
 from resemblance.suites.resi.paper import planned, portion_of
 from resemblance.suites.training import is_trained, model_folder, subjects_of, train_possible

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import tracemalloc
 import zlib
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -15,10 +16,13 @@ import pytest
 
 import resemblance as rs
 from resemblance import columns
+from resemblance.assembly import assemble
 from resemblance.columns import NO_MEMORY, Column, Entries, Matrix, Scored, split
+from resemblance.comparison import Failure, info_of
 from resemblance.packing import PACKED, cells_of, column_of, tile_rows
 from resemblance.plan import Pairs
 from resemblance.recording import columns_of
+from resemblance.report.data import failure_groups
 from resemblance.store import Store
 
 DATA = ("a", "b", "c")
@@ -231,6 +235,27 @@ def test_a_tile_that_unpacks_to_more_than_it_says_is_refused():
         column_of(*bomb)
 
 
+def test_columns_after_a_failure_are_taken_in_as_fast_as_before():
+    names = tuple(map(str, range(600)))
+    x, y = (side.ravel().astype(np.int32) for side in np.indices((600, 600)))
+    whole = Column("m", 1, names, x, y, np.ones(x.size))
+    failed = Column("m", 1, names, x[:1], y[:1], np.array([np.nan]), reasons={0: "constant"})
+    seconds = []
+    for first in ([], [failed]):
+        times = []
+        for _ in range(3):
+            matrix = Matrix(names, names, symmetric=False)
+            for each in first:
+                matrix.put(each)
+            start = time.perf_counter()
+            matrix.put(whole)
+            times.append(time.perf_counter() - start)
+        seconds.append(min(times))
+    assert np.isnan(matrix.values[0, 0])
+    assert matrix.reasons == {(0, 0): "constant"}
+    assert seconds[1] < 5 * seconds[0]
+
+
 def test_cells_of_a_column_without_a_value_have_a_reason():
     cells = list(cells_of(column([1, np.nan, 3], reasons={1: "no"})))
     assert [(c.x, c.y, c.value, c.reason) for c in cells] == [
@@ -279,6 +304,27 @@ def _count(path) -> int:
             return store.count()
     except ValueError:
         return 0
+
+
+def test_many_pairs_without_a_value_take_no_memory_each():
+    names = tuple(map(str, range(1000)))
+    sides = {name: {"fingerprint": name} for name in names}
+    provenance = {"rows": sides, "columns": sides}
+    infos = info_of(rs.cka), info_of(rs.rtd)
+    tracemalloc.start()
+    absent = {"rtd": "it needs what is not installed"}
+    comparison = assemble(names, names, infos, {}, provenance, absent)
+    groups = failure_groups(comparison)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 60e6  # six matrices of values, and no object for each pair
+    assert len(comparison.failures) == 2 * 10**6
+    assert comparison.failures[10**6 + 1] == Failure("rtd", "0", "1", absent["rtd"])
+    assert comparison.failures[-1] == Failure("rtd", "999", "999", absent["rtd"])
+    assert [group[:3] for group in groups] == [
+        ("not computed", ("cka",), 10**6),
+        (absent["rtd"], ("rtd",), 10**6),
+    ]
 
 
 # -------------------------------------------------------------------------------- work and entries

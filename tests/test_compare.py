@@ -3,6 +3,7 @@ twice."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ import sys
 import time
 import tracemalloc
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -21,8 +23,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import resemblance as rs
 from resemblance.columns import Column
-from resemblance.compare import Request, compare_many
+from resemblance.compare import compare_many
 from resemblance.comparison import Comparison, describe
+from resemblance.outline import Request
 from resemblance.recording import columns_of
 from resemblance.store import Store
 from resemblance.workers import LostWorkerError
@@ -372,11 +375,16 @@ def test_what_had_no_memory_is_tried_again_and_no_value_is_lost(reps, plain, tmp
 def test_a_measure_beyond_the_budget_is_computed_with_a_warning(reps, plain):
     with pytest.warns(
         UserWarning, match=r"memory='15 kB' is less .*\(distance_correlation \d+\.?\d* kB\); it is"
-    ):
+    ) as caught:
         result = rs.compare(
             reps, measures=["procrustes", "distance_correlation"], memory="15 kB", progress=False
         )
+    stream = rs.Stream()
+    stream.update(reps)
+    with pytest.warns(UserWarning, match="memory='100 B' is less") as streamed:
+        stream.compare("cka", memory="100 B", progress=False)
     assert np.array_equal(result["distance_correlation"], plain["distance_correlation"])
+    assert [w.filename for w in (*caught, *streamed)] == [__file__] * 2
 
 
 def test_too_few_samples_are_seen_before_a_measure_is_tried_out(reps, monkeypatch):
@@ -621,6 +629,20 @@ IMPOSTOR = rs.measure(
 def test_mistakes_are_found_before_anything_is_computed(reps, call, message):
     with pytest.raises(ValueError, match=message):
         call(reps)
+
+
+def test_labels_that_do_not_fit_are_found_before_anything_is_computed(reps, tmp_path):
+    calls = []
+    for measure in ("accuracy_difference", rs.accuracy_difference.where(labels=(0, 1))):
+        with pytest.raises(ValueError, match=r"accuracy_difference needs labels=.* for 40"):
+            rs.compare(
+                reps,
+                measures=["cka", measure],
+                progress=lambda *counts: calls.append(counts),
+                save=tmp_path / "run.db",
+            )
+    assert not calls
+    assert not list(tmp_path.iterdir())
 
 
 def test_sample_ids_must_match_and_can_be_joined(rng):
@@ -1133,6 +1155,20 @@ def test_frames(plain, reps):
     assert set(cube) == {m.spec for m in plain.measures}
 
 
+def test_a_dataset_can_be_written_as_netcdf(reps, tmp_path):
+    xarray = pytest.importorskip("xarray")
+    measures = ["cka[kernel=rbf]", "procrustes", "pwcca"]
+    compared = rs.compare(reps, measures=measures, progress=False)
+    compared.to_xarray().to_netcdf(tmp_path / "compared.nc")
+    with xarray.open_dataset(tmp_path / "compared.nc") as back:
+        assert list(map(str, back["x"].values)) == list(reps)
+        for m in compared.measures:
+            about = back[m.spec].attrs
+            assert np.array_equal(back[m.spec].values, compared[m.spec])
+            assert json.loads(about["parameters"]) == m.parameters
+            assert (about["symmetric"], about["label"]) == (m.symmetric, m.label)
+
+
 def test_repr_and_notebook_html(plain):
     assert "5 x 5 representations by 24 measures" in repr(plain)
     assert "cka" in repr(plain)
@@ -1151,6 +1187,9 @@ def test_provenance(plain, reps):
     assert provenance["rows"]["net/2"]["computed_in"] == "float64"
     assert len({entry["fingerprint"] for entry in provenance["rows"].values()}) == 5
     assert provenance["libraries"]["numpy"] == np.__version__
+    for name in ("scikit-learn", "numba"):
+        pytest.importorskip({"scikit-learn": "sklearn"}.get(name, name))
+        assert provenance["libraries"][name] == version(name)
     assert set(plain.seconds) == {m.spec for m in plain.measures}
     assert all(s > 0 for s in plain.seconds.values())
 

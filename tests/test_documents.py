@@ -3,7 +3,9 @@ made of less."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import random
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -12,7 +14,7 @@ import pytest
 from test_page_of_resi import models
 from test_results import FINDINGS
 
-from resemblance.documents import check_types, read_document
+from resemblance.documents import check_types, read_document, replacing
 from resemblance.report import write_page
 from resemblance.report.result_tables import result_tables
 from resemblance.results.result import load_result
@@ -191,3 +193,21 @@ def test_a_number_that_no_page_can_show_is_refused(tmp_path, entry, number):
         load_result(file)
     file.write_text(json.dumps(document).replace('"this number"', "2.5"))
     load_result(file)
+
+
+def test_two_that_write_one_file_at_once_never_write_into_each_other(tmp_path):
+    """Also two processes of one number, on machines or in containers that share a folder."""
+    with replacing(tmp_path / "f") as first, replacing(tmp_path / "f") as second:
+        first.write_text("a" * 9)
+        second.write_text("b")
+    assert (tmp_path / "f").read_text() == "a" * 9
+    assert [file.name for file in tmp_path.iterdir()] == ["f"]
+
+
+def test_a_disk_that_is_full_is_named(tmp_path):
+    with (
+        pytest.raises(OSError, match=r"No space left.*file\.txt"),
+        replacing(tmp_path / "file.txt"),
+    ):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert not list(tmp_path.iterdir())

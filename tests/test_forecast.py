@@ -239,8 +239,13 @@ def test_memory_is_that_of_views_within_the_budget():
 
 
 def test_what_does_not_fit_says_what_would(monkeypatch):
-    for module in (ENGINE, FORECAST):
-        monkeypatch.setattr(module, "available_memory", lambda: 4_000_000)
+    readings = iter([4_000_000])
+    with monkeypatch.context() as one:
+        one.setattr(ENGINE, "available_memory", lambda: next(readings))
+        once = rs.plan(made(3, 900), measures="distance_correlation", memory="1GB")
+    assert (once.available, once.budget) == (4_000_000, 10**9)
+    assert "does not fit" in once.measures[0].note
+    monkeypatch.setattr(ENGINE, "available_memory", lambda: 4_000_000)
     forecast = rs.plan(made(3, 900), measures=["cka", "distance_correlation"])
     cka, distances = forecast.measures
     assert (cka.note, cka.values) == ("", 6)
@@ -249,7 +254,6 @@ def test_what_does_not_fit_says_what_would(monkeypatch):
     assert rs.plan(made(3, samples), measures="distance_correlation").measures[0].note == ""
     more = rs.plan(made(3, int(1.2 * samples)), measures="distance_correlation")
     assert "does not fit" in more.measures[0].note
-    monkeypatch.setattr(FORECAST, "available_memory", lambda: 1)
     monkeypatch.setattr(ENGINE, "available_memory", lambda: 1)
     assert rs.plan(made(2), measures="cka").measures[0].note == "does not fit: take fewer features"
 

@@ -440,6 +440,16 @@ def test_values_near_the_largest_of_single_precision_are_refused(measure):
             value(measure, *pair)
 
 
+def test_what_overflows_is_undefined_without_a_warning():
+    x = np.random.default_rng(0).standard_normal((20, 3))
+    narrow = [rs.Representation(data, dtype="float32") for data in (1e200 * x, x)]
+    with pytest.raises(rs.Undefined, match="NaN or infinite"):
+        rs.cka(*narrow)
+    for score in ("distance", "rdm"):
+        with pytest.raises(rs.Undefined, match="NaN or infinite"):
+            rs.stability.input_noise_stability(1e154 * x, encoder=lambda rows: rows, score=score)
+
+
 def test_nan_is_no_number_of_a_range():
     """What replaces rounding errors lets NaN pass, so that it cannot become the largest or the
     smallest value."""

@@ -118,6 +118,25 @@ def test_a_holder_gives_signs_of_life(tmp_path, monkeypatch):
         assert file.stat().st_mtime > 0
 
 
+def test_a_holder_that_slept_leaves_the_lock_to_who_took_it_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(locks, "HEARTBEAT", 0.01)
+    file, code = tmp_path / "f", "from resemblance.locks import held, Path\n"
+    code += f"with held(Path({str(tmp_path / 'f')!r}), 'it'):\n    print(flush=True), input()"
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as sleeper:
+        sleeper.stdout.readline()
+        os.kill(sleeper.pid, signal.SIGSTOP)
+        os.utime(file, (time.time() - DEAD - 60,) * 2)
+        with held(file, "it"):
+            holder = file.read_text()
+            os.kill(sleeper.pid, signal.SIGCONT)
+            sleeper.communicate(b"\n", timeout=60)
+            assert file.read_text() == holder
+            with pytest.raises(ValueError, match=f"process {os.getpid()} "), held(file, "it"):
+                pass
+    assert not list(tmp_path.iterdir())
+
+
 # --------------------------------------------------------------------------- a file of comparisons
 
 
@@ -139,12 +158,13 @@ def test_a_file_is_written_and_read_without_any_lock(tmp_path, lockless, monkeyp
 
 def test_a_file_without_locks_has_one_writer(tmp_path, lockless):
     path = tmp_path / "run.db"
+    ours = rf"^process {os.getpid()} .* working on .*run\.db"
+    with Store(path), pytest.raises(ValueError, match=ours):
+        Store(path)
     with Store(path):
-        with pytest.raises(ValueError, match=rf"process {os.getpid()} .* working on .*run\.db"):
-            Store(path)
         holding(tmp_path, "run.db-held", host="node17", pid=1)
-    with Store(path):
-        pass
+    with pytest.raises(ValueError, match=r"^process 1 on node17 .* working on .*run\.db"):
+        Store(path)
 
 
 def test_what_a_kill_left_in_a_log_is_read_without_locks(tmp_path, lockless, monkeypatch):

@@ -203,6 +203,9 @@ def test_only_executors_with_processes_here_get_a_folder_by_themselves(tmp_path,
     problem = "spill='/nowhere' is not a folder; make it first"
     with pytest.raises(ValueError, match=problem), lending(Executor(), "/nowhere", 0):
         pass
+    problem = "cannot be written to /proc .*; name another folder by spill="
+    with pytest.raises(ValueError, match=problem), lending(Executor(), "/proc", 0):
+        pass
 
 
 KILLED = """

@@ -3,15 +3,19 @@ where digits are lost."""
 
 from __future__ import annotations
 
+import errno
 import json
 import pickle
 import zipfile
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import resemblance as rs
+from resemblance import streamed as streamed_module
 from resemblance.streamed import needs_of
 
 # Values mean little, or not, in the same way.
@@ -192,6 +196,20 @@ def test_components_that_rounding_takes_for_each_other_have_no_value(spec):
     with pytest.raises(rs.Undefined, match=r"which are larger; .*method='qr'"):
         m(*streamed(layers).representations().values())
     assert_same(m, layers, streamed(layers, method="qr"))
+
+
+def test_the_digits_that_whitening_leaves_are_counted_once_a_pair(monkeypatch):
+    counts = Counter()
+
+    def counted(x, y, loss):
+        counts["of pairs"] += 1
+        return recorded(x, y, loss)
+
+    recorded = streamed_module._recorded
+    monkeypatch.setattr(streamed_module, "_recorded", counted)
+    compared = streamed(related()).compare(["mean_cca"], progress=False)
+    assert compared.numbers["mean_cca"]["conditioning"].size == 4
+    assert counts["of pairs"] == 3
 
 
 def test_what_shrinkage_leaves_of_rounding_is_recorded():
@@ -535,13 +553,16 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
     before = file.read_bytes()
 
     def broken(*_, **__):
-        raise OSError("disk full")
+        raise OSError(errno.ENOSPC, "disk full")
 
     monkeypatch.setattr("os.fsync", broken)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(OSError, match=r"disk full.*s\.npz"):
         stream.save(file)
     assert file.read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 1
+    for folder in (tmp_path, "."):
+        with pytest.raises(ValueError, match=f"{folder} is a folder"):
+            stream.save(folder)
 
 
 def damaged(file, change) -> None:
@@ -560,6 +581,11 @@ def damaged(file, change) -> None:
     (lambda about, arrays: arrays.pop("rows.1"), "'rows.1' is missing"),
     (lambda about, arrays: arrays.update(counts=np.zeros(3)), "'counts' is missing or of another"),
     (lambda about, arrays: arrays["rows.0"].fill(np.nan), "'rows.0' holds NaN"),
+    (lambda about, arrays: about["layers"][0].__setitem__(3, None), "resolution"),
+    (lambda about, arrays: about["layers"][0].__setitem__(1, 10**7), "rows.0|allocate"),
+    (lambda about, arrays: about["layers"][0].__setitem__(1, 40.5), "width"),
+    (lambda about, arrays: about.update(batches=float("inf")), "batches"),
+    (lambda about, arrays: about.update(n_samples=None), "n_samples"),
 ])  # fmt: skip
 def test_damaged_files_are_named(tmp_path, change, message):
     file = tmp_path / "s.npz"
@@ -588,6 +614,20 @@ def test_other_files_are_no_streams(tmp_path):
 X = np.random.default_rng(0).standard_normal((8, 3))
 
 
+class Name:
+    """What is called as a layer is, and not equal to its name."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __str__(self) -> str:
+        return self._name
+
+
+def frame(ids: str) -> pd.DataFrame:
+    return pd.DataFrame(X, index=list(ids))
+
+
 @pytest.mark.parametrize(("batch", "message"), [
     ({"a": X}, "batch 1 has other layers than the first: 'b'"),
     ({"a": X, "c": X}, "batch 1 has other layers than the first: 'b', 'c'"),
@@ -598,6 +638,9 @@ X = np.random.default_rng(0).standard_normal((8, 3))
     ({"a": X, "b": np.where(X[2, 1] == X, np.inf, X)}, "'b' has 1 NaN.*row 2, column 1"),
     ({"a": X, "b": 1e80 * X}, "layer 'b' has values up to .* rescale"),
     ({"a": X, "b": X[0]}, r"batch 1: representation 'b' must be \(n_samples, n_features\)"),
+    ({"a": frame("pqrstuvw"), "b": frame("qprstuvw")}, "(?s)batch 1: .*'b'.*order"),
+    ({"a": X, "b": frame("pqrstuvw"), 3: X}, "other layers"),
+    ({"a": X, "b": X, Name("b"): X}, "batch 1: two layers are called 'b'"),
     ({}, "batch 1 must be a mapping from layers to arrays"),
     (X, "batch 1 must be a mapping from layers to arrays"),
 ])  # fmt: skip

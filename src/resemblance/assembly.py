@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -11,12 +12,10 @@ import numpy as np
 
 from .catalogue import get_measure
 from .columns import CAVEAT, Column, Matrix
-from .comparison import NOT_COMPUTED, Comparison, Diagnostic, Failure, MeasureInfo
+from .comparison import NOT_COMPUTED, Comparison, Diagnostic, Failures, MeasureInfo
 from .declared import SLACK, outside
 from .representation import title
 from .store import Store, reading
-
-SIDES = ("rows", "columns")
 
 
 def load(path: str | Path) -> Comparison:
@@ -30,7 +29,7 @@ def load(path: str | Path) -> Comparison:
     with Store(path, read_only=True) as store, reading(path):
         description = store.description()
         infos = tuple(_info_from(entry) for entry in description["measures"])
-        rows, columns, provenance = (description[k] for k in (*SIDES, "provenance"))
+        rows, columns, provenance = (description[k] for k in ("rows", "columns", "provenance"))
         data = [
             list(dict.fromkeys(_fingerprints(provenance, side).values()))
             for side in ("rows", "columns")
@@ -95,12 +94,12 @@ def assemble(
     names = tuple(rows), tuple(columns)
     prints = [
         [_fingerprints(provenance, side)[name] for name in of_side]
-        for side, of_side in zip(SIDES, names)
+        for side, of_side in zip(("rows", "columns"), names)
     ]
     values, numbers = dict[str, np.ndarray](), dict[str, dict[str, np.ndarray]]()
-    seconds, failures, caveats = dict[str, float](), list[Failure](), list[Diagnostic]()
+    seconds, caveats = dict[str, float](), list[Diagnostic]()
+    reasons = dict[str, dict[tuple[int, int], str]]()
     for m in infos:
-        reason = (absent or {}).get(m.spec, NOT_COMPUTED)
         matrix = matrices.get(m.spec) or Matrix([], [], m.symmetric)
         places = [
             np.array([of.get(name, -1) for name in of_side], dtype=np.intp)
@@ -109,14 +108,11 @@ def assemble(
         values[m.spec] = _spread(matrix.values, *places)
         numbers[m.spec] = {name: _spread(of, *places) for name, of in matrix.numbers.items()}
         seconds[m.spec] = matrix.seconds
-        for i, j in np.argwhere(np.isnan(values[m.spec])).tolist():
-            words = matrix.reasons.get((int(places[0][i]), int(places[1][j])), reason)
-            sides = (prints[0][i], names[0][i]), (prints[1][j], names[1][j])
-            failures.append(Failure(m.spec, names[0][i], names[1][j], _reason(words, *sides)))
+        reasons[m.spec] = _reasons(matrix, places, prints, names)
         caveats += _caveats(m, matrix, places, names)
-    return Comparison(
-        *names, infos, values, seconds, tuple(failures), provenance, numbers, tuple(caveats)
-    )
+    others = {m.spec: (absent or {}).get(m.spec, NOT_COMPUTED) for m in infos}
+    failures = Failures(*names, values, reasons, others)
+    return Comparison(*names, infos, values, seconds, failures, provenance, numbers, tuple(caveats))
 
 
 def _spread(matrix: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
@@ -144,11 +140,24 @@ def _caveats(
                 yield Diagnostic(m.spec, x, y, CAVEAT, words)
 
 
-def _reason(words: str, *sides: tuple[str, str]) -> str:
-    """Return the reason of a failed pair, with names in place of the fingerprints of the data."""
-    for fingerprint, name in sides:
-        words = words.replace(f"{{{fingerprint}}}", title(name))
-    return words
+def _reasons(
+    matrix: Matrix,
+    places: Sequence[np.ndarray],
+    prints: Sequence[Sequence[str]],
+    names: tuple[tuple[str, ...], tuple[str, ...]],
+) -> dict[tuple[int, int], str]:
+    """Return the reasons of failed pairs by row and column, with names in place of the fingerprints
+    of the data."""
+    reasons = {}
+    rows, columns = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
+    for positions, of_side in zip((rows, columns), places):
+        for i, place in enumerate(of_side.tolist()):
+            positions[place].append(i)
+    for (a, b), words in matrix.reasons.items():
+        for i, j in product(rows[a], columns[b]):
+            named = words.replace(f"{{{prints[0][i]}}}", title(names[0][i]))
+            reasons[i, j] = named.replace(f"{{{prints[1][j]}}}", title(names[1][j]))
+    return reasons
 
 
 def _fingerprints(provenance: Mapping[str, Any], side: str) -> dict[str, str]:

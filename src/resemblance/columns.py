@@ -19,6 +19,7 @@ COLUMNS = ("measure", "label", "x", "y", "value", "reason")  # no diagnostic may
 # The start of the reason for a lack of memory: it depends on the machine, so another run tries
 # again.
 NO_MEMORY = "not enough memory"
+AGAIN, FOR_GOOD = 1, 2  # how a pair failed: for lack of memory, or otherwise
 
 
 class Column(NamedTuple):
@@ -141,6 +142,7 @@ class Matrix:
         self.caveats: dict[tuple[int, int], str] = {}
         self.seconds = 0.0
         self._symmetric = symmetric
+        self._failed: np.ndarray | None = None  # AGAIN and FOR_GOOD, from the first failure on
         self._last: tuple[tuple[str, ...], np.ndarray, np.ndarray] | None = None
 
     def put(self, column: Column) -> None:
@@ -157,10 +159,8 @@ class Matrix:
         i, j = rows[x], columns[y]
         entries = np.flatnonzero((i >= 0) & (j >= 0))
         entries = entries[np.isnan(self.values[i[entries], j[entries]])]
-        if self.reasons:
-            entries = np.array(
-                [e for e in entries if self._is_open(int(i[e]), int(j[e]))], dtype=np.intp
-            )
+        if self._failed is not None:
+            entries = entries[self._failed[i[entries], j[entries]] != FOR_GOOD]
         if not len(entries):
             return 0
         i, j = i[entries], j[entries]
@@ -181,27 +181,25 @@ class Matrix:
 
     def _put_words(self, column: Column, entries: np.ndarray, i: np.ndarray, j: np.ndarray) -> None:
         for texts, of in ((column.reasons, self.reasons), (column.caveats, self.caveats)):
-            if not texts:
-                continue
-            words = {int(entry): place for place, entry in enumerate(entries)}
-            for entry in texts.keys() & words.keys():
-                of[int(i[words[entry]]), int(j[words[entry]])] = texts[entry]
-        if self.reasons:  # of what failed before for lack of memory
-            for place in zip(i.tolist(), j.tolist()):
-                if not np.isnan(self.values[place]):
-                    self.reasons.pop(place, None)
+            for k in np.flatnonzero(np.isin(entries, list(texts))).tolist() if texts else ():
+                of[int(i[k]), int(j[k])] = texts[int(entries[k])]
+                if of is self.reasons:
+                    self._fail(int(i[k]), int(j[k]))
+        if self._failed is not None:
+            again = (self._failed[i, j] == AGAIN) & ~np.isnan(column.values[entries])
+            for place in zip(i[again].tolist(), j[again].tolist()):
+                self.reasons.pop(place, None)
 
-    def _is_open(self, i: int, j: int) -> bool:
-        return self.reasons.get((i, j), NO_MEMORY).startswith(NO_MEMORY)
+    def _fail(self, i: int, j: int) -> None:
+        if self._failed is None:
+            self._failed = np.zeros(self.values.shape, dtype=np.uint8)
+        self._failed[i, j] = AGAIN if self.reasons[i, j].startswith(NO_MEMORY) else FOR_GOOD
 
     def missing(self) -> np.ndarray:
         """Say for each entry whether it is to be computed: it has no value, and did not fail, or
         failed for lack of memory."""
         missing: np.ndarray = np.isnan(self.values)
-        for (i, j), reason in self.reasons.items():
-            if not reason.startswith(NO_MEMORY):
-                missing[i, j] = False
-        return missing
+        return missing if self._failed is None else missing & (self._failed != FOR_GOOD)
 
 
 def _positions(of: Mapping[str, int], data: Sequence[str]) -> np.ndarray:

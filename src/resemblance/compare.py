@@ -18,8 +18,6 @@ from .progress import Progress, reporting
 from .store import Store
 from .workers import shares_files, single_threaded
 
-__all__ = ["Request", "compare", "compare_many"]
-
 
 def compare(
     representations: Any,

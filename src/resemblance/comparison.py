@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 import platform
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy
 
 from .arrays import library
 from .catalogue import parse_parameters
 from .columns import CAVEAT, CHANCE
 from .extras import need
 from .measure import Measure
-from .moved import renamed
 from .notebook import drawn, picture
+from .provenance import versions
 from .representation import Representation, fingerprint
 from .store import Store
 from .suggestions import did_you_mean
 
 NOT_COMPUTED = "not computed"  # the reason of a pair that an interrupted run did not reach
 ROUNDING = 1e-12  # of a scale: smaller numbers are 0 but for rounding errors
+COMPUTING = ("numpy", "scipy", "scikit-learn", "numba")  # of these, all that are installed
 ORDINARY = 10.0  # the width of a range whose values are of the order of 1
 
 
@@ -55,6 +56,44 @@ class Failure(NamedTuple):
     x: str
     y: str
     reason: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Failures(Sequence[Failure]):
+    """The pairs of a comparison without a value, each made when it is asked for: most pairs of many
+    may fail for one reason.
+
+    ``reasons`` are those of single pairs, by measure and place; ``others`` that of all other pairs
+    of a measure.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: Mapping[str, np.ndarray]
+    reasons: Mapping[str, Mapping[tuple[int, int], str]]
+    others: Mapping[str, str]
+
+    def __iter__(self) -> Iterator[Failure]:
+        for spec, matrix in self.values.items():
+            for i, values in enumerate(matrix):
+                for j in np.flatnonzero(np.isnan(values)).tolist():
+                    reason = self.reasons[spec].get((i, j), self.others[spec])
+                    yield Failure(spec, self.rows[i], self.columns[j], reason)
+
+    def __len__(self) -> int:
+        return sum(int(np.isnan(matrix).sum()) for matrix in self.values.values())
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, int) and index >= 0:
+            for failure in islice(self, index, None):
+                return failure
+        return tuple(self)[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
 
 
 class Diagnostic(NamedTuple):
@@ -95,11 +134,10 @@ class Comparison:
     measures: tuple[MeasureInfo, ...]
     values: Mapping[str, np.ndarray]
     seconds: Mapping[str, float]
-    failures: tuple[Failure, ...]
+    failures: Sequence[Failure]
     provenance: Mapping[str, Any]
     numbers: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     caveats: tuple[Diagnostic, ...] = ()
-    remarks = renamed("Comparison", "remarks", "diagnostics")
 
     def info(self, measure: AnyMeasure) -> MeasureInfo:
         """Return the description of a measure of this comparison.
@@ -176,12 +214,18 @@ class Comparison:
         return need("pandas").DataFrame(self.records())
 
     def to_xarray(self) -> Any:
-        """Return an ``xarray.Dataset`` with one (x, y) variable per measure (extra ``frames``)."""
+        """Return an ``xarray.Dataset`` with one (x, y) variable per measure (extra ``frames``).
+
+        The facts about a measure are its attributes, in forms that netCDF has: true is 1, and
+        parameters are a text of JSON.
+        """
         notes = {spec: {"diagnostics": note} for spec, note in diagnostic_notes(self).items()}
-        data = {
-            m.spec: (("x", "y"), self.values[m.spec], m._asdict() | notes.get(m.spec, {}))
-            for m in self.measures
-        }
+        data = {}
+        for m in self.measures:
+            facts = {k: int(v) if isinstance(v, bool) else v for k, v in m._asdict().items()}
+            facts["parameters"] = json.dumps(dict(m.parameters))
+            about = facts | notes.get(m.spec, {})
+            data[m.spec] = (("x", "y"), self.values[m.spec], about)
         return need("xarray").Dataset(data, coords={"x": list(self.rows), "y": list(self.columns)})
 
     def save(self, path: str | Path) -> None:
@@ -360,15 +404,15 @@ def provenance_of(
 
 
 def environment(modules: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the versions of this library, Python, NumPy, SciPy and other modules by name."""
-    from . import __version__
-
-    libraries = {"numpy": np.__version__, "scipy": scipy.__version__}
+    """Return the versions of this library, Python, what measures compute with, and other modules
+    by name."""
+    installed = versions()
+    libraries = {name: installed[name] for name in COMPUTING if name in installed}
     for name in set(modules) - set(libraries):
         libraries[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
     return {
-        "resemblance": __version__,
-        "python": platform.python_version(),
+        "resemblance": installed["resemblance"],
+        "python": installed["python"],
         "machine": platform.machine(),
         "libraries": libraries,
     }

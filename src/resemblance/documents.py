@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from uuid import uuid4
 
 # What a file that is damaged or of another kind can raise, when it is read or turned into an object
 DAMAGED: tuple[type[Exception], ...] = (OSError, ValueError, KeyError, TypeError)
@@ -129,19 +130,23 @@ def check_finite(value: Any, where: str = "") -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a file to write that replaces another once it is complete, so no reader sees a part.
 
-    When writing fails, the old file stays as it is and nothing else is left. Something other than a
-    plain file, such as ``/dev/stdout``, is written directly, and a link stays a link.
+    When writing fails, the old file stays as it is and nothing else is left; an ``OSError`` names
+    it. Something other than a plain file, such as ``/dev/stdout``, is written directly, and a link
+    stays a link.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         yield path
         return
-    partial = target.with_name(f".{target.name}-{os.getpid()}")
+    # Processes of several machines, or containers, may have one number.
+    partial = target.with_name(f".{target.name}-{uuid4().int}")
     try:
         yield partial
         os.replace(partial, target)
-    except BaseException:
+    except BaseException as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(partial)):
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 

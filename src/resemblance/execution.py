@@ -8,7 +8,7 @@ from concurrent.futures import BrokenExecutor, Executor
 from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from .columns import Column
 from .lending import Lender, Loans
@@ -125,8 +125,8 @@ def run_task(task: TileTask, *loans: Any) -> list[Column]:
     scores: list[Column] = []
     with single_threaded(), Store(task.keep) if task.keep else nullcontext() as store:
         inputs = list(map(opened, loans))
-        places = cast(Sequence[Sequence[int]], (task.rows, task.columns))
-        for batch in scores_of(task.on(*([inputs[p] for p in side] for side in places))):
+        rows, columns = ([inputs[p] for p in side] for side in (task.rows, task.columns))  # type: ignore[call-overload]
+        for batch in scores_of(task.on(rows, columns)):
             scores += batch
             if store:
                 store.put(batch)

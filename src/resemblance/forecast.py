@@ -17,7 +17,6 @@ from .columns import LARGE
 from .costs import cost_table, slowness
 from .extras import need
 from .lending import lending
-from .machine import available_memory
 from .measure import Measure
 from .notebook import card
 from .outline import (
@@ -32,7 +31,7 @@ from .outline import (
 )
 from .store import Store
 from .tallies import Finds, Tally, tallies_of
-from .tiles import budget_of, in_units, pair_bytes
+from .tiles import in_units, pair_bytes
 from .workers import shares_files, workers_of
 
 FEWEST = 2  # samples
@@ -168,7 +167,8 @@ def plan(
     """
     request = Request(representations, measures, other)
     settings = Settings(executor, memory, tile, False, save, spill)
-    outline, run, finds = _planned(request, settings)
+    budget = checked_budget(settings)
+    outline, run, finds = _planned(request, settings, budget)
     tallies, tasks = tallies_of(chain.from_iterable(run.streams), finds)
     by_data = outline.work
     widths = [r.shape[1] for r in by_data.all]
@@ -188,21 +188,21 @@ def plan(
         tasks=tasks,
         workers=workers,
         memory=_peak(outline, tallies, min(workers, max(1, tasks)) if is_here else 1),
-        budget=budget_of(memory, executor),
-        available=available_memory(),
+        budget=budget,
+        available=run.available,
         unknown=tuple(m.spec for m in _chosen(outline) if cost_table().name_of(m) is None),
         machine=cost_table().machine,
         slowness=factor,
     )
 
 
-def _planned(request: Request, settings: Settings) -> tuple[Outline, RunPlan, Finds]:
+def _planned(request: Request, settings: Settings, budget: int) -> tuple[Outline, RunPlan, Finds]:
     """Return what ``compare`` would begin with, and the views that a task will find."""
     outline = outline_of(request)
     if settings.save is not None and Path(settings.save).exists():
         with Store(settings.save, read_only=True) as store:
             read_scores(store, [outline])
-    executor, budget = settings.executor, checked_budget(settings)
+    executor = settings.executor
     with warnings.catch_warnings(), lending(executor, settings.spill, budget) as lender:
         warnings.simplefilter("ignore")  # of memory, which the forecast says itself
         is_lent = lender is not None and lender.has_room(outline.work.all, tuple(_chosen(outline)))
@@ -246,15 +246,15 @@ def _expected(
 def _note(m: Measure, name: str | None, outline: Outline, run: RunPlan) -> str:
     """Return what else is to be said: that it does not fit, or where its costs are from."""
     if any(column.measure == m.spec for column in run.hopeless):
-        return _remedy(m, outline)
+        return _remedy(m, outline, run)
     if name is None:
         return "cost not known"
     return "" if name == m.spec else f"as {name}"
 
 
-def _remedy(m: Measure, outline: Outline) -> str:
+def _remedy(m: Measure, outline: Outline, run: RunPlan) -> str:
     """Say that a measure does not fit, and how many samples would."""
-    work, available = outline.work, available_memory() or math.inf
+    work, available = outline.work, run.available or math.inf
     widest = max(r.shape[1] for r in work.all)
     low, high = FEWEST, work.rows[0].shape[0]
     while high - low > 1:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from .measure import Measure
+from .plan import TileTask
 from .representation import Representation
 from .spill import Files, Shared, bytes_of_views, folders_for, lent_views, private_folders
 from .workers import Call, has_processes, is_local_cluster, workers_of
@@ -29,9 +30,6 @@ class Lender(Protocol):
     def lend(self, x: Representation, measures: Measures) -> tuple[Any, list[Call]]:
         """Return what travels in place of a representation, and the calls to make before, the
         first time."""
-
-    def rest(self, x: Representation, measures: Measures) -> None:
-        """Take note that no call in progress needs what was lent; a later one may."""
 
     def end(self, x: Representation, measures: Measures) -> None:
         """Give up what was lent: no call needs it any more."""
@@ -61,7 +59,8 @@ class Threads:
         return Shared(x), []
 
     def rest(self, x: Representation, measures: Measures) -> None:
-        """Let the representation forget its views if they cannot stay."""
+        """Let the representation, which no call in progress needs, forget its views if they cannot
+        stay."""
         if (id(x), measures) not in self._staying:
             x.forget()
 
@@ -92,9 +91,6 @@ class Cluster:
             options = {"pure": False, **self._options}
             self._lent[key] = x, self._client.submit(lent_views, x, measures, **options)
         return self._lent[key][1], []
-
-    def rest(self, x: Representation, measures: Measures) -> None:
-        """Do nothing."""
 
     def end(self, x: Representation, measures: Measures) -> None:
         """Let go of the future, whose views end with it."""
@@ -134,19 +130,6 @@ class Use(NamedTuple):
         return id(self.x), self.measures
 
 
-class Shareable(Protocol):
-    """A task whose representations can be lent."""
-
-    @property
-    def measures(self) -> Measures: ...
-
-    @property
-    def representations(self) -> Sequence[Representation]: ...
-
-
-Task = TypeVar("Task", bound=Shareable)
-
-
 class Loans:
     """The calls of tasks, on representations that are lent for as long as calls need them.
 
@@ -159,7 +142,7 @@ class Loans:
         self._current: dict[Hashable, Use] = {}  # of the tasks that are handed out now
         self._uses: dict[int, tuple[Call, list[Use]]] = {}
 
-    def calls(self, tasks: Iterable[Task]) -> Iterator[Call]:
+    def calls(self, tasks: Iterable[TileTask]) -> Iterator[Call]:
         """Yield the calls of tasks on one list of representations, and those to make before.
 
         Nothing is lent for a single task: no other has the same views. Between two lists, or groups
@@ -181,7 +164,7 @@ class Loans:
             self._users[use.key] -= 1
             self._end_if_unused(use)
 
-    def _calls(self, task: Shareable, lender: Lender | None) -> Iterator[Call]:
+    def _calls(self, task: TileTask, lender: Lender | None) -> Iterator[Call]:
         if lender is None:
             yield self._make(task, list(task.representations))
             return
@@ -204,8 +187,8 @@ class Loans:
     def _end_if_unused(self, use: Use) -> None:
         if self._lender is None or self._users[use.key] > 0:
             return
-        if use.key in self._current:
-            self._lender.rest(*use)
-        else:
+        if use.key not in self._current:
             del self._users[use.key]
             self._lender.end(*use)
+        elif isinstance(self._lender, Threads):
+            self._lender.rest(*use)

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from .documents import read_document
 
@@ -73,53 +74,56 @@ def held(file: Path, what: str, patience: float = 0.0) -> Iterator[None]:
     sign of life for ``DEAD`` seconds by the clock of the file system, or one on this machine whose
     process has ended.
     """
-    deadline = time.monotonic() + patience
-    while not (_create(file) or _take_over(file)):
+    deadline, token = time.monotonic() + patience, uuid4().hex
+    while not (_create(file, token) or _take_over(file, token)):
         if time.monotonic() > deadline:
             raise ValueError(
                 f"{_holder(file)} is working on {what}; wait until it is done, or stop it"
             )
         time.sleep(0.05)
     stopped = threading.Event()
-    beating = threading.Thread(target=_beat, args=(file, stopped), daemon=True)
+    beating = threading.Thread(target=_beat, args=(file, token, stopped), daemon=True)
     beating.start()
     try:
         yield
     finally:
         stopped.set()
         beating.join()
-        file.unlink(missing_ok=True)
+        if _owner(file).get("token") == token:  # not taken over while this process slept
+            file.unlink(missing_ok=True)
 
 
-def _create(file: Path) -> bool:
-    """Create a file that names this process; False if it is there already."""
+def _create(file: Path, token: str) -> bool:
+    """Create a file that names this process and this lock; False if it is there already."""
     try:
         with file.open("x", encoding="utf-8") as stream:
-            json.dump({"host": socket.gethostname(), "pid": os.getpid()}, stream)
+            json.dump({"host": socket.gethostname(), "pid": os.getpid(), "token": token}, stream)
     except FileExistsError:
         return False
     return True
 
 
-def _beat(file: Path, stopped: threading.Event) -> None:
+def _beat(file: Path, token: str, stopped: threading.Event) -> None:
     while not stopped.wait(HEARTBEAT):
+        if _owner(file).get("token", token) != token:
+            return
         with suppress(OSError):  # of a disk that is away for a moment
             os.utime(file)
 
 
-def _take_over(file: Path) -> bool:
+def _take_over(file: Path, token: str) -> bool:
     """Take over the file of a dead holder, one process at a time; False if it may be alive."""
     removal = file.with_name(f"{file.name}-removal")
     if not _is_dead(file):
         return False
-    if not _create(removal):
+    if not _create(removal, token):
         if _is_dead(removal):  # killed at this very place
             removal.unlink(missing_ok=True)
         return False
     try:
         if _is_dead(file):  # still, not another's since
             file.unlink(missing_ok=True)
-        return _create(file)
+        return _create(file, token)
     finally:
         removal.unlink(missing_ok=True)
 

@@ -37,7 +37,6 @@ from .extras import EXTRA, check
 from .faces import AllPairs, Product
 from .inputs import hint_of_counts
 from .modules import version_of
-from .moved import renamed
 from .representation import (
     Representation,
     Undefined,
@@ -110,7 +109,6 @@ class Measure:
     defaults: Mapping[str, Any] = field(init=False)  # the parameters, with their default values
     # The name with every parameter that is not at its default: the identity of a result.
     spec: str = field(init=False)
-    remarks = renamed("Measure", "remarks", "diagnostics")
 
     def __post_init__(self) -> None:
         signature = _public_signature(self.function)
@@ -287,10 +285,6 @@ def measure(
         value), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of samples). And
         ``streams_with``: ``"squares"`` or ``"directions"``, what a stream adds up for it.
     """
-    if "remarks" in claims:  # the old name
-        message = "measure(remarks=...) is now measure(diagnostics=...)"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        claims["diagnostics"] = claims.pop("remarks")
 
     def declare(function: Callable[..., Any]) -> Measure:
         base = Measure(

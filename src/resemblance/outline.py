@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,10 +22,10 @@ from .machine import available_memory
 from .measure import Measure
 from .plan import Pairs, TileTask, beyond_budget, distinct, too_large
 from .progress import Progress
-from .representation import Representation, fingerprint
+from .representation import Representation, Undefined, fingerprint
 from .store import Store
 from .tiles import budget_of, in_units
-from .workers import shares_files, workers_of
+from .workers import shares_files, warn, workers_of
 
 # With more tasks the load is more even, but each computes views unless they are lent.
 TASKS_PER_WORKER = 2
@@ -99,6 +99,10 @@ class Outline:
 def outline_of(request: Request) -> Outline:
     sides = sides_of(request.representations, request.other)
     selection = select_measures(request.measures)
+    for m in selection.measures:
+        if m.family == "outputs":  # it is cheap, and labels among its parameters may not fit
+            with suppress(Undefined):
+                m.evaluate(sides.rows[0], sides.rows[0])
     infos = tuple(map(info_of, (*selection.measures, *selection.uninstalled)))
     provenance = provenance_of(sides.rows, sides.columns or sides.rows)
     work = Pairs(distinct(sides.rows), distinct(sides.columns) if sides.columns else None)
@@ -108,12 +112,13 @@ def outline_of(request: Request) -> Outline:
 
 
 class RunPlan(NamedTuple):
-    """Failures that are known before anything is tried, the tasks of each comparison, and the
-    number of scores."""
+    """Failures that are known before anything is tried, the tasks of each comparison, the number
+    of scores, and the bytes that this machine had left."""
 
     hopeless: list[Column]
     streams: list[Iterator[TileTask]]
     total: int
+    available: int | None
 
 
 def plan_of(
@@ -125,7 +130,7 @@ def plan_of(
 ) -> RunPlan:
     """Return the tasks of all comparisons in their order, none with what an earlier one has."""
     workers = workers_of(settings.executor) if settings.executor else 0
-    pairs = sum(outline.work.size for outline in outlines)
+    pairs, left = sum(outline.work.size for outline in outlines), available_memory()
     todos = _without_repeats(outlines)
     hopeless, streams, beyond = list[Column](), list[Iterator[TileTask]](), dict[str, int]()
     total = sum(int(np.count_nonzero(part)) for todo in todos for part in todo.values())
@@ -134,7 +139,7 @@ def plan_of(
         block = settings.tile
         if block is None and settings.executor is not None:
             block = _block(work, measures, workers * work.size / pairs, lender)
-        available = available_memory() if _is_here(settings.executor, outline.sides.all) else None
+        available = left if _is_here(settings.executor, outline.sides.all) else None
         failures = list(too_large(measures, work, todo, available))
         for column in failures:
             offset = 0 if work.columns is None else len(work.rows)
@@ -146,7 +151,7 @@ def plan_of(
             beyond[spec] = max(size, beyond.get(spec, 0))
         streams.append(work.tasks(measures, todo, budget, available, block, keep))
     _warn_of_memory(beyond, settings.memory)
-    return RunPlan(hopeless, streams, total)
+    return RunPlan(hopeless, streams, total, left)
 
 
 def _block(work: Pairs, measures: Sequence[Measure], workers: float, lender: Lender | None) -> int:
@@ -216,4 +221,4 @@ def _warn_of_memory(beyond_budget: Mapping[str, int], memory: int | str) -> None
     if beyond_budget:
         sizes = ", ".join(f"{spec} {in_units(size)}" for spec, size in beyond_budget.items())
         problem = f"compare: memory={memory!r} is less than one pair takes ({sizes})"
-        warnings.warn(f"{problem}; it is computed all the same", stacklevel=4)
+        warn(f"{problem}; it is computed all the same")

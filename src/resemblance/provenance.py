@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def processor(info: Path = Path("/proc/cpuinfo")) -> str:
     return next(filter(None, [*names, platform.processor()]), platform.machine())
 
 
+@lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
     """Return the versions of the libraries that runs use, of those that are installed."""
     from . import __version__

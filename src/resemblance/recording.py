@@ -19,8 +19,9 @@ def columns_of(comparison: Comparison) -> Iterator[Column]:
     """Yield what was computed, by the fingerprints of the data: each pair of data once."""
     sides = _sides(comparison)
     step = max(1, ENTRIES // max(1, len(comparison.columns)))
+    reasons = _reasons(comparison, sides)
     for m in comparison.measures:
-        words = _words(comparison, m, sides)
+        words = reasons[m.spec], _caveats(comparison, m)
         seconds = comparison.seconds.get(m.spec, 0.0)  # with the first column
         for start in range(0, len(comparison.rows), step):
             column = _column(comparison, m, sides, words, slice(start, start + step))
@@ -64,23 +65,29 @@ def _sides(comparison: Comparison) -> DataSides:
     return DataSides(data, rows, columns)
 
 
-def _words(
-    comparison: Comparison, m: MeasureInfo, sides: DataSides
-) -> tuple[dict[tuple[int, int], str], dict[tuple[int, int], str]]:
-    """Return the reasons of what failed, and the caveats, by row and column."""
-    rows = {name: i for i, name in enumerate(comparison.rows)}
-    columns = {name: j for j, name in enumerate(comparison.columns)}
-    reasons = {}
-    for _, x, y, reason in (f for f in comparison.failures if f.measure == m.spec):
+def _reasons(comparison: Comparison, sides: DataSides) -> dict[str, dict[tuple[int, int], str]]:
+    """Return the reasons of what failed, by measure, row and column."""
+    rows, columns = _positions(comparison)
+    reasons: dict[str, dict[tuple[int, int], str]] = {m.spec: {} for m in comparison.measures}
+    for spec, x, y, reason in comparison.failures:
         if reason != NOT_COMPUTED and not reason.startswith(NEEDS):
             i, j = rows[x], columns[y]
             for name, place in ((x, sides.rows[i]), (y, sides.columns[j])):
                 reason = reason.replace(title(name), f"{{{sides.data[place]}}}")
-            reasons[i, j] = reason
-    caveats = {
-        (rows[c.x], columns[c.y]): str(c.value) for c in comparison.caveats if c.measure == m.spec
-    }
-    return reasons, caveats
+            reasons[spec][i, j] = reason
+    return reasons
+
+
+def _caveats(comparison: Comparison, m: MeasureInfo) -> dict[tuple[int, int], str]:
+    """Return the caveats of a measure by row and column."""
+    rows, columns = _positions(comparison)
+    caveats = (c for c in comparison.caveats if c.measure == m.spec)
+    return {(rows[c.x], columns[c.y]): str(c.value) for c in caveats}
+
+
+def _positions(comparison: Comparison) -> tuple[dict[str, int], dict[str, int]]:
+    rows = {name: i for i, name in enumerate(comparison.rows)}
+    return rows, {name: j for j, name in enumerate(comparison.columns)}
 
 
 def _column(

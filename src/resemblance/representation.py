@@ -284,7 +284,8 @@ def values(x: Representation) -> Array:
     # Another layout in memory changes the last digits, and pickling does not preserve it.
     source: Array = np.ascontiguousarray(x.source) if isinstance(x.source, np.ndarray) else x.source
     source = source.contiguous() if is_torch(x.source) else source
-    return x.xp.astype(source, getattr(x.xp, x.precision), copy=False)
+    with np.errstate(over="ignore"):  # what becomes infinite is refused where it is used
+        return x.xp.astype(source, getattr(x.xp, x.precision), copy=False)
 
 
 def is_copied(x: Representation) -> bool:

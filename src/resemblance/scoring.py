@@ -145,8 +145,7 @@ def _together(part: TileTask, p: int) -> Iterator[list[Column]]:
     if part.backward is not None and not part.is_diagonal:
         blocks.append((part.columns, part.rows, part.backward[p], places[::-1]))
     for rows, columns, todo, (x, y) in blocks:
-        if todo.any():
-            column = _block(part.measures[p], rows, columns, todo)
+        for column in _block(part.measures[p], rows, columns, todo) if todo.any() else ():
             yield [column._replace(data=data, x=_int32(x[column.x]), y=_int32(y[column.y]))]
 
 
@@ -155,15 +154,28 @@ def _block(
     rows: Sequence[Representation],
     columns: Sequence[Representation],
     todo: np.ndarray,
-) -> Column:
-    """Return scores as a column whose positions are those of the rows and of the columns."""
+) -> Iterator[Column]:
+    """Yield scores as columns whose positions are those of the rows and of the columns.
+
+    Where a pair has no score, all those with a representation that has none with itself are
+    computed one by one, and the rest together; if that fails, too, all are.
+    """
     i, j = np.flatnonzero(todo.any(axis=1)), np.flatnonzero(todo.any(axis=0))
     xs = [rows[k] for k in i.tolist()]
     ys = xs if columns is rows and np.array_equal(i, j) else [columns[k] for k in j.tolist()]
     start = time.perf_counter()
     scores = _scores(measure, xs, ys)
     if scores is None:
-        return _each(measure, rows, columns, todo)
+        singles = {id(r): r for r in (*xs, *ys)}
+        usable = {key for key, r in singles.items() if _scores(measure, [r], [r])}
+        i, j = (np.array([id(r) in usable for r in side]) for side in (rows, columns))
+        rest = todo & ~np.outer(i, j)
+        if rest.any() and not np.array_equal(rest, todo):
+            yield from _block(measure, rows, columns, todo & ~rest)
+        else:
+            rest = todo
+        yield _each(measure, rows, columns, rest)
+        return
     a, b = np.nonzero(todo[np.ix_(i, j)])
     places = list(zip(a.tolist(), b.tolist()))
     numbers = {name: of_pairs[a, b] for name, of_pairs in scores.diagnostics.items()}
@@ -176,7 +188,7 @@ def _block(
     caveats = {e: by_place[place] for e, place in enumerate(places) if by_place.get(place)}
     values, seconds = scores.values[a, b], time.perf_counter() - start
     column = Column(measure.spec, measure.version, (), i[a], j[b], values, seconds)
-    return column._replace(numbers=numbers, caveats=caveats)
+    yield column._replace(numbers=numbers, caveats=caveats)
 
 
 def _scores(
@@ -210,12 +222,18 @@ def _each(
     for i, j in np.argwhere(todo).tolist():
         x, y, start = rows[i], columns[j], time.perf_counter()
         scores = _scores(measure, [x], [y])
-        score = _score(measure, x, y)
-        if scores is not None and score.value is not None:
-            numbers = {name: float(of_pair[0, 0]) for name, of_pair in scores.diagnostics.items()}
-            score = score._replace(numbers={**score.numbers, **numbers})
+        score = _score(measure, x, y) if scores is None else _of_pair(measure, x, y, scores)
         entries.add(i, j, score, time.perf_counter() - start)
     return entries.column(measure.spec, measure.version, ())
+
+
+def _of_pair(measure: Measure, x: Representation, y: Representation, scores: Scores) -> Scored:
+    """Return the only one of these scores."""
+    numbers = {name: float(number[0, 0]) for name, number in scores.diagnostics.items()}
+    caveats = scores.caveats
+    caveat = measure.caveat(x, y) if caveats is None else caveats.get((0, 0), "")
+    chance = {} if CHANCE in numbers else _chance(measure, x, y)
+    return Scored(float(scores.values[0, 0]), None, numbers | chance, caveat)
 
 
 def _int32(positions: np.ndarray) -> np.ndarray:

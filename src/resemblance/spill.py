@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .documents import replacing
 from .failures import is_out_of_memory
 from .locks import is_alive, locked
 from .machine import available_memory
@@ -60,12 +61,9 @@ class FileLoan(NamedTuple):
     def _computed(self) -> Representation:
         x = copy(self.representation)
         take_views(x, self.measures)
-        unfinished = self.file.with_suffix(f".{os.getpid()}")
-        try:
+        # If the disk is full, the next task computes what it needs itself.
+        with suppress(OSError), replacing(self.file) as unfinished:
             pack(x).write(unfinished)
-            unfinished.replace(self.file)
-        except OSError:  # the disk is full: the next task computes what it needs itself
-            unfinished.unlink(missing_ok=True)
         return x
 
 
@@ -185,9 +183,6 @@ class Files:
         self._uses[id(x)] += 1
         return loan, [Call(f"views of {x.name} by {brief(measures)}", write_views, (loan,))]
 
-    def rest(self, x: Representation, measures: Measures) -> None:
-        """Do nothing."""
-
     def end(self, x: Representation, measures: Measures) -> None:
         """Remove the file of the views, and that of the representation with the last of these."""
         lent = self._lent.pop((id(x), measures), None)
@@ -264,7 +259,13 @@ def _private_folder(where: Path) -> Iterator[Path]:
     """Yield a new folder that only this user can open, and remove it in the end."""
     _remove_leftovers(where)
     prefix = f"{PREFIX}-{socket.gethostname()}-{os.getpid()}-"
-    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where)).absolute()
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where)).absolute()
+    except OSError as error:
+        raise ValueError(
+            f"compare: views cannot be written to {where} ({error.strerror}); name another folder "
+            "by spill=, or let each task compute its own by spill=False"
+        ) from error
     try:
         with locked(folder / "held"):
             yield folder

@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,9 +18,6 @@ from .locks import has_locks, held
 from .packing import PACKED, TILE, cells_of, column_of, columns_of, tile_rows
 
 FORMAT = 6
-# Format 1 had no diagnostics, format 2 no caveats; formats 2 and 3 called diagnostics remarks; up
-# to format 4 there were no vectors, up to format 5 no tiles.
-READABLE = (1, 2, 3, 4, 5, 6)
 EVIDENCE = "evidence"  # the entry of a description that says how inference was made
 INSERT = "INSERT INTO cells (measure, version, x, y, value, seconds, reason, diagnostics)"
 INSERT_TILE = f"INSERT INTO tiles ({', '.join(TILE)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -27,13 +25,10 @@ UNLESS_KNOWN = f"""ON CONFLICT (measure, version, x, y) DO UPDATE
   SET value = excluded.value, seconds = excluded.seconds,
       reason = excluded.reason, diagnostics = excluded.diagnostics
   WHERE cells.reason LIKE '{NO_MEMORY}%'"""
-# The tables as SQLite records them: those of this format, of the two before, and of the first.
-_OLD = "measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL, seconds REAL, reason TEXT"
-_KEY = "PRIMARY KEY (measure, version, x, y)"
+# The tables as SQLite records them.
 CELLS = (
-    f"CREATE TABLE cells ({_OLD}, diagnostics TEXT, {_KEY}) WITHOUT ROWID",
-    f"CREATE TABLE cells ({_OLD}, remarks TEXT, {_KEY}) WITHOUT ROWID",
-    f"CREATE TABLE cells ({_OLD}, {_KEY}) WITHOUT ROWID",
+    "CREATE TABLE cells (measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL, seconds REAL, "
+    "reason TEXT, diagnostics TEXT, PRIMARY KEY (measure, version, x, y)) WITHOUT ROWID"
 )
 HEADER = "CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), description TEXT)"
 VECTORS = (
@@ -89,16 +84,18 @@ class Store:
         self._pending: list[Column] = []
         self._written = 0.0
         self.is_shared = read_only or has_locks(self.path.parent)
-        with ExitStack() as stack, reading(self.path):
+        with ExitStack() as stack:
             if not self.is_shared:
                 holder = self.path.with_name(f"{self.path.name}-held")
                 stack.enter_context(held(holder, str(self.path)))
-            self._db = open_to_read(self.path) if read_only else _connected(self.path, self._mode)
-            stack.callback(self._db.close)
-            self._check_format()
-            if not read_only:
-                self._write_ahead()
-                self._create()
+            with reading(self.path):
+                connect = open_to_read if read_only else partial(_connected, mode=self._mode)
+                self._db = connect(self.path)
+                stack.callback(self._db.close)
+                self._check_format()
+                if not read_only:
+                    self._write_ahead()
+                    self._create()
             self._open = stack.pop_all()
 
     def __enter__(self) -> Store:
@@ -170,17 +167,17 @@ class Store:
             # Statements end here, also when the caller stops: an open one keeps the file locked.
             cells = self._db.execute(f"{query} ORDER BY measure, version", sides).fetchall()
             yield from columns_of(cells)
-            for (number,) in self._tiles():
+            for (number,) in self._db.execute("SELECT id FROM tiles ORDER BY id").fetchall():
                 tile = f"SELECT {', '.join(TILE)} FROM tiles WHERE id = ?"
                 yield column_of(*self._db.execute(tile, [number]).fetchone())
 
-    def _tiles(self) -> list[tuple[int]]:
-        has_tiles = self._has("tiles")
-        return self._db.execute("SELECT id FROM tiles ORDER BY id").fetchall() if has_tiles else []
-
-    def count(self) -> int:
-        """Return how many scores there are."""
-        return count_of(self._db)[0]
+    def count(self, *, alone: bool = False) -> int:
+        """Return how many scores there are; ``alone``: of data with themselves."""
+        numbers = ("sum(x = y)", "sum(alone)") if alone else ("count(*)", "sum(size)")
+        cells, tiles = (f"(SELECT coalesce({n}, 0) FROM {{}})" for n in numbers)
+        with reading(self.path):
+            query = f"SELECT {cells.format('cells')} + {tiles.format('tiles')}"
+            return int(self._db.execute(query).fetchone()[0])
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -204,17 +201,12 @@ class Store:
 
         Raises ``ValueError`` for what cannot be a vector.
         """
-        if not self._has("vectors"):
-            return []
         among = "IN (SELECT value FROM json_each(?))"
         sides = (json.dumps(sorted(set(of))),) * 2
         query = f"SELECT * FROM vectors WHERE x {among} AND y {among}"
         with reading(self.path):
             # A statement left open by a damaged row would keep the file locked.
             return [_vector(*row) for row in self._db.execute(query, sides).fetchall()]
-
-    def _has(self, table: str) -> bool:
-        return has_table(self._db, table)
 
     def _check_format(self) -> None:
         """Refuse the file of another version or program, whose statements might run in a query."""
@@ -223,15 +215,14 @@ class Store:
         number = "SELECT user_version FROM pragma_user_version"
         schema, version = self._db.execute(f"SELECT ({statements}), ({number})").fetchone()
         tables = {" ".join((sql or "").split()) for sql in json.loads(schema)}
-        if tables and version not in READABLE:
-            readable = " and ".join(map(str, READABLE))
+        if tables and version != FORMAT:
             raise ValueError(
-                f"{self.path} has format {version}; this version of resemblance reads formats "
-                f"{readable}"
+                f"{self.path} has format {version}, and {FORMAT} is read here; compare again, "
+                "saving to a new file"
             )
         if self._read_only and not tables:
             raise ValueError(f"{self.path} is empty: it holds no comparison")
-        if foreign := sorted(tables - {*CELLS, HEADER, VECTORS, TILES}):
+        if foreign := sorted(tables - {CELLS, HEADER, VECTORS, TILES}):
             raise ValueError(
                 f"{self.path} holds what resemblance does not write there: {foreign[0][:80]}"
             )
@@ -266,13 +257,8 @@ class Store:
         """Create the tables and set the format in one transaction, so that neither comes alone."""
         self._db.execute("BEGIN IMMEDIATE")
         with self._db:
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            if version == 1:
-                self._db.execute("ALTER TABLE cells ADD COLUMN diagnostics TEXT")
-            elif version in (2, 3):
-                self._db.execute("ALTER TABLE cells RENAME COLUMN remarks TO diagnostics")
             self._db.execute(f"PRAGMA user_version = {FORMAT}")
-            for statement in (CELLS[0], HEADER, VECTORS, TILES):
+            for statement in (CELLS, HEADER, VECTORS, TILES):
                 self._db.execute(statement.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
 
 
@@ -316,24 +302,6 @@ def open_to_read(path: Path) -> sqlite3.Connection:
                 f"{path} was not closed: copy it with {log.name} to a folder that can be written"
             ) from error
     return _connected(path, "?mode=ro&immutable=1")
-
-
-def has_table(database: sqlite3.Connection, name: str) -> bool:
-    """Say whether there is such a table."""
-    query = "SELECT count(*) FROM sqlite_master WHERE name = ?"
-    return bool(database.execute(query, [name]).fetchone()[0])
-
-
-def count_of(database: sqlite3.Connection) -> tuple[int, int]:
-    """Return how many scores a file has, and how many are of data with themselves."""
-    queries = {"cells": "count(*), coalesce(sum(x = y), 0)"}
-    queries["tiles"] = "coalesce(sum(size), 0), coalesce(sum(alone), 0)"
-    counts = [
-        database.execute(f"SELECT {numbers} FROM {table}").fetchone()
-        for table, numbers in queries.items()
-        if has_table(database, table)
-    ]
-    return sum(int(total) for total, _ in counts), sum(int(alone) for _, alone in counts)
 
 
 def _vector(*row: Any) -> Vector:

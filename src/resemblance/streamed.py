@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array, to_numpy
-from .representation import Representation, StreamOrigin, Undefined, title
+from .representation import Representation, StreamOrigin, Undefined, pair_view, title
 from .views.points import column_norms
 from .views.resi_code import resi_svcca_components
 from .views.spectra import components_for, decomposition, resolution, with_tied
@@ -16,10 +16,6 @@ from .views.spectra import components_for, decomposition, resolution, with_tied
 JOINT = "sample_rotation"  # the claim of a measure that sums of products decide
 LIMIT = 1e-4  # relative error of whitening from which there is no value
 EPSILON = float(np.finfo(np.float64).eps)
-REMEDIES = {
-    "directions": "make the stream with directions=True",
-    "squares": "update a stream of this version",
-}
 STREAMS = {  # by what they need: whether measures stream, in words
     None: "no: it needs the samples",
     "": "yes",
@@ -68,15 +64,18 @@ def check_streamed(measure: Any, x: Representation, y: Representation) -> None:
             f"rs.list_measures(invariant_to={JOINT!r}), {NEEDS}"
         )
     if needs and needs not in x.origin.accumulated:
-        raise Undefined(f"{measure} needs the {needs} of the rows; {REMEDIES[needs]}")
+        raise Undefined(
+            f"{measure} needs the {needs} of the rows; make the stream with directions=True"
+        )
     measure.diagnostics(x, y)  # raises where whitening leaves too few digits
 
 
 # -------------------------------------------------------------------------------------- whitening
 
 
+@pair_view(swap=lambda numbers: numbers)
 def conditioning(
-    x: Representation, y: Representation, *, ridge: float = 0.0, **_: Any
+    x: Representation, y: Representation, /, *, ridge: float = 0.0, **_: Any
 ) -> dict[str, float]:
     """Relative error of whitening in streams, of Gram matrices plus a multiple ``ridge`` of the
     identity, where their trace is 1; nothing for samples at hand.
@@ -86,7 +85,8 @@ def conditioning(
     return _recorded(x, y, lambda r: _loss(r, decomposition(r).singular, ridge))
 
 
-def conditioning_of_columns(x: Representation, y: Representation, **_: Any) -> dict[str, float]:
+@pair_view(swap=lambda numbers: numbers)
+def conditioning_of_columns(x: Representation, y: Representation, /, **_: Any) -> dict[str, float]:
     """:func:`conditioning` of columns that are not centred."""
     return _recorded(x, y, lambda r: _loss(r, decomposition(r, centered=False).singular))
 
@@ -99,6 +99,7 @@ def conditioning_of_shrinkage(
     return conditioning(x, y, ridge=ridge)
 
 
+@pair_view(swap=lambda numbers: numbers)
 def conditioning_of_variance(
     x: Representation, y: Representation, *, explained_variance: float, truncation: str
 ) -> dict[str, float]:
@@ -107,6 +108,7 @@ def conditioning_of_variance(
     return _recorded(x, y, lambda r: _leading(r, count(r, explained_variance=explained_variance)))
 
 
+@pair_view(swap=lambda numbers: numbers)
 def conditioning_of_components(x: Representation, y: Representation, *, k: int) -> dict[str, float]:
     """:func:`conditioning` of k components."""
     return _recorded(x, y, lambda r: _leading(r, k))

@@ -34,10 +34,6 @@ class Call(NamedTuple):
     arguments: tuple[Any, ...]
 
 
-Outcome = tuple[Call, "Future[Any]"]
-Say = Callable[[str], None]
-
-
 class LostWorkerError(ValueError):
     """A call ends every worker that takes it: most often there is too little memory for it."""
 
@@ -107,13 +103,17 @@ def has_processes(executor: object) -> bool:
 
 
 def warn(line: str) -> None:
-    """Say something as a warning."""
-    warnings.warn(line, stacklevel=2)
+    """Warn of the line outside this package that led here."""
+    frame, level = sys._getframe(1), 2
+    package = __name__.partition(".")[0]
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(line, stacklevel=level)
 
 
 def carry_out(
-    calls: Iterable[Call], executor: Executor | None, say: Say = warn
-) -> Iterator[Outcome]:
+    calls: Iterable[Call], executor: Executor | None, say: Callable[[str], None] = warn
+) -> Iterator[tuple[Call, Future[Any]]]:
     """Yield each call with its future as soon as that is done; without an executor, one by one.
 
     Calls are taken when they are about to be made, and those not begun are cancelled when the
@@ -141,7 +141,7 @@ def _here(call: Call) -> Future[Any]:
     return future
 
 
-def _elsewhere(calls: Iterable[Call], executor: Executor) -> Iterator[Outcome]:
+def _elsewhere(calls: Iterable[Call], executor: Executor) -> Iterator[tuple[Call, Future[Any]]]:
     # Dask takes equal calls for one and the same unless it is told that functions do more than
     # return a value, as by writing a file.
     more = {"pure": False} if hasattr(executor, "_client") else {}
@@ -184,8 +184,8 @@ def _lost(call: Call) -> Future[Any]:
 
 
 def _replaceable(
-    calls: Iterable[Call], executor: ProcessPoolExecutor, say: Say
-) -> Iterator[Outcome]:
+    calls: Iterable[Call], executor: ProcessPoolExecutor, say: Callable[[str], None]
+) -> Iterator[tuple[Call, Future[Any]]]:
     """Carry out calls by a pool of the caller's, and by others like it when it is broken."""
 
     settings = ("max_workers", "mp_context", "initializer", "initargs", "max_tasks_per_child")
@@ -198,7 +198,9 @@ def _replaceable(
             workers.pool.shutdown(cancel_futures=True)
 
 
-def _by_processes(calls: Iterable[Call], pool: WorkerPool, say: Say) -> Iterator[Outcome]:
+def _by_processes(
+    calls: Iterable[Call], pool: WorkerPool, say: Callable[[str], None]
+) -> Iterator[tuple[Call, Future[Any]]]:
     """Carry out calls, no more at a time than there are processes.
 
     All calls in progress are lost when one process is killed, and nothing says which one it had. So

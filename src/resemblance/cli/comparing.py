@@ -20,6 +20,7 @@ from ..report import write_page
 from ..report.of_forecast import emit_forecast
 from ..report.output import deliver, emit, show
 from ..store import Store
+from ..texts import printable
 from ..tiles import parse_bytes
 from .errors import complain
 from .executors import executors
@@ -295,5 +296,5 @@ def interrupted(save: Path | None, results: str = "results") -> int:
                 f"{store.count()} {results} are saved in {save}; the same command continues "
                 "from there"
             )
-    print(f"interrupted: {message}", file=sys.stderr)
+    print(printable(f"interrupted: {message}"), file=sys.stderr)
     return 130

@@ -139,6 +139,7 @@ def _end(executor: ProcessPoolExecutor) -> None:
 
     Cancelled tasks must be out of the pool before, or its thread prints a traceback of its own.
     """
+    workers = list((executor._processes or {}).values())  # shutdown forgets them
     executor.shutdown(wait=False, cancel_futures=True)
     deadline = time.monotonic() + 1
     waiting = executor._pending_work_items
@@ -147,5 +148,5 @@ def _end(executor: ProcessPoolExecutor) -> None:
         and time.monotonic() < deadline
     ):
         time.sleep(0.01)
-    for process in multiprocessing.active_children():
+    for process in workers:
         process.terminate()

@@ -11,6 +11,8 @@ from typing import Annotated
 
 import typer
 
+from ..texts import printable
+
 Opened = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
 
 
@@ -29,7 +31,7 @@ def silence(is_quiet: bool) -> None:
 def finish(paths: Iterable[Path | None], page: Path | None, quiet: bool) -> None:
     """Report which files were written, and open the page, if any, in the browser."""
     if not quiet and (written := [str(path) for path in paths if path]):
-        print(f"wrote {', '.join(written)}", file=sys.stderr)
+        print(printable(f"wrote {', '.join(written)}"), file=sys.stderr)
     show_page(page, page is not None)
 
 
@@ -38,4 +40,5 @@ def show_page(path: Path | None, is_opened: bool) -> None:
     if path is None or not is_opened:
         return
     if not webbrowser.open(path.resolve().as_uri()):
-        print(f"no browser can be opened here; the page is {path.resolve()}", file=sys.stderr)
+        line = f"no browser can be opened here; the page is {path.resolve()}"
+        print(printable(line), file=sys.stderr)

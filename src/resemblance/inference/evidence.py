@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arguments import Sides, select_measures, sides_of
-from ..compare import Request, compare_many
+from ..compare import compare_many
 from ..inputs import check_order, order_of
 from ..measure import Measure
+from ..outline import Request
 from ..progress import Progress, in_hundredths
 from ..representation import title
 from ..significance.orders import DRAWS, Design, design_of

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compare import Request, compare_many
+from ..compare import compare_many
 from ..comparison import Comparison, Failure
 from ..measure import Measure
+from ..outline import Request
 from ..significance.orders import Design
 from ..significance.parts import HALVES, Kind, groups_of, halves_of
 from .bench import Bench

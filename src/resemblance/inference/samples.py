@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..compare import Request, compare_many
+from ..compare import compare_many
 from ..comparison import AnyMeasure
 from ..measure import Measure
+from ..outline import Request
 from ..representation import Representation
 from ..rng import generator
 from ..roles import classes

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..catalogue import get_measure
-from ..comparison import ORDINARY, Comparison, Failure, MeasureInfo, chance_of, without_rounding
+from ..comparison import ORDINARY, Comparison, MeasureInfo, chance_of, without_rounding
 from ..measure import Measure
 from ..significance import average_ranks
 from .numbers import number
@@ -109,19 +109,12 @@ def spearman(a: np.ndarray, b: np.ndarray) -> float:
 
 def failure_groups(comparison: Comparison) -> tuple[FailureGroup, ...]:
     """Return the failures by reason, the most frequent first."""
-    by_reason: dict[str, list[Failure]] = {}
-    for failure in comparison.failures:
-        by_reason.setdefault(failure.reason, []).append(failure)
-    groups = [
-        FailureGroup(
-            reason,
-            tuple(dict.fromkeys(f.measure for f in failures)),
-            len(failures),
-            (failures[0].x, failures[0].y),
-        )
-        for reason, failures in by_reason.items()
-    ]
-    return tuple(sorted(groups, key=lambda group: -group.values))
+    groups = dict[str, FailureGroup]()
+    for spec, x, y, reason in comparison.failures:
+        group = groups.get(reason, FailureGroup(reason, (), 0, (x, y)))
+        measures = group.measures if spec in group.measures else (*group.measures, spec)
+        groups[reason] = group._replace(measures=measures, values=group.values + 1)
+    return tuple(sorted(groups.values(), key=lambda group: -group.values))
 
 
 def chance_words(comparison: Comparison, info: MeasureInfo) -> str:

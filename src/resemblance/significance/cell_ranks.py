@@ -39,7 +39,7 @@ def rank_within(
         set(incomplete) if failures == "last" else set()
     )
     # Rounding must not decide.
-    complete = {m: round(v, 9) for m, v in values.items() if m not in behind}
+    complete = {m: round(v, DECIMALS) for m, v in values.items() if m not in behind}
     ranks = {m: 1.0 + sum(other > v for other in complete.values()) for m, v in complete.items()}
     if failures == "last":
         ranks |= dict.fromkeys((m for m in values if m in behind), 1.0 + len(complete))

@@ -53,7 +53,8 @@ def input_noise_stability(
     of the noise and the score by dissimilarities are ours.
     """
     inputs = rows(x)
-    clean, scale = _encoded(encoder, inputs), noise * float(inputs.std())
+    with np.errstate(over="ignore"):  # infinite noise leaves nothing finite, which is refused
+        clean, scale = _encoded(encoder, inputs), noise * float(inputs.std())
     draws = (
         generator(seed, "input_noise_stability", s).standard_normal(inputs.shape) for s in range(k)
     )

@@ -10,9 +10,10 @@ from typing import Any
 from ..assembly import assemble
 from ..catalogue import preset
 from ..columns import Matrix
-from ..compare import Request, compare, compare_many
+from ..compare import compare, compare_many
 from ..comparison import Comparison, describe
 from ..measure import Measure
+from ..outline import Request
 from ..recording import columns_of
 from ..representation import Representation
 from ..store import Store

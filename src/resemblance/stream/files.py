@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..documents import replacing
 from ..inputs import explained
 
 KIND, VERSION = "resemblance stream", 1
@@ -25,17 +26,14 @@ class Stored(NamedTuple):
 
 
 def write_state(path: Path, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write a file, completely or not at all: under another name first, which is then changed."""
+    """Write a file, completely or not at all."""
+    if path.is_dir():
+        raise ValueError(f"Stream.save: {path} is a folder; give a file, as {path / 'state.npz'}")
     header = json.dumps({"kind": KIND, "version": VERSION, **about})
-    partial = path.with_name(f".partial-{path.name}-{os.getpid()}")
-    try:
-        with partial.open("wb") as file:
-            np.savez(file, about=np.array(header), **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as partial, partial.open("wb") as file:
+        np.savez(file, about=np.array(header), **arrays)  # type: ignore[arg-type]
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read_state(path: Path) -> Stored:

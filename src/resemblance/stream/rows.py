@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import Array, device, is_torch, namespace, on_processor, scalar, to_numpy
-from ..representation import Representation, Undefined, finite
+from ..representation import Representation, Undefined, check_same_samples, finite
 from ..views.points import directed, unit_rows
 from ..views.spectra import resolution
 
@@ -42,6 +42,10 @@ def received(
     if not isinstance(batch, Mapping) or not batch:
         raise ValueError(f"{where} must be a mapping from layers to arrays, {{layer: (b, d)}}")
     named = {str(name): data for name, data in batch.items()}
+    if len(named) < len(batch):
+        names = [str(name) for name in batch]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{where}: two layers are called {twice!r}; names must be unique")
     if known and set(named) != set(known):
         change = ", ".join(map(repr, sorted(set(named) ^ set(known))))
         raise ValueError(f"{where} has other layers than the first: {change}; give all in each")
@@ -51,14 +55,15 @@ def received(
             layers[name] = Representation(named[name], name)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from error
-    _check_sizes(where, layers, known)
+    _check_samples(where, layers, known)
     return layers
 
 
-def _check_sizes(
+def _check_samples(
     where: str, layers: Mapping[str, Representation], known: Mapping[str, LayerFacts]
 ) -> None:
     first = next(iter(layers))
+    with_ids = next((r for r in layers.values() if r.ids is not None), layers[first])
     for name, r in layers.items():
         n, d = r.shape
         if name in known and d != known[name].width:
@@ -66,6 +71,7 @@ def _check_sizes(
         if n != layers[first].shape[0]:
             rows = f"layer {name!r} has {n} rows and {first!r} has {layers[first].shape[0]}"
             raise ValueError(f"{where}: {rows}; they must be the same samples")
+        check_same_samples(where, with_ids, r)
 
 
 def facts_of(r: Representation, number: int) -> LayerFacts:

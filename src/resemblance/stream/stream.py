@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays import Array, detach
 from ..comparison import Comparison
+from ..documents import check_types
 from ..measure import Measure
 from ..representation import Representation
 from ..suggestions import did_you_mean
@@ -94,7 +95,8 @@ class Stream:
         """Add a batch: by layer, an array (rows, features) of any library, the same rows in all.
 
         Raises ``ValueError``, and adds nothing, for other layers or widths than before, for layers
-        with different numbers of rows, without rows, and for NaN or infinite values.
+        with different numbers of rows, without rows, or of other samples by their ids, and for NaN
+        or infinite values.
         """
         layers = received(batch, self._batches, self._facts)
         facts = {name: facts_of(r, self._batches) for name, r in layers.items()}
@@ -165,7 +167,10 @@ class Stream:
     # ---------------------------------------------------------------------------------------- files
 
     def save(self, path: str | Path) -> None:
-        """Write the state to a ``.npz`` file, completely or not at all."""
+        """Write the state to a ``.npz`` file, completely or not at all.
+
+        Raises ``ValueError`` for a folder, ``OSError`` where the file cannot be written.
+        """
         about = {
             "method": self.method,
             "pairs": self.pairs,
@@ -186,10 +191,13 @@ class Stream:
         try:
             stream = cls(about["method"], pairs=about["pairs"], directions=about["directions"])
             facts = {name: LayerFacts(*values) for name, *values in about["layers"]}
+            check_types(facts, Mapping[str, LayerFacts], "layers")
+            for name in ("n_samples", "batches"):
+                check_types(about[name], int, name)
             if facts:
-                stream._begun(facts, np.zeros(0)).restore(arrays, int(about["n_samples"]))
-            stream._batches = int(about["batches"])
-        except (TypeError, ValueError) as error:
+                stream._begun(facts, np.zeros(0)).restore(arrays, about["n_samples"])
+            stream._batches = about["batches"]
+        except (TypeError, ValueError, MemoryError) as error:
             raise ValueError(f"{path} is damaged: {error}") from error
         return stream
 

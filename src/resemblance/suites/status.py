@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 from ..documents import read_document
 from ..sources.folders import TRAITS
-from ..store import count_of, open_to_read, reading
+from ..store import Store
 from ..subject import Recipe
 from . import SUITES, load_result
 from .experiments import part_file
@@ -102,7 +101,7 @@ def _lines(path: Path) -> list[str]:
 def _count_comparisons(path: Path) -> tuple[int, int]:
     """Return how many comparisons a file has, and how many of them are of a representation with
     itself."""
-    if not path.exists():
+    if not path.exists() or not path.stat().st_size:  # nothing was written yet
         return 0, 0
-    with reading(path), closing(open_to_read(path)) as database:
-        return count_of(database)
+    with Store(path, read_only=True) as store:
+        return store.count(), store.count(alone=True)

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...catalogue import get_measures, preset
-from ...compare import Request, compare_many
+from ...compare import compare_many
 from ...comparison import Comparison, info_of, seconds_per_pair
 from ...measure import Measure
+from ...outline import Request
 from ...results.result import Result
 from ...subject import Subject
 from ..study import Progress
