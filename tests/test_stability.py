@@ -837,10 +837,28 @@ def test_classes_that_are_too_small_or_too_many():
         st.trial_split(x, np.arange(9) % 2)
     with pytest.raises(ValueError, match="early and a late trial"):
         st.temporal_drift(x, np.arange(9) // 3)
-    with pytest.raises(ValueError, match="sum to 1"):
+    with pytest.raises(ValueError, match="with the sum 1"):
         st.leep(x, y, outputs="probabilities")
     with pytest.raises(ValueError, match="no early trial"):
         st.centroid_drift(x, early=0.01)
+
+
+def test_measures_and_statistics_take_the_same_rows_for_probabilities(rng):
+    p, q = rng.dirichlet(np.ones(4), (2, 40))
+    labels = p.argmax(axis=1)
+    assert st.leep(p.astype(np.float16), labels, outputs="probabilities") == pytest.approx(
+        st.leep(p, labels, outputs="probabilities"), rel=1e-3
+    )
+    for wrong, is_refused in ((1.0005 * p, False), (1.002 * p, True), (p - 0.3, True)):
+        for call in (
+            lambda x: rs.jensen_shannon(x, q, outputs="probabilities"),
+            lambda x: st.leep(x, labels, outputs="probabilities"),
+        ):
+            if is_refused:
+                with pytest.raises(rs.Undefined, match=r"\(40, 4\) are not probabilities"):
+                    call(wrong)
+            else:
+                assert np.isfinite(call(wrong))
 
 
 # ---------------------------------------------------------------------------------------- catalogue

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from ..declared import when
+from ..measures.outputs import probabilities
 from ..representation import Representation, Undefined
 from ..statistic import statistic
 from .rdm import centred, rows
@@ -214,13 +215,13 @@ def leep(x: Representation, labels: np.ndarray, *, outputs: SOURCE = "logits") -
     ``outputs="logits"``. Labels are (n,), the classes of the target. The value is 0 or less, and at
     least minus the entropy of the labels but for rounding.
 
-    Raises ``ValueError`` for one class only and for probabilities that are negative or do not sum
-    to 1.
+    Raises ``ValueError`` for one class only, and ``Undefined`` for probabilities that are negative
+    or do not sum to 1, give or take 0.001.
 
     Reference: Nguyen et al. 2020.
     """
     members(labels, "leep", fewest=1)
-    theta = _probabilities(rows(x), outputs, "leep")
+    theta: np.ndarray = probabilities("leep", Representation(rows(x), x.name), outputs)
     joint = np.stack([theta[labels == y].sum(axis=0) for y in range(int(labels.max()) + 1)])
     total = joint.sum(axis=0)
     conditional = joint / np.where(total > 0, total, 1)
@@ -255,16 +256,3 @@ def nce(x: Representation, labels: np.ndarray) -> float:
     source = joint.sum(axis=1, keepdims=True)
     conditional = joint / np.where(source > 0, source, 1)
     return float((joint * np.log(np.where(joint > 0, conditional, 1))).sum())
-
-
-def _probabilities(points: np.ndarray, outputs: str, called: str) -> np.ndarray:
-    if outputs == "logits":
-        powers = np.exp(points - points.max(axis=1, keepdims=True))
-        softmax: np.ndarray = powers / powers.sum(axis=1, keepdims=True)
-        return softmax
-    if points.min() < 0 or np.abs(points.sum(axis=1) - 1).max() > 1e-4:
-        raise ValueError(
-            f"{called}: probabilities must be 0 or larger and sum to 1; for scores use "
-            "outputs='logits'"
-        )
-    return points
