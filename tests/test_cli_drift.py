@@ -126,7 +126,7 @@ def test_the_table_has_every_drift_and_every_kind_of_change(call):
         assert words in out
     said = [line.split("  ")[0].strip() for line in out.splitlines()]
     assert (said.count("yes"), said.count("no"), said.count("explained by the map")) == (1, 4, 1)
-    assert "Not assessed: loss of class structure (it needs labels)." in out
+    assert "Not assessed: loss of class structure, classes moved (it needs labels)." in out
     assert (
         "All 80 samples were used; 10 neighbours of 80 of them were looked up among all 80." in out
     )
@@ -233,6 +233,23 @@ def test_there_is_a_table_of_classes(folder):
     assert {row[:2] for row in table.rows} == {("<cat>", 40), ("dog", 40)}
     page = write_page(drift_result(report), folder / "page.html").read_text()
     assert '<th scope="row">&lt;cat&gt;</th>' in page
+
+
+def test_a_class_that_moved_is_named_in_the_terminal_the_page_and_the_exit_code(call, folder):
+    g = np.random.default_rng(0)
+    labels = np.arange(240) % 6
+    x = g.standard_normal((6, 8))[labels] + 0.2 * g.standard_normal((240, 8))
+    moved = np.where((labels == 3)[:, None], x + x[1] - x[3], x)
+    for name, data in (("x", x), ("moved", moved), ("classes", labels)):
+        np.save(f"{name}.npy", data)
+    options = ("--labels", "classes.npy", "--for", "geometry", "--html", "page.html")
+    code, out, _ = call("x.npy", "moved.npy", *options)
+    assert code == 1
+    for text in (out, (folder / "page.html").read_text()):
+        assert "classes moved: 3 (" in text
+        assert "now nearest to 1)" in text
+    code, out, _ = call("x.npy", "x.npy", *options)
+    assert (code, "classes moved: " in out) == (0, False)
 
 
 def test_the_page_of_a_collapse_and_of_names_that_are_markup(folder):

@@ -11,9 +11,11 @@ import pytest
 import torch
 
 import resemblance as rs
+from resemblance.inference.intervals import kind_of
 from resemblance.inference.leaving_out import influence_by_brute_force, left_out_values
 from resemblance.measure import Measure
 from resemblance.representation import Representation, Undefined
+from resemblance.significance.orders import Design
 from resemblance.significance.parts import standard_error
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -309,3 +311,13 @@ def test_no_value_without_a_group_is_no_silent_nan():
         influence_by_brute_force(
             rs.get_measure("cka"), Representation(x), Representation(y), [np.arange(4)]
         )
+
+
+@pytest.mark.parametrize("spec", ["rsa", "cka[kernel=rbf]", "distance_correlation", "cka"])
+def test_no_closed_form_stores_all_pairs_of_many_samples(spec):
+    measure, x = rs.get_measure(spec), Representation(np.arange(10_000.0).reshape(5000, 2) ** 0.5)
+    kinds = {n: kind_of(measure, Design(n), 2) for n in (4096, 5000)}
+    assert kinds == {4096: "left_out", 5000: "left_out" if spec == "cka" else "groups"}
+    if spec != "cka":
+        with pytest.raises(ValueError, match=r"5,000 samples .* leave out groups"):
+            left_out_values(measure, x, x)

@@ -8,8 +8,9 @@ from scipy.stats import rankdata
 import resemblance as rs
 from resemblance.representation import Representation
 from resemblance.significance import average_ranks
-from resemblance.views.distances import distance_matrix, double_centred_inner
+from resemblance.views.distances import distance_matrix, double_centred_inner, rdm_vector
 from resemblance.views.flatness import distance_flatness
+from resemblance.views.passes import dissimilarity_spread
 from resemblance.views.points import preshape
 
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
@@ -99,3 +100,23 @@ def test_values_that_have_no_span_have_ranks():
 def test_a_span_as_small_or_large_as_numbers_can_have_is_no_obstacle(reach):
     values = np.random.default_rng(3).random(1000) * reach
     assert np.array_equal(average_ranks(values, compiled=1), rankdata(values))
+
+
+@pytest.mark.parametrize("kind", ["euclidean", "sqeuclidean"])
+def test_nearly_equal_distances_are_equal_only_up_to_rounding(kind, rng, subtests):
+    many = np.eye(500) + 2e-5 * rng.standard_normal((500, 500))
+    other = many + 2e-5 * rng.standard_normal((500, 500))
+    for dtype in ("float32", "float64"):
+        with subtests.test("they differ", dtype=dtype):
+            x, y = (rs.Representation(a, dtype=dtype) for a in (many, other))
+            assert rs.rsa(x, y, rdm=kind) == pytest.approx(rs.rsa(many, other, rdm=kind), abs=0.02)
+            assert dissimilarity_spread(x, kind=kind).squares > 0
+        for n, d in ((5, 5), (50, 50), (50, 60), (100, 400)):
+            turned = np.linalg.qr(rng.standard_normal((d, d)))[0][:n]
+            for points in (np.eye(d)[:n] / 3, turned, turned + 0.1):
+                x = rs.Representation(points, dtype=dtype)
+                with subtests.test("they are equal", n=n, d=d, dtype=dtype):
+                    with pytest.raises(rs.Undefined, match="are equal"):
+                        rdm_vector(x, kind=kind, compare="pearson")
+                    with pytest.raises(rs.Undefined, match="are equal"):
+                        dissimilarity_spread(x, kind=kind)

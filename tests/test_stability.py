@@ -17,6 +17,7 @@ from test_docs import bibliography
 import resemblance as rs
 from resemblance import stability as st
 from resemblance.checks.groups import transformed
+from resemblance.checks.hostile import hostile_pairs
 from resemblance.declared import INVARIANCES
 from resemblance.statistic import Statistic, statistic
 from resemblance.statistics import rdm
@@ -710,6 +711,79 @@ def test_hostile_data_give_a_number_or_a_reason(s, kind):
     assert s.range[0] - 1e-9 <= value <= s.range[1] + 1e-9
 
 
+ROW = np.array([0.3, -1.7, 0.1, 2.9, 1 / 3, 0.7])
+REPEATED = {  # what numbers leave of it, whatever they are, from a sample and its class
+    "a constant": lambda x, labels: np.ones_like(x),
+    "equal rows": lambda x, labels: np.tile(ROW, (len(x), 1)),
+    "one direction": lambda x, labels: np.linspace(1, 2, len(x))[:, None] ** 2 * ROW,
+    "copies of rows": lambda x, labels: np.repeat(x[:6], 10, axis=0)[: len(x)],
+    "classes that are points": lambda x, labels: x[:4][labels],
+    "constant columns": lambda x, labels: np.hstack([x[:, :3], np.tile(ROW[:3], (len(x), 1))]),
+}
+
+
+@every_statistic
+def test_no_number_makes_rounding_a_value(s, subtests):
+    x, data = example(s)
+    labels = next((a for n, a in zip(s.needs, data) if n in ("labels", "conditions")), None)
+    labels = np.arange(len(x)) % 4 if labels is None else labels
+    numbers = (1, 0.1, 1 / 3, 0.7, 1.3)
+    if "isotropic_scaling" in s.invariant_to:
+        numbers += (1e-30, 1e30)
+    if s.name == "input_noise_stability":  # an encoder makes something else of every number
+        numbers = (1e-30,)
+    for kind, repeated in REPEATED.items():
+        values = []
+        for c in numbers:
+            given = [
+                c * repeated(a, labels)
+                if name == "replicate"
+                else 2 * c * repeated(a, labels[: len(a)])
+                if name == "control"
+                else a
+                for name, a in zip(s.needs, data)
+            ]
+            try:
+                values.append(s(c * repeated(x, labels), *given))
+            except rs.Undefined:
+                values.append(None)
+        with subtests.test(kind, values=values):
+            assert len({value is None for value in values}) == 1
+            if "isotropic_scaling" in s.invariant_to and values[0] is not None:
+                assert values == pytest.approx([values[0]] * len(values), rel=1e-3, abs=1e-6)
+
+
+@every_statistic
+def test_pairs_that_break_measures_give_statistics_a_number_or_a_reason(s, subtests):
+    for kind, (x, y) in hostile_pairs().items():
+        n, d = min(len(x), len(y)), min(x.shape[1], y.shape[1])
+        labels = np.arange(len(x)) % (2 if s.name == "lda_stability" else 4)
+        given = {
+            "labels": labels, "conditions": labels,
+            "replicate": y, "control": y[:, :d], "encoder": np.tanh,
+        }  # fmt: skip
+        first = x[:n, :d] if "control" in s.needs else x
+        with subtests.test(kind):
+            reason, value = "", s.range[0]
+            try:
+                value = s(first, *(given[name] for name in s.needs))
+            except ValueError as error:
+                reason = str(error)
+            assert len(reason) > 20 or s.range[0] - 1e-9 <= value <= s.range[1] + 1e-9
+
+
+def test_silhouettes_are_those_of_scikit_learn(rng):
+    from sklearn.metrics import silhouette_score
+
+    x, labels = rng.standard_normal((600, 5)) + 1, rng.integers(0, 7, 600)
+    labels[0] = 7  # a class of one sample
+    x[3] = 0
+    for metric in ("cosine", "euclidean"):
+        assert st.silhouette(x, labels, rdm=metric) == pytest.approx(
+            silhouette_score(x, labels, metric=metric), rel=1e-12
+        )
+
+
 @pytest.mark.parametrize("name", ["anisotropy", "participation_ratio", "effective_rank"])
 def test_a_spectrum_of_rounding_is_no_spectrum(name):
     x = HOSTILE["two values of half precision"](example(st.get_statistic(name))[0])
@@ -837,10 +911,28 @@ def test_classes_that_are_too_small_or_too_many():
         st.trial_split(x, np.arange(9) % 2)
     with pytest.raises(ValueError, match="early and a late trial"):
         st.temporal_drift(x, np.arange(9) // 3)
-    with pytest.raises(ValueError, match="sum to 1"):
+    with pytest.raises(ValueError, match="with the sum 1"):
         st.leep(x, y, outputs="probabilities")
     with pytest.raises(ValueError, match="no early trial"):
         st.centroid_drift(x, early=0.01)
+
+
+def test_measures_and_statistics_take_the_same_rows_for_probabilities(rng):
+    p, q = rng.dirichlet(np.ones(4), (2, 40))
+    labels = p.argmax(axis=1)
+    assert st.leep(p.astype(np.float16), labels, outputs="probabilities") == pytest.approx(
+        st.leep(p, labels, outputs="probabilities"), rel=1e-3
+    )
+    for wrong, is_refused in ((1.0005 * p, False), (1.002 * p, True), (p - 0.3, True)):
+        for call in (
+            lambda x: rs.jensen_shannon(x, q, outputs="probabilities"),
+            lambda x: st.leep(x, labels, outputs="probabilities"),
+        ):
+            if is_refused:
+                with pytest.raises(rs.Undefined, match=r"\(40, 4\) are not probabilities"):
+                    call(wrong)
+            else:
+                assert np.isfinite(call(wrong))
 
 
 # ---------------------------------------------------------------------------------------- catalogue

@@ -125,6 +125,19 @@ def test_near_is_what_shuffled_samples_reach(spec, n):
         assert not caveat or caveat.startswith("fixed")
 
 
+@pytest.mark.parametrize(
+    "spec", ["pwcka[explained_variance=0.5]", "svcca[explained_variance=0.5]", "subspace_overlap"]
+)
+def test_components_tied_with_the_last_count_in_caveats_too(spec):
+    measure, g = rs.get_measure(spec), np.random.default_rng(0)
+    x, y = (
+        rs.Representation(np.linalg.qr(np.c_[np.ones(12), g.standard_normal((12, 11))])[0][:, 1:])
+        for _ in range(2)
+    )
+    with pytest.warns(rs.UninformativeWarning):
+        assert float(measure(x, y)) == pytest.approx(1)
+
+
 def test_enough_samples_are_no_reason_for_a_caveat():
     x, y = noise(400, 16, 0), noise(400, 24, 1)
     for measure in rs.preset("all"):

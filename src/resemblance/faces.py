@@ -1,5 +1,8 @@
-"""Optional faces of a measure: other ways to its values, proved equal to the plain function, or as
-near to it as their docstrings say."""
+"""Optional faces of a measure: other ways to its values.
+
+Tests prove them equal to the plain function, but for ``left_out`` of ranks and of kernels whose
+width is a median, which are approximations: their docstrings say how close.
+"""
 
 from __future__ import annotations
 

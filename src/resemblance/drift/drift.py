@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,10 +12,19 @@ from ..comparison import environment
 from ..progress import Progress, in_hundredths
 from ..representation import Representation, fingerprint
 from ..rng import generator
-from .changes import Reordered, moved_classes, moved_samples
+from .changes import (
+    MovedClass,
+    Part,
+    Reordered,
+    class_means,
+    map_of_most,
+    moved_classes,
+    moved_samples,
+    radius,
+)
 from .diagnosis import Diagnosis, diagnose
 from .inputs import check_parameters, checked, checked_threshold, together, unit_of
-from .kinds import KINDS, LOSSES, Finding
+from .kinds import KINDS, LOSSES, Finding, not_assessed
 from .losses import classes_of, neighbours_of
 from .maps import Fit
 from .result import DriftReport
@@ -49,8 +58,9 @@ def drift(
     (RDM), sliced Wasserstein, and MMD; and the share of nearest neighbours that are lost, when
     everything is embedded again and when new queries search old vectors. The findings name what
     happened: a translation, a change of scale, a rotation (reflections included), another linear
-    map, a loss of dimensions, of neighbours, of classes. A loss of neighbours that the map accounts
-    for is not named, so nothing is named twice.
+    map, a loss of dimensions, of neighbours, of class structure, and which classes moved otherwise
+    than the rest. A loss of neighbours that the map accounts for is not named, so nothing is named
+    twice.
 
     Parameters
     ----------
@@ -64,10 +74,12 @@ def drift(
         a factor of scale do not undo counts; "no drift" then says nothing about old vectors or
         heads. The report judges all three in any case. Rows in another order are drift for every
         purpose.
-    labels : n classes, for class-structure loss.
+    labels : n classes, for the loss of class structure and the classes that moved: their means are
+        those of all samples, also of those that are thinned out.
     threshold : a number between 0 and 1, with which all drifts on a scale from 0 to 1 and all
         losses are compared; or ``"calibrated"``: each has a threshold of its own, the 95th
-        percentile of what the reference gives against itself with noise of size ``tolerance``. For
+        percentile of what the reference gives against itself with noise of size ``tolerance`` (of
+        classes that moved, ``tolerance`` itself). For
         drifts of distributions (MMD, Wasserstein, spectrum, directions) one random half of the
         samples against the other counts if it gives more.
     tolerance : size of that noise in radii of the reference, alike in all directions that its
@@ -106,6 +118,7 @@ def drift(
     )
     x, y, groups = checked(reference, current, labels)
     rules = Rules(limit, float(tolerance), int(draws), int(seed))
+    names = {} if groups is None else dict(zip(groups.tolist(), np.asarray(labels).tolist()))
     sample = _sample(x, y, groups, rules, int(k), int(max_samples))
     settings = {
         "purpose": purpose,
@@ -120,25 +133,29 @@ def drift(
         "seed": rules.seed,
         "labels": labels is not None,
     }
-    rows, diagnosis, reordered = _measured(sample, rules, progress)
-    names = None if groups is None else dict(zip(groups.tolist(), np.asarray(labels).tolist()))
-    return _report(rows, diagnosis, reordered, sample, x, y, names, settings)
+    rows, diagnosis, reordered, classes = _measured(sample, rules, names, progress)
+    return _report(rows, diagnosis, reordered, classes, sample, x, y, names, settings)
 
 
 class Sample(NamedTuple):
     """The samples in use, of both versions in one unit and width, with their rows and labels.
 
-    Also all rows of both versions.
+    Also all rows of both versions, and their classes.
     """
 
     x: np.ndarray
     y: np.ndarray
-    classes: np.ndarray | None
+    groups: np.ndarray | None
     rows: np.ndarray
     queries: np.ndarray
     k: int
     all: tuple[Version, Version]
     is_reduced: bool  # to fewer dimensions than there are
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """The classes of the samples in use."""
+        return None if self.groups is None else self.groups[self.rows]
 
 
 def _sample(
@@ -150,17 +167,16 @@ def _sample(
     unit, width = unit_of(before, after), max(x.shape[1], y.shape[1])
     a, b, is_reduced = together(before, after, unit)
     queries = indices[queries_of(len(indices), n, width, rules.seed)]
-    classes = None if groups is None else groups[indices]
     whole = (Version(both[0], unit, width), Version(both[1], unit, width))
     return Sample(
-        a, b, classes, indices, queries, max(1, min(k, len(indices) // 4)), whole, is_reduced
+        a, b, groups, indices, queries, max(1, min(k, len(indices) // 4)), whole, is_reduced
     )
 
 
 def _measured(
-    sample: Sample, rules: Rules, progress: Progress
-) -> tuple[tuple[Drift, ...], Diagnosis, Reordered | None]:
-    """The drifts, the findings, and whether the rows are the same in another order."""
+    sample: Sample, rules: Rules, names: Mapping[int, Hashable], progress: Progress
+) -> tuple[tuple[Drift, ...], Diagnosis, Reordered | None, tuple[MovedClass, ...]]:
+    """The drifts, the findings, whether the rows are the same in another order, and the classes."""
     n, width = len(sample.all[0].rows.source), sample.all[0].width
     noise = (
         noise_draws(rules.draws, len(sample.queries), n, width) if rules.threshold is None else 0
@@ -170,19 +186,56 @@ def _measured(
     with in_hundredths(progress, total, "drift") as tick:
         rows = table(sample.x, sample.y, rules, tick)
         if not np.ptp(sample.y, axis=0).any():
-            return _sorted((*rows, *neighbour_rows(None, rules))), _collapsed(sample.y), None
+            collapsed = _collapsed(sample.y)
+            _, classes = _classes(sample, collapsed, names)
+            return _sorted((*rows, *neighbour_rows(None, rules))), collapsed, None, classes
         diagnosis = diagnose(sample.x, sample.y, sample.classes, rules.seed)
         tick(FINDINGS)
         lost = _lost(sample, diagnosis, rules, noise, lambda points: tick(point * width * points))
     rows = _sorted((*rows, *neighbour_rows(lost, rules)))
     neighbours = neighbours_of(lost, sample.k, diagnosis.beyond, rules.seed)
-    findings = (*diagnosis.findings[:-1], neighbours, diagnosis.findings[-1])
+    moved, classes = _classes(sample, diagnosis, names)
+    if lost.moved:
+        moved = not_assessed("moved_classes", "the rows are in another order")
+    findings = (*diagnosis.findings[:-1], neighbours, diagnosis.findings[-1], moved)
     order = (
         Reordered(lost.moved, same_rows(*(version.rows for version in sample.all)))
         if lost.moved
         else None
     )
-    return rows, diagnosis._replace(findings=_judged(findings, rows, sample, rules)), order
+    judged = diagnosis._replace(findings=_judged(findings, rows, sample, rules))
+    return rows, judged, order, classes
+
+
+def _classes(
+    sample: Sample, diagnosis: Diagnosis, names: Mapping[int, Hashable]
+) -> tuple[Finding, tuple[MovedClass, ...]]:
+    """Whether classes moved otherwise than the rest, and all classes."""
+    if sample.groups is None:
+        return not_assessed("moved_classes", "it needs labels"), ()
+    means = class_means(_parts(sample, sample.groups, diagnosis), names)
+    return moved_classes(means, (radius(sample.x), radius(sample.y)))
+
+
+def _parts(sample: Sample, groups: np.ndarray, diagnosis: Diagnosis) -> Iterator[Part]:
+    """All samples with their classes, before, after, and where the map of most classes puts them.
+
+    Only those in use where other samples have no map. Where every class has a shift of its own,
+    most have none.
+    """
+    (before, after), classes = sample.all, groups[sample.rows]
+    has_shifts = diagnosis.fit.name == "classes"
+    if not has_shifts and diagnosis.whole is None:
+        yield classes, sample.x, sample.y, diagnosis.mapped
+        return
+    name, factor = ("identity", 1.0) if has_shifts else (diagnosis.fit.name, diagnosis.scale)
+    affine = map_of_most(sample.x, sample.y, classes, name, factor)
+    if sample.is_reduced:
+        yield classes, sample.x, sample.y, affine(sample.x)
+        return
+    for start, x in before.blocks():
+        rows = np.arange(start, start + len(x))
+        yield groups[rows], x, after.take(rows), affine(x)
 
 
 def _sorted(rows: tuple[Drift, ...]) -> tuple[Drift, ...]:
@@ -226,6 +279,7 @@ def _judged(
     limits: dict[str, float | None] = dict.fromkeys(LOSSES, rules.threshold)
     limits["neighbours"] = by_name["neighbours"].threshold
     if rules.threshold is None:
+        limits["moved_classes"] = rules.tolerance
         limits["collapse"] = by_name["effective_rank"].threshold
         if any(f.named and f.kind == "classes" for f in findings):
             limits["classes"] = _limit_of_classes(sample, rules)
@@ -260,18 +314,19 @@ def _report(
     rows: tuple[Drift, ...],
     diagnosis: Diagnosis,
     reordered: Reordered | None,
+    classes: tuple[MovedClass, ...],
     sample: Sample,
     x: Representation,
     y: Representation,
-    names: dict[int, Hashable] | None,
+    names: Mapping[int, Hashable],
     settings: dict[str, Any],
 ) -> DriftReport:
-    purpose, a, b, classes = settings["purpose"], sample.x, sample.y, sample.classes
+    purpose, a, b = settings["purpose"], sample.x, sample.y
     sides = judge(purpose, rows, diagnosis.findings, (x.shape[1], y.shape[1]), sample.k)
     labels = (
         None
-        if classes is None or names is None
-        else dict(zip(sample.rows.tolist(), map(names.get, classes)))
+        if sample.classes is None
+        else dict(zip(sample.rows.tolist(), map(names.get, sample.classes.tolist())))
     )
     moved = moved_samples(a, b, diagnosis, sample.rows, x.ids, labels)
     provenance = {**environment(), "reference": _identity(x), "current": _identity(y)}
@@ -289,7 +344,7 @@ def _report(
         diagnosis.ladder,
         tuple(sorted(moved, key=lambda m: -m.unexplained)[:MOST_MOVED]),
         tuple(sorted(moved, key=lambda m: -m.distance)[:MOST_MOVED]),
-        moved_classes(a, b, diagnosis, classes, names),
+        classes,
         _picture(a, b, diagnosis),
         settings,
         provenance,

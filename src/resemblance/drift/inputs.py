@@ -14,9 +14,9 @@ from ..streamed import need_samples_at_hand
 from ..suggestions import did_you_mean
 from .verdict import PURPOSES
 
-UNITS = (
-    1e50  # versions whose sizes differ by more are in different units, and squares of them overflow
-)
+# Versions whose sizes differ by more are in different units, and squares of them overflow.
+UNITS = 1e50
+LEAST = {"draws": 10, "k": 1, "max_samples": 20, "seed": 0}
 
 
 def checked_threshold(threshold: Any) -> float | None:
@@ -55,7 +55,8 @@ def check_parameters(*, tolerance: Any, purpose: Any, **counts: Any) -> None:
         raise ValueError(
             f"drift: purpose must be one of {', '.join(map(repr, PURPOSES))}; got {purpose!r}{hint}"
         )
-    for (name, value), least in zip(counts.items(), (10, 1, 20, 0)):
+    for name, value in counts.items():
+        least = LEAST[name]
         if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
             raise ValueError(
                 f"drift: {name} must be at least {least} and a whole number; got {value!r}"

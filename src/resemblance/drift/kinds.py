@@ -15,10 +15,10 @@ DRAWS, LEVEL = 1000, 0.99
 FLOOR = {  # changes smaller than this are not named, however certain they are
     "translation": 0.01, "scale": 0.01, "rotation": 1e-3, "linear": 1e-3, "collapse": 0.05,
     "neighbours": 0.05,
-    "classes": 0.02,
+    "classes": 0.02, "moved_classes": 0.01,
 }  # fmt: skip
 KINDS = tuple(FLOOR)
-LOSSES = ("collapse", "neighbours", "classes")
+LOSSES = ("collapse", "neighbours", "classes", "moved_classes")
 WORDS = dict(
     zip(
         KINDS,
@@ -30,6 +30,7 @@ WORDS = dict(
             "loss of dimensions",
             "loss of neighbours",
             "loss of class structure",
+            "classes moved",
         ),
     )
 )
@@ -60,6 +61,12 @@ class Finding:
     def assessed(self) -> bool:
         """Whether the data could show this kind of change."""
         return self.named or self.amount is not None
+
+
+def happened(finding: Finding) -> str:
+    """Name a kind of change, and the classes that moved."""
+    words = WORDS[finding.kind]
+    return f"{words}: {finding.said}" if finding.kind == "moved_classes" else words
 
 
 def not_assessed(kind: str, why: str) -> Finding:

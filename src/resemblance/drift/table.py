@@ -24,9 +24,9 @@ from ..notebook import card
 from ..representation import Representation, Undefined, comparing
 from ..rng import generator
 from ..significance.parts import halves_of, interval_around
+from ..statistics.spectrum import effective_rank, participation_ratio
 from ..views.points import size
 from ..views.spectra import decomposition
-from ..views.summaries import effective_rank, participation_ratio
 from .kinds import interval
 from .maps import NEGLIGIBLE
 from .retrieval import Lost
@@ -65,9 +65,9 @@ class Drift:
 
 
 def _relative(
-    x: Representation, y: Representation, value: Callable[[Representation], Any]
+    x: Representation, y: Representation, value: Callable[[Representation], float]
 ) -> float:
-    low, high = sorted(scalar(value(r)) for r in (x, y))
+    low, high = sorted(value(r) for r in (x, y))
     return 1 - low / high if high > 0 else math.nan
 
 
@@ -149,7 +149,7 @@ ROWS = (
         "geometry",
         False,
         True,
-        lambda x, y: _relative(x, y, participation_ratio),
+        lambda x, y: _relative(x, y, participation_ratio.evaluate),
     ),
     _Row(
         "effective_rank",
@@ -157,7 +157,7 @@ ROWS = (
         "geometry",
         False,
         True,
-        lambda x, y: _relative(x, y, effective_rank),
+        lambda x, y: _relative(x, y, effective_rank.evaluate),
     ),
     _Row(
         "displacement",

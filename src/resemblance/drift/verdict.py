@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .changes import Reordered
-from .kinds import WORDS, Finding, percent
+from .kinds import WORDS, Finding, happened, percent
 from .table import Drift, Side
 
 Purpose = Literal["index", "head", "geometry"]
@@ -39,7 +39,7 @@ def judge(
     """Judge the geometry, the coordinates, and old vectors that new queries search."""
     wider = f"the width changed from {widths[0]} to {widths[1]}" if widths[0] != widths[1] else ""
     losses = [
-        WORDS[f.kind] for f in findings if f.exceeds and f.kind != "neighbours"
+        happened(f) for f in findings if f.exceeds and f.kind != "neighbours"
     ]  # that is a row of its own
     geometry = _above([d for d in rows if d.judges == "geometry"], losses)
     coordinates = _above([d for d in rows if d.judges == "coordinates"], [wider] if wider else [])
@@ -106,7 +106,7 @@ def _happened(findings: Sequence[Finding], order: Reordered | None) -> list[str]
             f"The current version holds {rows} in another order ({place}): pair the samples and "
             "compare again."
         ]
-    named = [WORDS[f.kind] for f in findings if f.named]
+    named = [happened(f) for f in findings if f.named]
     return [f"What happened: {', '.join(named)}." if named else "No kind of change is named."]
 
 

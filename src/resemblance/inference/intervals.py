@@ -17,7 +17,7 @@ from ..significance.parts import HALVES, Kind, groups_of, halves_of
 from .bench import Bench
 from .cells import PartCells
 from .layout import Layout, Pair
-from .leaving_out import on_rows, rows_of
+from .leaving_out import is_closed, on_rows, rows_of
 from .tasks import LEFT_OUT, LeftOutTask
 from .tiling import chosen, tiled
 
@@ -39,7 +39,8 @@ def kind_of(measure: Measure, design: Design, widest: int) -> Kind:
     together; halves of few blocks are too alike, so these are left out, too.
     """
     are_halved = measure.family in HALVED_FAMILIES or measure.name in HALVED
-    if not are_halved and measure.left_out and design.blocks is None and not design.shifts:
+    is_whole = design.blocks is None and not design.shifts
+    if not are_halved and is_whole and is_closed(measure, design.n):
         return "left_out"
     are_halved |= measure.family == "cca" and design.n >= SAMPLES_PER_DIMENSION * widest
     is_few = design.blocks is not None and len(np.unique(design.blocks)) < HALVES

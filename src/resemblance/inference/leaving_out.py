@@ -11,21 +11,37 @@ from ..measure import Measure
 from ..representation import Representation, Undefined, comparing, without_gradient
 
 
+def is_closed(measure: Measure, n: int) -> bool:
+    """Say whether a measure has the values without each of n samples in closed form.
+
+    Where it computes many samples in blocks, so as to store no matrix of all their pairs, it has
+    not: the closed form would store several.
+    """
+    above = None if measure.all_pairs is None else measure.all_pairs.above
+    return measure.left_out is not None and (above is None or n <= above)
+
+
 def left_out_values(measure: Measure, x: Representation, y: Representation) -> np.ndarray:
     """Return the values of a measure without each sample, shape (n,), in float64.
 
     By the claim ``left_out`` of the measure, at about the cost of one value; without it, or where
     it raises :class:`Undefined`, by n calls. Raises ``Undefined`` when there is no value without
-    some sample.
+    some sample, and ``ValueError`` for more samples than the claim has a closed form for.
     """
     x, y = _detached(x, y)
+    n = x.shape[0]
+    if measure.left_out is not None and not is_closed(measure, n):
+        raise ValueError(
+            f"{measure}: the values without each of {n:,} samples take matrices of all their "
+            "pairs; leave out groups instead: by= with one label per sample"
+        )
     if measure.left_out is not None:
         try:
             with comparing(x, y):
                 return np.asarray(measure.left_out(x, y), dtype=np.float64)
         except Undefined:
             pass  # the other samples may have a value that differences of sums do not resolve
-    return influence_by_brute_force(measure, x, y, np.arange(x.shape[0])[:, None])
+    return influence_by_brute_force(measure, x, y, np.arange(n)[:, None])
 
 
 def influence_by_brute_force(

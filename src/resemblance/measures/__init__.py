@@ -1,4 +1,4 @@
-"""The measures, one file per family; :mod:`.catalogue` finds every measure defined in them."""
+"""The measures; :mod:`.catalogue` finds those that ``__all__`` lists, which are all of them."""
 
 from .alignment import aligned_cosine, angular_shape, procrustes, procrustes_size_shape, shape
 from .cca import eigenspace_overlap, mean_cca, pwcca, subspace_overlap, svcca

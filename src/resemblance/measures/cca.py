@@ -298,8 +298,8 @@ def _principal(projections: Array) -> Array:
     return s[:, None] * vt
 
 
-def _tied(rho: np.ndarray, gap: float = 1e-7) -> list[tuple[int, int]]:
+def _tied(rho: np.ndarray) -> list[tuple[int, int]]:
     """Ranges of two or more correlations that are equal but for rounding."""
-    ends = np.flatnonzero(rho[:-1] - rho[1:] > gap) + 1
+    ends = np.flatnonzero(rho[:-1] - rho[1:] > 1e-7) + 1
     ranges = zip([0, *ends], [*ends, len(rho)])
     return [(start, stop) for start, stop in ranges if stop - start > 1]

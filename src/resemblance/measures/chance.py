@@ -20,15 +20,14 @@ from ..views.flatness import (
     dissimilarity_flatness,
     distance_flatness,
     gram_flatness,
-    leading_flatness,
     root_flatness,
 )
 from ..views.grams import GramKernel, Pairs
 from ..views.neighbours import own_cosines
 from ..views.points import size, unit_rows
-from ..views.spectra import components_for, rank
+from ..views.spectra import components_for, rank, with_tied
 from ..views.summaries import uniformity
-from .expected import chance_of_return, mean_of_smoothers, smoother_energy
+from .expected import chance_of_return, mean_of_leading_grams, mean_of_smoothers, smoother_energy
 
 NEAR = 0.8
 STEPS = (0.99, 0.95, 0.9, NEAR)
@@ -70,18 +69,22 @@ def of_weighted_spans(x: Representation, y: Representation, weights: str, direct
 def of_leading_spans(
     x: Representation, y: Representation, explained_variance: float, truncation: str
 ) -> str:
-    """Fixed when n - 1 components of one side are kept; near for 0.8 (n - 1) of them."""
+    """Fixed when n - 1 components of one side are kept, with those tied with the last; near for 0.8
+    (n - 1) of them."""
     if truncation == "resi" or _narrow(x, y):
         return ""
-    counts = (components_for(r, explained_variance=explained_variance) for r in (x, y))
+    counts = (
+        with_tied(r, count=components_for(r, explained_variance=explained_variance)) for r in (x, y)
+    )
     return _filled(x.n_samples, x.n_samples - 1, *counts)
 
 
 def of_components(x: Representation, y: Representation, k: int) -> str:
-    """Fixed when k and the columns of one side are n - 1 or more; near for 0.8 (n - 1)."""
-    if k < NEAR * (x.n_samples - 1) or _narrow(x, y):
+    """Fixed when k components of one side, with those tied with the last, are n - 1; near for 0.8
+    (n - 1)."""
+    if _narrow(x, y):
         return ""
-    return _filled(x.n_samples, x.n_samples - 1, min(k, rank(x)), min(k, rank(y)))
+    return _filled(x.n_samples, x.n_samples - 1, *(with_tied(r, count=k) for r in (x, y)))
 
 
 def of_predictor(x: Representation, y: Representation, predict: str) -> str:
@@ -140,8 +143,7 @@ def of_leading_grams(x: Representation, y: Representation, explained_variance: f
     below d."""
     if is_low(x, y):
         return ""
-    k = min(components_for(r, explained_variance=explained_variance) for r in (x, y))
-    return near(x.n_samples, leading_flatness(x, k=k) * leading_flatness(y, k=k))
+    return near(x.n_samples, mean_of_leading_grams(x, y, explained_variance=explained_variance))
 
 
 def of_distances(x: Representation, y: Representation, squared: bool) -> str:

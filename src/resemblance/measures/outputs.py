@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import Array, namespace, scalar, to_numpy
 from ..measure import measure
-from ..representation import Representation, Undefined
+from ..representation import Representation, Undefined, title
 from .expected import mean_of_predictions, predictions
 from .leaving_out.digits import as_float64, mean_without, need_samples
 
@@ -114,8 +114,8 @@ def jensen_shannon(
         + \operatorname{KL}(q_i \| m_i) \right), \qquad m_i = \tfrac{1}{2}(p_i + q_i)
 
     X and Y are (n, classes). ``outputs="logits"`` applies the softmax; ``"probabilities"`` takes
-    non-negative rows that sum to 1 and raises ``Undefined`` for others, and for different numbers
-    of classes. 0 log 0 = 0.
+    non-negative rows that sum to 1, give or take 0.001, and raises ``Undefined`` for others, and
+    for different numbers of classes. 0 log 0 = 0.
 
     Reference: Klabunde et al. 2025, Eq. 6; Lin 1991. The equation in the paper has 1/(2N); its
     code, like ours, 1/N.
@@ -138,7 +138,7 @@ def _differ(x: Representation, y: Representation) -> np.ndarray:
 def _divergences(x: Representation, y: Representation, outputs: str) -> Array:
     """The divergence for each sample, in nats, shape (n,)."""
     _check_classes("jensen_shannon", x, y)
-    p, q = (_softmax(r) if outputs == "logits" else _checked(r) for r in (x, y))
+    p, q = (probabilities("jensen_shannon", r, outputs) for r in (x, y))
     both = p + q
     return x.xp.sum(_relative_entropy(p, both) + _relative_entropy(q, both), axis=1) / 2
 
@@ -162,18 +162,22 @@ def _check_classes(name: str, x: Representation, y: Representation) -> None:
         raise Undefined(f"{name}: X {x.shape} and Y {y.shape} must have the same classes (columns)")
 
 
-def _softmax(x: Representation) -> Array:
-    shifted = x.xp.exp(x.array - x.xp.max(x.array, axis=1, keepdims=True))
-    return shifted / x.xp.sum(shifted, axis=1, keepdims=True)
+def probabilities(called: str, x: Representation, outputs: str) -> Array:
+    """Return the predicted distributions, shape (n, classes): of logits the softmax.
 
-
-def _checked(x: Representation) -> Array:
+    Raises ``Undefined`` for rows that are no probabilities. Their sums may be off by 0.001, as
+    those of half precision are.
+    """
     xp, values = x.xp, x.array
+    if outputs == "logits":
+        powers = xp.exp(values - xp.max(values, axis=1, keepdims=True))
+        return powers / xp.sum(powers, axis=1, keepdims=True)
     if scalar(xp.min(values)) < 0 or scalar(xp.max(xp.abs(xp.sum(values, axis=1) - 1))) > 1e-3:
         raise Undefined(
-            'jensen_shannon: rows are not probabilities; pass outputs="logits" for logits'
+            f"{called}: the rows of {title(x)} {x.shape} are not probabilities, 0 or larger with "
+            'the sum 1; for logits use outputs="logits"'
         )
-    return x.array
+    return values
 
 
 def _relative_entropy(p: Array, both: Array) -> Array:

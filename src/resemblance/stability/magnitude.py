@@ -14,6 +14,7 @@ from .screen import Perturbations
 
 Form = Literal["linear", "loess", "rank", "difference"]
 FEWEST = 6  # perturbations in a bin
+ROUNDS = 3  # in which what is far from the line loses its weight
 Columns = Perturbations | Mapping[str, Any]
 
 
@@ -142,7 +143,7 @@ def _excess(s: np.ndarray, m: np.ndarray, form: str, share: float) -> np.ndarray
     return expected[form]()
 
 
-def _local_line(x: np.ndarray, y: np.ndarray, k: int, rounds: int = 3) -> np.ndarray:
+def _local_line(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
     """Fit a robust locally weighted line at every x (Cleveland 1979).
 
     Tricube weights over the k nearest, then bisquare.
@@ -151,7 +152,7 @@ def _local_line(x: np.ndarray, y: np.ndarray, k: int, rounds: int = 3) -> np.nda
     radius = np.sort(apart, axis=1)[:, k - 1 : k]
     near = np.where(radius > 0, np.clip(apart / np.where(radius > 0, radius, 1), 0, 1), apart > 0)
     nearness, trust = (1 - near**3) ** 3, np.ones(len(x))
-    for step in range(rounds + 1):
+    for step in range(ROUNDS + 1):
         weights = np.where((nearness @ trust > 0)[:, None], nearness * trust, nearness)
         weights /= weights.sum(axis=1, keepdims=True)
         centre, level = weights @ x, weights @ y
@@ -159,7 +160,7 @@ def _local_line(x: np.ndarray, y: np.ndarray, k: int, rounds: int = 3) -> np.nda
         slope = (weights @ (x * y) - centre * level) / np.where(spread > 1e-12, spread, np.inf)
         line: np.ndarray = level + slope * (x - centre)
         typical = float(np.median(np.abs(y - line)))
-        if step == rounds or typical <= 16 * np.finfo(float).eps * np.abs(y).max():
+        if step == ROUNDS or typical <= 16 * np.finfo(float).eps * np.abs(y).max():
             break
         trust = (1 - np.clip(np.abs(y - line) / (6 * typical), 0, 1) ** 2) ** 2
     return line

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import device
 from ..catalogue import get_statistic
 from ..declared import argument
 from ..representation import Representation
@@ -144,7 +145,8 @@ def _taken(data: Any, numbers: np.ndarray) -> Any:
 
 
 def _rows(x: Representation, numbers: np.ndarray) -> Representation:
-    return Representation(x.xp.take(x.source, x.xp.asarray(numbers), axis=0), x.name, dtype=x.dtype)
+    index = x.xp.asarray(numbers, device=device(x.source))
+    return Representation(x.xp.take(x.source, index, axis=0), x.name, dtype=x.dtype)
 
 
 def permutation_null(

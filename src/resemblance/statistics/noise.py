@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..arrays import to_numpy
+from ..arrays import norm, to_numpy
 from ..declared import when
 from ..representation import Representation, finite
 from ..rng import generator
@@ -53,15 +53,16 @@ def input_noise_stability(
     of the noise and the score by dissimilarities are ours.
     """
     inputs = rows(x)
-    with np.errstate(over="ignore"):  # infinite noise leaves nothing finite, which is refused
-        clean, scale = _encoded(encoder, inputs), noise * float(inputs.std())
+    size = int(np.frexp(np.abs(inputs).max())[1])  # whose squares are in range
+    clean = _encoded(encoder, inputs)
+    scale = noise * float(np.ldexp(np.ldexp(inputs, -size).std(), size))
     draws = (
         generator(seed, "input_noise_stability", s).standard_normal(inputs.shape) for s in range(k)
     )
     noisy = (_encoded(encoder, inputs + scale * drawn) for drawn in draws)
     if score == "rdm":
         return float(np.mean([agreement(clean, other, "cosine", "spearman") for other in noisy]))
-    moved = np.mean([np.linalg.norm(other - clean, axis=1).mean() for other in noisy])
+    moved = np.mean([norm(other - clean, axis=1).mean() for other in noisy])
     return float(1 / (1 + moved))
 
 

@@ -12,7 +12,7 @@ from ..representation import Representation, Undefined, view
 from ..rng import generator
 from ..statistic import statistic
 from ..views.distances import row_blocks
-from .rdm import rows, unit
+from .rdm import ROUNDING, one_minus, rows, unit
 
 Controls = Literal["mean", "whitened", "neighbours"]
 Neighbours = Literal["euclidean", "cosine"]
@@ -82,7 +82,13 @@ def _shifts(
     offset = baseline.mean(axis=0)
     if controls == "whitened":
         whiten, size = _whitening(control, ridge=ridge)
-        points, offset = np.ldexp(points, -size) @ whiten, np.ldexp(offset, -size) @ whiten
+        with np.errstate(over="ignore", invalid="ignore"):
+            points, offset = np.ldexp(points, -size) @ whiten, np.ldexp(offset, -size) @ whiten
+        if not np.isfinite(points).all():
+            raise Undefined(
+                f"controls='whitened': X {x.shape} is too many deviations of the controls "
+                f"{control.shape} away to count them; give both in one unit, or controls='mean'"
+            )
     reference = (
         nearest_means(points, baseline, k, neighbours) if controls == "neighbours" else offset
     )
@@ -91,7 +97,7 @@ def _shifts(
 
 def _coherence(shifts: np.ndarray, form: str, scale: float) -> float:
     common = shifts.mean(axis=0)
-    if norm(common) <= 16 * np.finfo(float).eps * scale:
+    if norm(common) <= ROUNDING * scale:
         raise Undefined(
             "perturbation_coherence: the samples do not move on average, so there is no direction "
             "to share"
@@ -140,7 +146,7 @@ def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -
     mine, theirs = (unit(a) if kind == "cosine" else np.ldexp(a, -size) for a in (points, baseline))
     for start, stop in row_blocks(len(points)):
         block = mine[start:stop]
-        distances = -block @ theirs.T if kind == "cosine" else cdist(block, theirs)
+        distances = one_minus(block @ theirs.T) if kind == "cosine" else cdist(block, theirs)
         means[start:stop] = _nearest(distances, k).astype(float) @ baseline / k
     return means
 
@@ -174,8 +180,8 @@ def perturbation_magnitude(
 
     ``unit="deviations"`` divides it by the root of the mean over the features of (s_x² + s_c²) / 2,
     like Cohen's d. X is (n, d), ``control`` (m, d). The value is 0 or larger. Raises ``Undefined``
-    when deviations are requested and nothing varies, and ``ValueError`` when they are requested for
-    a single control.
+    when deviations are requested and nothing varies but for rounding, and ``ValueError`` when they
+    are requested for a single control.
 
     Reference: Raju 2026, Section 12, and ``perturbation_effect_size`` of shesha-geometry 0.3.0.
     """
@@ -191,7 +197,8 @@ def perturbation_magnitude(
         norm(np.concatenate([_deviations(points), _deviations(baseline)]))
         / (2 * points.shape[1]) ** 0.5
     )
-    if deviation == 0:
+    largest = max(float(np.abs(points).max()), float(np.abs(baseline).max()))
+    if deviation <= ROUNDING * largest:
         raise Undefined(
             "perturbation_magnitude: neither samples nor controls vary; use unit='data'"
         )
@@ -315,7 +322,7 @@ def reproducibility(
         parts = weights @ np.eye(control_stratum.max() + 1)[stratum]
         halves = _half_weights(control_stratum, k, seed, "control")
         shifts = shifts - (halves * parts[:, :, control_stratum]) @ baseline
-    if (norm(shifts, axis=2) <= 16 * np.finfo(float).eps * np.abs(points).max()).any():
+    if (norm(shifts, axis=2) <= ROUNDING * np.abs(points).max()).any():
         raise Undefined(
             "perturbation_reproducibility: a half of the samples does not move, so it has no "
             "direction"

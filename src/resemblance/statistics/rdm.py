@@ -15,6 +15,7 @@ from ..views.distances import squared_distance_block, squared_lengths
 
 Rdm = Literal["cosine", "correlation", "euclidean"]
 Compare = Literal["spearman", "pearson"]
+ROUNDING = 16 * float(np.finfo(float).eps)  # of a number, relative to the largest it comes from
 COMPILED = 100_000  # values from which on compiled code pays for being loaded, many times over
 
 
@@ -43,8 +44,13 @@ def dissimilarities(points: np.ndarray, kind: str) -> np.ndarray:
         squares = squared_distance_block(points, squared_lengths(points), 0, len(points))
         distances: np.ndarray = np.sqrt(squares[above])
         return distances
-    cosines: np.ndarray = cosine_matrix(points, kind)[above]
+    return one_minus(cosine_matrix(points, kind)[above])
+
+
+def one_minus(cosines: np.ndarray) -> np.ndarray:
+    """Dissimilarities in place of cosines, those of rounding 0: rows in one direction are equal."""
     dissimilar: np.ndarray = np.subtract(1, cosines, out=cosines)
+    np.copyto(dissimilar, 0, where=np.abs(dissimilar) <= ROUNDING)
     return dissimilar
 
 
@@ -64,9 +70,14 @@ def cosine_matrix(points: np.ndarray, kind: str) -> np.ndarray:
 
 
 def centred(points: np.ndarray) -> np.ndarray:
-    """Rows minus the mean row, with a largest entry of 1 unless all are 0."""
+    """Rows minus the mean row, with a largest entry of 1 unless all are 0.
+
+    A column that varies by rounding only is 0, as means of equal rows are.
+    """
+    largest = np.abs(points).max(axis=0)
     points = points - points[:1]
     points = points - points.mean(axis=0)
+    points[:, np.abs(points).max(axis=0) <= ROUNDING * largest] = 0
     scaled: np.ndarray = points / (np.abs(points).max() or 1)
     return scaled
 
@@ -97,7 +108,7 @@ def correlation(a: np.ndarray, b: np.ndarray, compare: Compare) -> float:
     """
     for vector in (a, b):
         low, high = float(vector.min()), float(vector.max())
-        if high - low <= 16 * np.finfo(float).eps * max(abs(low), abs(high)):
+        if high - low <= ROUNDING * max(abs(low), abs(high)):
             raise Undefined(
                 "all dissimilarities are equal: nothing to correlate; is the representation "
                 "constant?"
@@ -115,5 +126,5 @@ def ranks(vector: np.ndarray) -> np.ndarray:
     """
     low, high = float(vector.min()), float(vector.max())
     span = high - low
-    rounding = min(16 * np.finfo(float).eps * max(abs(low), abs(high)), 1e-3 * span / len(vector))
+    rounding = min(ROUNDING * max(abs(low), abs(high)), 1e-3 * span / len(vector))
     return np.asarray(average_ranks(vector, rounding, compiled=COMPILED))

@@ -9,7 +9,7 @@ import numpy as np
 from ..declared import when
 from ..representation import Representation
 from ..statistic import statistic
-from .rdm import Compare, Rdm, agreement, centred, correlation, cosine_matrix, rows
+from .rdm import Compare, Rdm, agreement, centred, correlation, cosine_matrix, one_minus, rows
 
 COSINE = {"orthogonal", "isotropic_scaling"}
 CHANGES = (
@@ -123,6 +123,6 @@ def _square(points: np.ndarray, kind: str) -> np.ndarray:
         from scipy.spatial.distance import cdist
 
         return cdist(centred(points), centred(points))
-    above = 1 - cosine_matrix(points, kind)
+    above = one_minus(cosine_matrix(points, kind))
     square: np.ndarray = np.triu(above, 1) + np.triu(above, 1).T
     return square

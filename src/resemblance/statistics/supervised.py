@@ -11,7 +11,7 @@ from ..declared import when
 from ..representation import Representation, Undefined
 from ..rng import generator
 from ..statistic import statistic
-from .rdm import Compare, Rdm, centred, correlation, dissimilarities, mean_agreement, rows
+from .rdm import ROUNDING, Compare, Rdm, centred, correlation, dissimilarities, mean_agreement, rows
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
 COSINE = {"orthogonal", "isotropic_scaling"}
@@ -318,8 +318,8 @@ def _direction(points: np.ndarray, groups: list[np.ndarray], ridge: float) -> np
     zero, one = class_means(points, groups)
     within = np.concatenate([points[group] - mean for group, mean in zip(groups, (zero, one))])
     covariance = within.T @ within / len(within)
-    variance = np.trace(covariance) / len(covariance)
-    if variance == 0 or np.array_equal(zero, one):
+    variance, apart = np.trace(covariance) / len(covariance), np.linalg.norm(one - zero)
+    if np.trace(covariance) <= ROUNDING**2 or apart <= ROUNDING:
         raise Undefined(
             "lda_stability: the classes coincide, or nothing varies within them: no direction "
             "separates"

@@ -7,9 +7,11 @@ from typing import Literal
 import numpy as np
 
 from ..declared import when
+from ..measures.outputs import probabilities
 from ..representation import Representation, Undefined
 from ..statistic import statistic
-from .rdm import centred, rows
+from ..views.distances import row_blocks, squared_distance_block, squared_lengths
+from .rdm import ROUNDING, centred, one_minus, rows, unit
 from .supervised import class_means, members
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
@@ -49,7 +51,7 @@ def fisher_discriminant(
     within, between = _within_and_between(points, groups)
     if form == "trace":
         spread = float((within**2).sum())
-        if spread <= (16 * np.finfo(float).eps) ** 2 * len(points):
+        if spread <= ROUNDING**2 * len(points):
             raise Undefined("fisher_discriminant: nothing varies within the classes")
         return float((between**2).sum()) / spread
     _, s, axes = np.linalg.svd(within, full_matrices=False)
@@ -95,17 +97,35 @@ def silhouette(
 
     Reference: Rousseeuw 1987, as computed by scikit-learn; Raju 2026, Section 8 (cosine).
     """
-    from sklearn.metrics import silhouette_score
-
     count = int(labels.max()) + 1
     if not 2 <= count < len(labels):
         raise ValueError(
             f"silhouette needs from 2 to {len(labels) - 1} classes of {len(labels)} samples; got "
             f"{count}"
         )
-    points = rows(x)
-    scale = np.abs(points).max()
-    return float(silhouette_score(points / scale if scale else points, labels, metric=rdm))
+    points = centred(rows(x)) if rdm == "euclidean" else unit(rows(x))
+    squares, classes = squared_lengths(points), labels[:, None] == np.arange(count)
+    widths = np.zeros(len(points))
+    for start, stop in row_blocks(len(points)):
+        if rdm == "euclidean":
+            distances = np.sqrt(squared_distance_block(points, squares, start, stop))
+        else:
+            distances = one_minus(points[start:stop] @ points.T)
+        distances[np.arange(stop - start), np.arange(start, stop)] = 0
+        widths[start:stop] = _silhouettes(distances @ classes, labels[start:stop], classes)
+    return float(widths.mean())
+
+
+def _silhouettes(sums: np.ndarray, labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Silhouettes from the sums of the distances of each sample to those of every class."""
+    class_of, sizes = (np.arange(len(sums)), labels), classes.sum(axis=0)
+    inside = sums[class_of] / np.maximum(sizes[labels] - 1, 1)
+    means = sums / sizes
+    means[class_of] = np.inf
+    outside = means.min(axis=1)
+    largest = np.maximum(inside, outside)
+    is_defined = (sizes[labels] > 1) & (largest > 0)
+    return np.where(is_defined, (outside - inside) / np.where(largest > 0, largest, 1), 0)
 
 
 @statistic(
@@ -214,13 +234,13 @@ def leep(x: Representation, labels: np.ndarray, *, outputs: SOURCE = "logits") -
     ``outputs="logits"``. Labels are (n,), the classes of the target. The value is 0 or less, and at
     least minus the entropy of the labels but for rounding.
 
-    Raises ``ValueError`` for one class only and for probabilities that are negative or do not sum
-    to 1.
+    Raises ``ValueError`` for one class only, and ``Undefined`` for probabilities that are negative
+    or do not sum to 1, give or take 0.001.
 
     Reference: Nguyen et al. 2020.
     """
     members(labels, "leep", fewest=1)
-    theta = _probabilities(rows(x), outputs, "leep")
+    theta: np.ndarray = probabilities("leep", Representation(rows(x), x.name), outputs)
     joint = np.stack([theta[labels == y].sum(axis=0) for y in range(int(labels.max()) + 1)])
     total = joint.sum(axis=0)
     conditional = joint / np.where(total > 0, total, 1)
@@ -255,16 +275,3 @@ def nce(x: Representation, labels: np.ndarray) -> float:
     source = joint.sum(axis=1, keepdims=True)
     conditional = joint / np.where(source > 0, source, 1)
     return float((joint * np.log(np.where(joint > 0, conditional, 1))).sum())
-
-
-def _probabilities(points: np.ndarray, outputs: str, called: str) -> np.ndarray:
-    if outputs == "logits":
-        powers = np.exp(points - points.max(axis=1, keepdims=True))
-        softmax: np.ndarray = powers / powers.sum(axis=1, keepdims=True)
-        return softmax
-    if points.min() < 0 or np.abs(points.sum(axis=1) - 1).max() > 1e-4:
-        raise ValueError(
-            f"{called}: probabilities must be 0 or larger and sum to 1; for scores use "
-            "outputs='logits'"
-        )
-    return points

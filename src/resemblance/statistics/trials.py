@@ -6,9 +6,10 @@ from typing import Literal
 
 import numpy as np
 
+from ..arrays import norm
 from ..representation import Representation, Undefined
 from ..statistic import statistic
-from .rdm import Compare, Rdm, agreement, rows, unit
+from .rdm import ROUNDING, Compare, Rdm, agreement, rows, unit
 from .supervised import BY_RDM, COSINE, class_means
 
 PART = {"early": (0.01, 0.99)}
@@ -155,7 +156,7 @@ def centroid_drift(x: Representation, *, early: float = 0.5, unit_rows: bool = T
     if cut == 0:
         raise ValueError(f"centroid_drift: early={early} leaves no early trial of {x.shape[0]}")
     means = np.stack([points[:cut].mean(axis=0), points[cut:].mean(axis=0)])
-    if (np.linalg.norm(means, axis=1) <= 16 * np.finfo(float).eps * np.abs(points).max()).any():
+    if (norm(means, axis=1) <= ROUNDING * np.abs(points).max()).any():
         raise Undefined(
             "centroid_drift: the mean of the early or of the late trials is zero and has no "
             "direction"

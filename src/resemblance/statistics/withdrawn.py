@@ -12,7 +12,7 @@ from ..declared import when
 from ..representation import Representation
 from ..rng import generator
 from ..statistic import statistic
-from .rdm import Compare, Rdm, correlation, mean_agreement, ranks, rows, subset, unit
+from .rdm import Compare, Rdm, correlation, mean_agreement, one_minus, ranks, rows, subset, unit
 from .splits import MANY
 
 
@@ -128,6 +128,6 @@ def _anchor_split(
     points: np.ndarray, fixed: np.ndarray, others: np.ndarray, probes: int, seed: int, split: int
 ) -> float:
     drawn = generator(seed, "anchor", split).permutation(others)
-    sides = (1 - fixed @ points[drawn[start : start + probes]].T for start in (0, probes))
+    sides = (one_minus(fixed @ points[drawn[start : start + probes]].T) for start in (0, probes))
     first, second = (np.concatenate([ranks(row) for row in side]) for side in sides)
     return correlation(first, second, "pearson")

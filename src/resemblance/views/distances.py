@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays import Array, device, epsilon, inner, minus, namespace, over, root, scalar, stacked
 from ..representation import Representation, Undefined, title, view
 from ..significance import average_ranks
-from .points import preshape, standardized_rows, unit_rows
+from .points import is_rotated, preshape, standardized_rows, unit_rows
 
 # height of a block; a property of the algorithm, not a tuning option: changing it changes rounding
 ROWS = 256
@@ -237,11 +237,7 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     """
     vector = rdm(x, kind)
     low, high = scalar(x.xp.min(vector)), scalar(x.xp.max(vector))
-    if high - low <= 16 * epsilon(vector):
-        raise Undefined(
-            f"all {kind} dissimilarities between samples of {title(x)} are equal: nothing to "
-            "correlate"
-        )
+    need_different(x, kind, low, high, epsilon(vector))
     if compare in ("spearman", "kendall"):
         # Rounding must not order equal dissimilarities, nor (in single precision) tie all that are
         # close together.
@@ -253,6 +249,22 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     if compare != "cosine":
         vector = minus(vector, x.xp.mean(vector))
     return over(vector, inner(vector, vector) ** 0.5)
+
+
+def need_different(x: Representation, kind: str, low: float, high: float, eps: float) -> None:
+    """Raise ``Undefined`` when the least and the largest dissimilarity differ by rounding only.
+
+    Cosines and correlations are rounded relative to 1, distances relative to the largest of them,
+    and a rotation into n dimensions adds a rounding that grows with n.
+    """
+    of = 1.0
+    if kind in ("euclidean", "sqeuclidean"):
+        of = high * (max(1.0, x.shape[0] / 8) if is_rotated(x) else 1.0)
+    if high - low <= 16 * eps * of:
+        raise Undefined(
+            f"all {kind} dissimilarities between samples of {title(x)} are equal: nothing to "
+            "correlate"
+        )
 
 
 def _dissimilarity(x: Representation, kind: str) -> Callable[[int, int], Array]:

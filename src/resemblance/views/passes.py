@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import Array, epsilon, like, namespace, scalar, to_numpy
 from ..representation import Representation, Undefined, title, view
-from .distances import squared_lengths
+from .distances import need_different, squared_lengths
 from .points import preshape
 from .rectangles import (
     Deviations,
@@ -229,9 +229,5 @@ def dissimilarity_spread(x: Representation, kind: str) -> Spread:
             deviations.add(block, 2)
         elif block.shape[0] > 1:
             deviations.add(block[~diagonal_of(block)], 1)
-    if deviations.high - deviations.low <= 16 * epsilon(points):
-        raise Undefined(
-            f"all {kind} dissimilarities between samples of {title(x)} are equal: nothing to "
-            "correlate"
-        )
+    need_different(x, kind, deviations.low, deviations.high, epsilon(points))
     return Spread(deviations.low, deviations.high, deviations.mean, deviations.squares)

@@ -74,23 +74,6 @@ def sorted_projections(x: Representation, width: int, projections: int, seed: in
     return x.xp.sort(x.array @ like(unit[: x.shape[1]], x.array), axis=0)
 
 
-@view
-def participation_ratio(x: Representation) -> Array:
-    """Number of directions that hold the variance: (sum of variances)^2 / sum of their squares,
-    from 1 to the rank."""
-    variance = decomposition(x).singular ** 2
-    return x.xp.sum(variance) ** 2 / x.xp.sum(variance**2)
-
-
-@view
-def effective_rank(x: Representation) -> Array:
-    """Exponential of the entropy of the shares of variance of the principal directions, from 1 to
-    the rank."""
-    variance = decomposition(x).singular ** 2
-    share = variance / x.xp.sum(variance)
-    return x.xp.exp(-x.xp.sum(share * x.xp.log(share)))
-
-
 def spectra(x: Representation, y: Representation) -> tuple[Array, Array]:
     """Singular values of both, the shorter list filled up with zeros; squares sum to 1."""
     s, t = decomposition(x).singular, decomposition(y).singular
