@@ -7,6 +7,7 @@ import os
 import shutil
 
 import pytest
+from conftest import hide
 from tiny_packs import MEASURES, OWN, tiny_board
 
 from resemblance.boards import read_scores, submission, write_scores
@@ -187,6 +188,19 @@ def test_foreign_files_are_found(root, name):
     (root / name).parent.mkdir(parents=True, exist_ok=True)
     (root / name).write_text("{}")
     only(problems(root), name)
+
+
+def test_compiled_code_is_found_wherever_it_is_and_not_run(root, made):
+    file = root / "measures/top_share.py"
+    verify_repository(root, check=fine)
+    assert not list(root.rglob("*.pyc"))  # none is made
+    hide("raise AssertionError('another code')", file)
+    for place in ("setup.pyc", "tools/__pycache__/setup"):
+        (root / place).parent.mkdir(exist_ok=True, parents=True)
+        (root / place).touch()
+    lines = [line for line in problems(root, base=made / "base") if "compiled code" in line]
+    assert len(lines) == 3
+    assert not any("another code" in line for line in problems(root))
 
 
 def test_links_are_not_followed(root, tmp_path):

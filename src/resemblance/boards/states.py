@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +24,7 @@ from .score_files import ScoreFile, read_scores
 from .submission import LARGEST, sha256_of
 
 IGNORED = (".git", REPORT)  # at the root: no part of a board
-COMPILED = "__pycache__"  # what loading a measure leaves beside it
+COMPILED = re.compile(r"(.*/)?__pycache__/.*|.*\.py[co]")  # which Python runs in place of a file
 PLACEHOLDER = ".gitkeep"  # an empty file, without which git knows no empty folder
 SCORES = 10_000_000  # bytes of a score file
 
@@ -38,7 +39,11 @@ class Fault(NamedTuple):
 def faults_of_files(root: Path, rules: BoardRules) -> tuple[dict[str, SubmittedCard], list[Fault]]:
     """Return the cards of a repository by the name of the measure, and what is wrong with its
     files, before any is run."""
-    faults = list[Fault]()
+    faults = [
+        Fault(name, "is compiled code, which nobody can read: remove it")
+        for name in files_below(root)
+        if COMPILED.fullmatch(name)
+    ]
     if is_repository(root):
         faults += _rules_faults(root, rules)
     cards = _cards(root, faults)
@@ -104,8 +109,6 @@ def files_below(root: Path, below: str = "") -> Iterator[str]:
     for entry in entries:
         path = f"{below}{entry.name}"
         if path in IGNORED or (entry.name == PLACEHOLDER and not entry.stat().st_size):
-            continue
-        if entry.name == COMPILED and entry.is_dir(follow_symlinks=False):
             continue
         if entry.is_dir(follow_symlinks=False):
             yield from files_below(root, f"{path}/")
