@@ -258,6 +258,14 @@ def test_measures_are_run_apart_within_limits(made, tmp_path, subtests):
     assert list(apart.answers([request])) == [apart.Answer(())]
 
 
+def test_what_a_measure_raises_steers_no_terminal(root):
+    card, file = root / "measures/top_share.toml", root / "measures/top_share.py"
+    old = submission.sha256_of(file)
+    file.write_text("raise ValueError('\\x1b[2J\\x9b')")
+    card.write_text(card.read_text().replace(old, submission.sha256_of(file)))
+    only(problems(root), r"\x1b[2J\x9b")
+
+
 def test_an_answer_with_other_scores_is_refused(root, monkeypatch):
     scores = read_scores(score_file(root))._replace(pack="other-tiny@1")
     for given in ((), (scores,)):

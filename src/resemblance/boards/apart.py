@@ -146,7 +146,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _answer_of(document: Mapping[str, Any]) -> Answer:
-    faults = tuple(Fault(str(file), str(what)) for file, what in document["faults"])
+    faults = tuple(Fault(str(file), f"{what:.1000}") for file, what in document["faults"])
     return Answer(faults, tuple(map(scores_in, document["scores"])))
 
 

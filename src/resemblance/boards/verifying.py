@@ -13,6 +13,7 @@ from ..catalogue import list_measures
 from ..packs import Pack
 from ..suites.pinned import pinned_cells
 from ..suites.study import Progress
+from ..texts import printable
 from .apart import LIMITS, Limits, Request, answers
 from .computing import score_all
 from .ranking import SERIES, SHIPPED, packs_of
@@ -165,7 +166,8 @@ def _verified(
             problems.append(Fault(name, what))
     if not names and not problems:
         problems.append(Fault(below or ".", "has no scores to compute again: nothing is verified"))
-    return Verified(tuple(problems), tuple(sorted(names)), tolerance)
+    safe = (Fault(printable(file), printable(what, keep="\n")) for file, what in problems)
+    return Verified(tuple(safe), tuple(sorted(names)), tolerance)
 
 
 def stated_faults(stored: ScoreFile, again: ScoreFile, pack: Pack) -> Iterator[str]:
