@@ -24,6 +24,7 @@ import resemblance as rs
 from resemblance import cli
 from resemblance.cli import comparing
 from resemblance.extras import install_hint
+from resemblance.report.output import csv_text
 from resemblance.store import Store
 
 OWN = '''
@@ -947,3 +948,13 @@ def test_a_spreadsheet_runs_no_name_as_a_formula(call, folder):
     rows = list(csv.DictReader(io.StringIO(out)))
     assert {row["x"] for row in rows} == {"'=HYPERLINK(1)", "'@x", "'+y", "'-z", "b"}
     assert all(-1 <= float(row["value"]) <= 1 for row in rows)
+
+
+def test_control_characters_of_names_end_no_row_and_steer_no_terminal():
+    names = ["\r=1", "a\r\n=1", "\x1b[2J", "\x9b31m", "\u2028", "two\nlines"]
+    text = csv_text(names, [dict.fromkeys(names, name) for name in names])
+    assert not set(text) & set("\r\x1b\x9b\u2028")
+    header, *rows = csv.reader(io.StringIO(text, newline=""))
+    assert header[0] == r"'\r=1"
+    assert [row[0] for row in rows] == header
+    assert {len(row) for row in rows} == {len(names)}
