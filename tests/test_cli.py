@@ -12,6 +12,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -428,6 +430,20 @@ def test_a_defect_of_the_library_has_its_own_exit_code(call, monkeypatch):
     code, _, err = call("compare", "a.npy", "b.npy", "-m", "cka")
     assert code == 70
     assert "Traceback" in err
+
+
+def test_a_value_error_that_this_package_does_not_raise_is_a_defect(call, monkeypatch, subtests):
+    x = np.ones((2, 3))
+    calls = {
+        70: [(np.concatenate, [x, x[0]]), (np.linalg.inv, np.ones((3, 3))), (np.matmul, x, x)],
+        2: [(rs.get_measure, "ckaa"), (rs.compare, ["a", "a"])],
+    }
+    with ProcessPoolExecutor(1) as pool:
+        for code, act in ((c, partial(*one)) for c in calls for one in calls[c]):
+            for here in (act, lambda act=act: pool.submit(act).result()):
+                with subtests.test(act=act):
+                    monkeypatch.setattr(comparing, "compare", lambda *_, here=here, **__: here())
+                    assert call("compare", "a.npy", "b.npy", "-m", "cka")[0] == code
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
