@@ -7,6 +7,7 @@ import json
 import lzma
 import tarfile
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -96,6 +97,8 @@ class Answer(NamedTuple):
     body: bytes = b""
     status: int = 200
     location: str = ""
+    length: int | None = None
+    pause: float = 0  # seconds after every byte
 
 
 class Served(NamedTuple):
@@ -117,9 +120,13 @@ def served(answers: Mapping[str, Answer]) -> Iterator[Served]:
             self.send_response(answer.status)
             if answer.location:
                 self.send_header("Location", answer.location)
-            self.send_header("Content-Length", str(len(answer.body)))
+            self.send_header("Content-Length", str(answer.length or len(answer.body)))
             self.end_headers()
-            self.wfile.write(answer.body)
+            for i in range(len(answer.body) if answer.pause else 0):
+                self.wfile.write(answer.body[i : i + 1])
+                time.sleep(answer.pause)
+            if not answer.pause:
+                self.wfile.write(answer.body)
 
         def log_message(self, *words: object) -> None:
             pass

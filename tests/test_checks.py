@@ -104,6 +104,25 @@ def secretly_one(x, y):
     return cka(x, y)
 
 
+@declare(invariant_to=CKA - {"sample_rotation"}, differentiable=False)
+def lead_subspace(x, y, *, k: int = 10):
+    """Right: compares fewer components than wide data have, and all that small data have."""
+    a, b = (np.linalg.svd(preshape(r), full_matrices=False)[0][:, :k] for r in (x, y))
+    return float(((a.T @ b) ** 2).sum() / max(min(a.shape[1], b.shape[1]), 1))
+
+
+@declare(invariant_to=CKA - {"sample_rotation"} | {"affine"}, differentiable=False)
+def too_invariant_subspace(x, y, *, k: int = 10):
+    """Claims what holds as long as all components are compared."""
+    return lead_subspace.function(x, y, k=k)
+
+
+@declare(invariant_to={"orthogonal", "isotropic_scaling"}, symmetric=False)
+def wrong_in_all(x, y):
+    """Claims too little, and leaves the range everywhere."""
+    return 2 + cka(x, y) + dimensions(x) / 10
+
+
 @declare(larger_is_more_similar=False, identity=False)
 def turned_round(x, y):
     """Claims to be a difference."""
@@ -264,6 +283,8 @@ WRONG = {
     one_sided: {"symmetric", "different widths"},
     never_one: {"identity"},
     secretly_one: {"identity"},
+    lead_subspace: set(),
+    too_invariant_subspace: {"invariant to invertible linear", "invariant to affine"},
     turned_round: {"direction"},
     no_metric: {"triangle inequality"},
     metric_similarity: {"triangle inequality"},
@@ -301,6 +322,21 @@ def test_a_value_outside_the_range_is_found_wherever_it_occurs():
     found = failing(negative)
     elsewhere = {o for o in found if not o.startswith("hostile: ")}
     assert elsewhere == {"range", "different widths"}
+
+
+def test_every_fault_is_found_where_one_is_everywhere():
+    outcomes = check_measure(wrong_in_all)
+    assert {o.check for o in outcomes} == {o.check for o in check_measure(right)}
+    assert {"range", "identity", "invariant to translation"} <= failing(wrong_in_all)
+    assert "inputs unchanged" not in failing(wrong_in_all)
+    for measure, check in ((wrong_in_all, "range"), (turned_round, "X is most similar to X")):
+        assert "(seed 0)" in outcome(measure, check).detail  # the first one
+
+
+def test_an_invariance_of_small_data_alone_need_not_be_claimed():
+    linear = outcome(lead_subspace, "invariant to invertible linear")
+    assert (linear.claimed, linear.holds) == ("not claimed", True)
+    assert "of 64 features" in linear.detail
 
 
 def test_maps_of_samples_are_found_not_to_be_harmless():

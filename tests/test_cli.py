@@ -13,6 +13,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,7 @@ import resemblance as rs
 from resemblance import cli
 from resemblance.cli import comparing, executors
 from resemblance.extras import install_hint
+from resemblance.report.output import csv_text
 from resemblance.store import Store
 
 OWN = '''
@@ -428,6 +431,20 @@ def test_a_defect_of_the_library_has_its_own_exit_code(call, monkeypatch):
     code, _, err = call("compare", "a.npy", "b.npy", "-m", "cka")
     assert code == 70
     assert "Traceback" in err
+
+
+def test_a_value_error_that_this_package_does_not_raise_is_a_defect(call, monkeypatch, subtests):
+    x = np.ones((2, 3))
+    calls = {
+        70: [(np.concatenate, [x, x[0]]), (np.linalg.inv, np.ones((3, 3))), (np.matmul, x, x)],
+        2: [(rs.get_measure, "ckaa"), (rs.compare, ["a", "a"])],
+    }
+    with ProcessPoolExecutor(1) as pool:
+        for code, act in ((c, partial(*one)) for c in calls for one in calls[c]):
+            for here in (act, lambda act=act: pool.submit(act).result()):
+                with subtests.test(act=act):
+                    monkeypatch.setattr(comparing, "compare", lambda *_, here=here, **__: here())
+                    assert call("compare", "a.npy", "b.npy", "-m", "cka")[0] == code
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -984,3 +1001,13 @@ def test_names_of_files_cannot_steer_the_terminal(tmp_path, monkeypatch, capsys)
     assert Path(target).exists()
     assert comparing.interrupted(Path(target).with_suffix(".db")) == 130
     assert "\x1b" not in capsys.readouterr().err
+
+
+def test_control_characters_of_names_end_no_row_and_steer_no_terminal():
+    names = ["\r=1", "a\r\n=1", "\x1b[2J", "\x9b31m", "\u2028", "two\nlines"]
+    text = csv_text(names, [dict.fromkeys(names, name) for name in names])
+    assert not set(text) & set("\r\x1b\x9b\u2028")
+    header, *rows = csv.reader(io.StringIO(text, newline=""))
+    assert header[0] == r"'\r=1"
+    assert [row[0] for row in rows] == header
+    assert {len(row) for row in rows} == {len(names)}

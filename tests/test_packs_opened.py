@@ -14,7 +14,16 @@ import numpy as np
 import pytest
 from packs_made import Answer, served, write_content, write_mini
 
-from resemblance.packs import get_pack, known, known_packs, open_pack, opening, unpack, verify
+from resemblance.packs import (
+    fetching,
+    get_pack,
+    known,
+    known_packs,
+    open_pack,
+    opening,
+    unpack,
+    verify,
+)
 from resemblance.packs.known import add_known
 
 
@@ -368,6 +377,18 @@ def test_a_redirect_without_end_is_an_error(mini):
     answers = {"/mini@1.tar.xz": Answer(status=302, location="/mini@1.tar.xz")}
     with served(answers) as server, pytest.raises(ValueError, match="infinite loop"):
         get_pack("mini@1", server.address, sha256=digest_of(mini))
+
+
+def test_answers_that_are_cut_or_too_slow_are_named(mini, cache, monkeypatch, subtests):
+    monkeypatch.setattr(fetching, "TIMEOUT", 0.5)
+    path, good = "/packs/mini@1.tar.xz", answers_of(mini)
+    short, slow = Answer(bytes(9), length=16), Answer(bytes(60), pause=0.05)
+    for answer, problem in ((short, "7 bytes before"), (slow, "less than 1,000 bytes a second")):
+        for name in (path, f"{path}.sha256"):
+            with subtests.test(problem, name=name), served({**good, name: answer}) as server:
+                with pytest.raises(ValueError, match=problem):
+                    get_pack("mini@1", f"{server.address}/packs")
+                assert not list(cache.iterdir())
 
 
 def test_more_than_the_limit_is_not_fetched(mini, cache, monkeypatch):

@@ -8,7 +8,6 @@ import io
 import json
 import math
 import re
-import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Annotated
 import pandas
 import pytest
 import typer
-from conftest import assert_fits
+from conftest import assert_fits, hide
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -1145,8 +1144,7 @@ def test_claims_are_judged_by_a_file_of_ones_own(call, tmp_path):
     assert "judges.py:8, in broken: return [1 / 0]" in err
 
 
-def test_a_file_of_claims_in_a_package_may_import_its_neighbours(call, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", [*sys.path])
+def test_a_file_of_claims_in_a_package_may_import_its_neighbours(call, tmp_path):
     folder = tmp_path / "some_papers" / "one"
     folder.mkdir(parents=True)
     for package in (folder, folder.parent):
@@ -1155,12 +1153,26 @@ def test_a_file_of_claims_in_a_package_may_import_its_neighbours(call, tmp_path,
     (folder / "claims.py").write_text(
         "from some_papers.one.judges import BROKEN\nfrom .judges import CLAIMS\n"
     )
+    before = set(folder.parent.rglob("*"))
     assert call("run", "--claims", f"{folder / 'claims.py'}:CLAIMS", "-q", "-j", 1)[0] == 0
     claims = load_result(tmp_path / "toy" / "result.json")["sums"].claims
     assert [c.number for c in claims][1:] == ["T1"]
     code, _, err = call("run", "--claims", f"{folder / 'claims.py'}:BROKEN", "-q", "-j", 1)
     assert code == 3
     assert "judges.py:8, in broken: return [1 / 0]" in err
+    assert set(folder.parent.rglob("*")) == before  # nothing compiled is left
+
+
+def test_what_is_compiled_of_a_file_is_not_run_in_its_place(call, tmp_path, subtests):
+    folder = tmp_path / "hidden_claims"
+    folder.mkdir()
+    for path in (folder / "__init__.py", folder / "judges.py", tmp_path / "judges.py"):
+        path.write_text(JUDGES)
+        hide("raise AssertionError('another code')", path)
+    for file in ("judges.py", "hidden_claims/judges.py"):
+        with subtests.test(file):
+            code, _, err = call("run", "--claims", f"{file}:CLAIMS", "-q", "-j", 1)
+            assert (code, err) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ import os
 import shutil
 
 import pytest
+from conftest import hide
 from tiny_packs import MEASURES, OWN, tiny_board
 
-from resemblance.boards import read_scores, submission, write_scores
+from resemblance.boards import apart, read_scores, submission, verifying, write_scores
 from resemblance.boards.repository import RULES
 from resemblance.boards.site.authors import AuthorsCard
 from resemblance.boards.skeleton import init
@@ -23,6 +24,13 @@ CARD = AuthorsCard("Top share", ("Ada",), licence="MIT")
 
 def fine(measure):
     return [Outcome("symmetric", "claimed", True, "")]
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch):
+    """Run measures here, without all checks, which takes seconds less."""
+    monkeypatch.setattr(apart, "check_measure", fine)
+    monkeypatch.setattr(verifying, "answers", lambda requests, *_: map(apart.examined, requests))
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +56,7 @@ def root(made, tmp_path, monkeypatch):
 
 
 def problems(root, **options):
-    verified = verify_repository(root, **{"check": fine} | options)
+    verified = verify_repository(root, **options)
     return [f"{fault.file}: {fault.what}" for fault in verified.faults]
 
 
@@ -68,10 +76,10 @@ def only(lines, text):
 
 
 def test_a_submission_holds(root, made):
-    verified = verify_repository(root, base=made / "base", check=fine)
+    verified = verify_repository(root, base=made / "base")
     assert verified.holds
     assert len(verified.files) == 2
-    assert verify_repository(root, base=root, check=fine).files == ()  # nothing is new
+    only(problems(root, base=root), "nothing is verified")  # as nothing is new
 
 
 def test_a_changed_score_is_found_by_its_checksum_and_by_computing_it(root):
@@ -132,6 +140,8 @@ def test_changed_statements_about_code_and_claims_are_found(root):
         ('specs = ["top_share"]', 'specs = ["top_share[power=7]"]', "top_share"),
         ('specs = ["top_share"]', 'specs = ["top_share[no=7]"]', "top_share"),
         ("[checks]", "[other]", "no entry 'checks'"),
+        ("[checks]", "[checks]\nholding = [99]", "unexpected keyword argument 'holding'"),
+        ('specs = ["top_share"]', 'specs = ["cka"]', "'cka', which is not of top_share"),
         ("authors = ", "authors = 3\nothers = ", "authors must be a list"),
     ],
 )
@@ -161,14 +171,13 @@ def test_code_that_cannot_be_used_is_a_fault_of_its_file(root, code):
     only(problems(root), "measures/top_share.py: cannot be used")
 
 
-def test_failing_checks_must_be_listed(root):
-    def failing(measure):
-        return [Outcome("symmetric", "claimed", False, "m(X, Y) = 1")]
-
-    only(problems(root, check=failing), "fails the check 'symmetric', which is not listed")
+def test_failing_checks_must_be_listed(root, monkeypatch):
+    failing = [Outcome("symmetric", "claimed", False, "m(X, Y) = 1")]
+    monkeypatch.setattr(apart, "check_measure", lambda measure: failing)
+    only(problems(root), "fails the check 'symmetric', which is not listed")
     card = root / "measures/top_share.toml"
     card.write_text(card.read_text().replace("failing = []", 'failing = ["symmetric"]'))
-    assert not problems(root, check=failing)
+    assert not problems(root)
 
 
 @pytest.mark.parametrize(
@@ -189,12 +198,79 @@ def test_foreign_files_are_found(root, name):
     only(problems(root), name)
 
 
+def test_compiled_code_is_found_wherever_it_is_and_not_run(root, made):
+    file = root / "measures/top_share.py"
+    verify_repository(root)
+    assert not list(root.rglob("*.pyc"))  # none is made
+    hide("raise AssertionError('another code')", file)
+    for place in ("setup.pyc", "tools/__pycache__/setup"):
+        (root / place).parent.mkdir(exist_ok=True, parents=True)
+        (root / place).touch()
+    lines = [line for line in problems(root, base=made / "base") if "compiled code" in line]
+    assert len(lines) == 3
+    assert not any("another code" in line for line in problems(root))
+
+
 def test_links_are_not_followed(root, tmp_path):
     outside = tmp_path / "outside.json"
     shutil.move(score_file(root), outside)
     os.symlink(outside, root / "results/manifolds-tiny@1/top_share@v1.json")
     lines = problems(root)
     assert any("is no score file" in line for line in lines)
+
+
+def test_links_at_the_root_and_those_that_lead_nowhere_are_found(root, tmp_path):
+    (root / "measures/.gitkeep").unlink()
+    (root / "measures/.gitkeep").symlink_to("nowhere")
+    only(problems(root), "measures/.gitkeep: is neither")
+    for name in ("measures", "results"):
+        (root / name).rename(tmp_path / name)
+        (root / name).symlink_to(tmp_path / name)
+    lines = problems(root)
+    only(lines, "is a link")
+    assert len(lines) == 2
+
+
+def test_a_board_without_measures_is_not_verified(root, made):
+    only(problems(made / "base"), "nothing is verified")
+
+
+def test_measures_are_run_apart_within_limits(made, tmp_path, subtests):
+    file = tmp_path / "top_share.py"
+    request = apart.Request(str(file), ("top_share",), (), ())
+    attacks = {
+        "import os; os._exit(0)": "ends the process, with 0",
+        "while True: pass": "was ended after 4 seconds",
+        "import os; os.fork()": "may not start a process",
+        "bytearray(2**33)": "MemoryError",
+        "open('big', 'wb').write(bytes(2**25))": "File too large",
+    }
+    limits = apart.Limits(4.0, "4GB")
+    for code, problem in attacks.items():
+        with subtests.test(code):
+            file.write_text(f"print('words')\n{code}\n")
+            patient = limits if "while" in code else apart.LIMITS
+            (answer,) = apart.answers([request], patient._replace(memory="4GB"))
+            (fault,) = answer.faults
+            assert fault.file == "measures/top_share.py"
+            assert problem in fault.what
+    file.write_text(f"print('words')\n{OWN}")
+    assert list(apart.answers([request])) == [apart.Answer(())]
+
+
+def test_what_a_measure_raises_steers_no_terminal(root):
+    card, file = root / "measures/top_share.toml", root / "measures/top_share.py"
+    old = submission.sha256_of(file)
+    file.write_text("raise ValueError('\\x1b[2J\\x9b')")
+    card.write_text(card.read_text().replace(old, submission.sha256_of(file)))
+    only(problems(root), r"\x1b[2J\x9b")
+
+
+def test_an_answer_with_other_scores_is_refused(root, monkeypatch):
+    scores = read_scores(score_file(root))._replace(pack="other-tiny@1")
+    for given in ((), (scores,)):
+        monkeypatch.setattr(verifying, "answers", lambda *_, given=given: [apart.Answer((), given)])
+        only(problems(root), "does not give the scores that its card lists")
 
 
 def test_scores_in_the_wrong_place_missing_or_of_nobody_are_found(root, made):
@@ -285,8 +361,6 @@ def test_a_link_to_an_equal_file_is_a_change(root, made):
 
 
 def test_shipped_scores_are_computed_again(made, tmp_path, monkeypatch):
-    from resemblance.boards import verifying
-
     monkeypatch.setenv("RESEMBLANCE_CACHE", str(made / "cache"))
     packs = tuple(open_pack(f"{suite}-tiny@1") for suite in ("resi", "manifolds"))
     monkeypatch.setattr(verifying, "packs_of", lambda series: packs)

@@ -52,13 +52,12 @@ class SubmittedCard(NamedTuple):
     """The card of a submitted measure.
 
     ``specs``: the specifications that have scores. ``sha256``: of the file that defines it.
-    ``holding``: how many of its checks hold; ``failing``: the names of those that do not.
+    ``failing``: the names of its checks that do not hold.
     """
 
     authors: AuthorsCard
     specs: tuple[str, ...]
     sha256: str
-    holding: int
     failing: tuple[str, ...] = ()
 
 
@@ -177,7 +176,7 @@ def card_text(card: SubmittedCard) -> str:
     entries: dict[str, Any] = card.authors._asdict()
     entries |= {"specs": card.specs, "sha256": card.sha256}
     lines = [f"{name} = {toml(value)}" for name, value in entries.items()]
-    lines += ["", "[checks]", f"holding = {card.holding}", f"failing = {toml(card.failing)}"]
+    lines += ["", "[checks]", f"failing = {toml(card.failing)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -186,14 +185,8 @@ def read_submitted(file: Path) -> SubmittedCard:
     authors = read_card(file)
     document = _toml_of(file, "the card of a measure")
     try:
-        checks = document["checks"]
-        card = SubmittedCard(
-            authors,
-            tuple(document["specs"]),
-            document["sha256"],
-            checks["holding"],
-            tuple(checks["failing"]),
-        )
+        checks = {name: tuple(value) for name, value in document["checks"].items()}
+        card = SubmittedCard(authors, tuple(document["specs"]), document["sha256"], **checks)
         check_types(card, SubmittedCard)
     except DAMAGED as error:
         problem = f"no entry {error}" if isinstance(error, KeyError) else str(error)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from ..documents import check_finite, check_types, read_document, write_atomically
+from ..documents import check_finite, check_types, parse_document, read_document, write_atomically
 from ..results.codec import decode, encode
 
 FORMAT = 1
@@ -136,6 +136,11 @@ def read_scores(path: str | Path) -> ScoreFile:
     if file.parts[-2:] != expected:
         raise ValueError(f"{file} holds the scores of {'/'.join(expected)}, which is its place")
     return scores
+
+
+def scores_in(text: str) -> ScoreFile:
+    """Return the scores in the content of a score file; ``ValueError`` as :func:`read_scores`."""
+    return parse_document(text, _scores_of, "a text", "the content of a score file")
 
 
 def _document(scores: ScoreFile) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +24,7 @@ from .score_files import ScoreFile, read_scores
 from .submission import LARGEST, sha256_of
 
 IGNORED = (".git", REPORT)  # at the root: no part of a board
-COMPILED = "__pycache__"  # what loading a measure leaves beside it
+COMPILED = re.compile(r"(.*/)?__pycache__/.*|.*\.py[co]")  # which Python runs in place of a file
 PLACEHOLDER = ".gitkeep"  # an empty file, without which git knows no empty folder
 SCORES = 10_000_000  # bytes of a score file
 
@@ -35,24 +36,32 @@ class Fault(NamedTuple):
     what: str
 
 
-def faults_of_files(root: Path, rules: BoardRules) -> tuple[dict[str, SubmittedCard], list[Fault]]:
-    """Return the cards of a repository by the name of the measure, and what is wrong with its
-    files, before any is run."""
+def content_of(
+    root: Path, rules: BoardRules
+) -> tuple[dict[str, SubmittedCard], dict[str, ScoreFile], list[Fault]]:
+    """Return the cards of a repository by the name of the measure, its score files by their paths,
+    and what is wrong with its files, before any is run."""
     faults = list[Fault]()
+    for name in files_below(root):
+        if COMPILED.fullmatch(name):
+            faults.append(Fault(name, "is compiled code, which nobody can read: remove it"))
+        elif "/" not in name and (root / name).is_symlink():
+            faults.append(Fault(name, "is a link: a repository holds its own files"))
     if is_repository(root):
         faults += _rules_faults(root, rules)
     cards = _cards(root, faults)
-    faults += _score_faults(root, rules, cards)
-    return cards, faults
+    return cards, _scores(root, rules, cards, faults), faults
 
 
-def shipped_faults(folder: Path) -> Iterator[Fault]:
-    """Yield what is wrong with the names and the form of the files in a folder of results."""
+def shipped_scores(folder: Path) -> tuple[dict[str, ScoreFile], list[Fault]]:
+    """Return the score files in a folder of results, and what is wrong with others."""
+    scores, faults = dict[str, ScoreFile](), list[Fault]()
     for name in files_below(folder):
         try:
-            _read(folder / name)
+            scores[name] = _read(folder / name)
         except ValueError as error:
-            yield Fault(name, str(error))
+            faults.append(Fault(name, str(error)))
+    return scores, faults
 
 
 def compared_with(root: Path, base: Path) -> tuple[list[Fault], frozenset[str]]:
@@ -103,14 +112,16 @@ def files_below(root: Path, below: str = "") -> Iterator[str]:
     entries = sorted(os.scandir(root / below), key=lambda entry: entry.name)
     for entry in entries:
         path = f"{below}{entry.name}"
-        if path in IGNORED or (entry.name == PLACEHOLDER and not entry.stat().st_size):
-            continue
-        if entry.name == COMPILED and entry.is_dir(follow_symlinks=False):
+        if path in IGNORED or (entry.name == PLACEHOLDER and _is_empty(entry)):
             continue
         if entry.is_dir(follow_symlinks=False):
             yield from files_below(root, f"{path}/")
         else:
             yield path
+
+
+def _is_empty(entry: os.DirEntry[str]) -> bool:
+    return entry.is_file(follow_symlinks=False) and not entry.stat().st_size
 
 
 # ---------------------------------------------------------------------------------------- the parts
@@ -158,6 +169,8 @@ def _card(path: Path) -> SubmittedCard:
         raise ValueError(f"there is no {file.name} next to it, or it is too large")
     if sha256_of(file) != card.sha256:
         raise ValueError(f"{file.name} has another SHA-256 than its card states")
+    if others := [spec for spec in card.specs if spec.partition("[")[0] != path.stem]:
+        raise ValueError(f"lists {others[0]!r:.80}, which is not of {path.stem}")
     return card
 
 
@@ -169,12 +182,12 @@ def _alike(names: Iterable[str]) -> Iterator[str]:
         seen.add(name.lower())
 
 
-def _score_faults(
-    root: Path, rules: BoardRules, cards: Mapping[str, SubmittedCard]
-) -> Iterator[Fault]:
-    """Yield what is wrong with the score files: foreign ones, damaged ones, and two of one measure
-    on one pack."""
-    versions = dict[tuple[str, str], str]()
+def _scores(
+    root: Path, rules: BoardRules, cards: Mapping[str, SubmittedCard], faults: list[Fault]
+) -> dict[str, ScoreFile]:
+    """Return the score files; note foreign ones, damaged ones, and two of one measure on one
+    pack."""
+    scores, versions = dict[str, ScoreFile](), dict[tuple[str, str], str]()
     for name in files_below(root):
         if not name.startswith(f"{RESULTS}/"):
             continue
@@ -182,13 +195,15 @@ def _score_faults(
         try:
             if path.is_symlink() or len(name.split("/")) != 3 or path.suffix != ".json":
                 raise ValueError("is no score file: PACK@VERSION/MEASURE@vVERSION.json")
-            scores = _read(path)
-            _check_place(scores, rules, cards)
-            first = versions.setdefault((scores.pack, scores.measure.spec), name)
+            stored = _read(path)
+            _check_place(stored, rules, cards)
+            first = versions.setdefault((stored.pack, stored.measure.spec), name)
             if first != name:
                 raise ValueError(f"has the measure of {first}, which is there already")
+            scores[name] = stored
         except ValueError as error:
-            yield Fault(name, str(error))
+            faults.append(Fault(name, str(error)))
+    return scores
 
 
 def _read(path: Path) -> ScoreFile:

@@ -100,8 +100,7 @@ def submit(
         raise ValueError(f"{file} was changed while it was scored: submit it again")
     specs = tuple(dict.fromkeys((*(before.specs if before else ()), measure.spec)))
     failing = tuple(dict.fromkeys((*(before.failing if before else ()), *failing)))
-    holding = sum(outcome.holds is True for outcome in outcomes)
-    card = SubmittedCard(authors, specs, digest, holding, failing)
+    card = SubmittedCard(authors, specs, digest, failing)
     if replace:
         _withdraw(root, measure.name)
     files = _written(root, rules, measure.name, file, card, scores)

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from ..catalogue import list_measures
-from ..checks import Outcome, check_measure
-from ..measure import Measure
 from ..packs import Pack
 from ..suites.pinned import pinned_cells
 from ..suites.study import Progress
+from ..texts import printable
+from .apart import LIMITS, Limits, Request, answers
 from .computing import score_all
-from .loading import own_measures
 from .ranking import SERIES, SHIPPED, packs_of
-from .repository import MEASURES, RESULTS, TOLERANCE, SubmittedCard, open_packs, read_rules
-from .score_files import ScoredCell, ScoreFile, file_name, measure_in, read_scores
-from .scoring import card_of, code_of
-from .states import Fault, compared_with, faults_of_files, shipped_faults
-
-Check = Callable[[Measure], Sequence[Outcome]]
+from .repository import MEASURES, RESULTS, TOLERANCE, open_packs, read_rules
+from .score_files import ScoredCell, ScoreFile, measure_in
+from .states import Fault, compared_with, content_of, shipped_scores
 
 
 class Verified(NamedTuple):
@@ -36,15 +33,6 @@ class Verified(NamedTuple):
     def holds(self) -> bool:
         """Whether nothing differs."""
         return not self.faults
-
-
-class Recomputed(NamedTuple):
-    """A score file that is computed again, with the measure and the pack that it is of."""
-
-    path: Path
-    scores: ScoreFile
-    measure: Measure
-    pack: Pack
 
 
 def verify_shipped(
@@ -67,12 +55,10 @@ def verify_shipped(
         raise ValueError(f"no measure of the catalogue is called {', '.join(sorted(unknown))}")
     chosen = [m for m, names in known.items() if not specs or names & specs]
     places = _packs(packs_of(series), packs)
-    faults, work = list(shipped_faults(folder) if not specs else ()), list[Recomputed]()
-    for measure in chosen:
-        for pack in places:
-            path = folder / pack.manifest.identity / file_name(measure.spec, measure.version)
-            faults += _read(path, measure, pack, work, folder)
-    return _verified(work, faults, folder, tolerance, executor, progress)
+    stored, faults = shipped_scores(folder)
+    work = [(measure, pack) for measure in chosen for pack in places]
+    scores = list(score_all(work, executor, progress))
+    return _verified(scores, stored, faults, places, tolerance)
 
 
 def verify_repository(
@@ -82,22 +68,24 @@ def verify_repository(
     measures: Iterable[str] = (),
     packs: Iterable[str] = (),
     tolerance: float | None = None,
-    check: Check = check_measure,
-    executor: Executor | None = None,
+    limits: Limits = LIMITS,
+    jobs: int = 1,
     progress: Progress | None = None,
 ) -> Verified:
     """Verify a repository of results: its files, claims, checksums, checks and scores.
 
-    It runs the files of the measures, which others wrote. ``base``: the repository as it was
-    before; nothing of it may have changed or gone, and only what is new is computed again.
-    ``measures``, ``packs``: compute only these again. ``tolerance``: by default that of the board.
+    It runs the files of the measures, which others wrote, each in a process of its own within
+    ``limits``, and ``jobs`` of them at a time. ``base``: the repository as it was before; nothing
+    of it may have changed or gone, and only what is new is computed again. ``measures``, ``packs``:
+    compute only these again. ``tolerance``: by default that of the board. That nothing was computed
+    is a fault.
 
     Raises ``ValueError`` for a folder without a board, and for packs that are not here.
     """
     root = Path(folder)
     rules = read_rules(root if base is None else Path(base))
-    places = open_packs(rules)
-    cards, faults = faults_of_files(root, rules)
+    places = _packs(open_packs(rules), packs)
+    cards, stored, faults = content_of(root, rules)
     new: frozenset[str] | None = None
     if base is not None:
         differences, new = compared_with(root, Path(base))
@@ -105,23 +93,29 @@ def verify_repository(
         if rules.frozen and new:
             faults.append(Fault(min(new), f"the board takes no more measures since {rules.frozen}"))
     cards = {name: card for name, card in cards.items() if new is None or _is_new(name, new)}
-    specs, work = set(measures), list[Recomputed]()
+    specs, requests = set(measures), list[Request]()
     unknown = specs.difference(cards, *(card.specs for card in cards.values()))
     faults += [
         Fault(MEASURES, f"has no measure {name!r:.80} to verify") for name in sorted(unknown)
     ]
     for name, card in cards.items():
-        chosen, problems = own_measures(root / MEASURES / f"{name}.py", name, card)
-        faults += problems
-        chosen = [m for m in chosen if not specs or {m.spec, m.name} & specs]
-        faults += [fault for m in chosen for fault in _check_faults(m, card, check)]
-        for measure in chosen:
-            for pack in _packs(places, packs):
-                file = file_name(measure.spec, measure.version)
-                path = root / RESULTS / pack.manifest.identity / file
-                faults += _read(path, measure, pack, work, root)
+        chosen = tuple(spec for spec in card.specs if not specs or {spec, name} & specs)
+        if chosen:
+            file = os.path.abspath(root / MEASURES / f"{name}.py")
+            folders = tuple(os.path.abspath(pack.folder) for pack in places)
+            requests.append(Request(file, chosen, card.failing, folders))
+    scores = list[ScoreFile]()
+    for done, (request, answer) in enumerate(zip(requests, answers(requests, limits, jobs)), 1):
+        expected = {(spec, pack.manifest.identity) for spec in request.specs for pack in places}
+        scored = {(one.measure.spec, one.pack): one for one in answer.scores}
+        faults += answer.faults
+        if scored.keys() != expected and not answer.faults:
+            faults.append(Fault(request.place, "does not give the scores that its card lists"))
+        scores += [scored[key] for key in sorted(scored.keys() & expected)]
+        if progress:
+            progress("measures", done, len(requests))
     limit = rules.tolerance if tolerance is None else tolerance
-    return _verified(work, faults, root, limit, executor, progress)
+    return _verified(scores, stored, faults, places, limit, f"{RESULTS}/")
 
 
 def _is_new(name: str, new: Iterable[str]) -> bool:
@@ -146,75 +140,55 @@ def _packs(packs: Sequence[Pack], names: Iterable[str]) -> list[Pack]:
     return [p for p in packs if not identities or p.manifest.identity in identities]
 
 
-# ----------------------------------------------------------------------------------- what is stated
-
-
-def _read(
-    path: Path, measure: Measure, pack: Pack, work: list[Recomputed], root: Path
-) -> Iterator[Fault]:
-    """Read a score file and compare what it states; add it to the work if it can be computed."""
-    name = path.relative_to(root).as_posix()
-    if not path.is_file():
-        yield Fault(name, f"is missing: {measure.spec} has no scores on {pack.manifest.identity}")
-        return
-    try:
-        scores = read_scores(path)
-    except ValueError as error:
-        yield Fault(name, str(error))
-        return
-    problems = tuple(stated_faults(scores, measure, pack))
-    yield from (Fault(name, problem) for problem in problems)
-    if not problems:
-        work.append(Recomputed(path, scores, measure, pack))
-
-
-def stated_faults(scores: ScoreFile, measure: Measure, pack: Pack) -> Iterator[str]:
-    """Yield what a score file states wrongly about its pack, its measure and its cells."""
-    if scores.manifest != pack.manifest.sha256:
-        yield f"is on the manifest {scores.manifest[:12]}, not {pack.manifest.sha256[:12]}"
-    if scores.suite != pack.manifest.suite:
-        yield f"is of the suite {scores.suite}, and its pack of {pack.manifest.suite}"
-    card = card_of(measure)
-    for field, value in card._asdict().items():
-        stated = getattr(scores.measure, field)
-        if stated != value:
-            yield f"states {field} {stated!r}, and the code {value!r}"
-    if scores.code != code_of(measure):
-        yield "was computed by other code than is here"
-    if not (math.isfinite(scores.seconds) and scores.seconds >= 0):
-        yield f"states a time of {scores.seconds} seconds"
-    expected = [(c.test, c.cell, c.parts, c.models) for c in pinned_cells(pack)]
-    if [(c.test, c.cell, len(c.parts), c.models) for c in scores.cells] != expected:
-        yield f"does not have the cells of {pack.manifest.identity}"
-
-
-def _check_faults(measure: Measure, card: SubmittedCard, check: Check) -> Iterator[Fault]:
-    file = f"{MEASURES}/{measure.name}.toml"
-    for outcome in check(measure):
-        if outcome.holds is False and outcome.check not in card.failing:
-            problem = f"{measure.spec} fails the check {outcome.check!r}, which is not listed"
-            yield Fault(file, f"{problem} ({outcome.detail})")
-
-
 # ------------------------------------------------------------------------------- what is recomputed
 
 
 def _verified(
-    work: Sequence[Recomputed],
+    scores: Iterable[ScoreFile],
+    stored: Mapping[str, ScoreFile],
     faults: Iterable[Fault],
-    root: Path,
+    packs: Iterable[Pack],
     tolerance: float,
-    executor: Executor | None,
-    progress: Progress | None,
+    below: str = "",
 ) -> Verified:
-    stored = {(w.measure.spec, w.pack.manifest.identity): w for w in work}
-    problems = list(faults)
-    for again in score_all([(w.measure, w.pack) for w in work], executor, progress):
-        one = stored[again.measure.spec, again.pack]
-        name = one.path.relative_to(root).as_posix()
-        problems += [Fault(name, p) for p in score_faults(one.scores, again, tolerance)]
-    files = tuple(sorted(w.path.relative_to(root).as_posix() for w in work))
-    return Verified(tuple(problems), files, tolerance)
+    """Compare stored scores with those that were computed again."""
+    problems, names = list(faults), list[str]()
+    refused, places = {fault.file for fault in problems}, {p.manifest.identity: p for p in packs}
+    for again in scores:
+        name = f"{below}{again.path.as_posix()}"
+        if name in stored:
+            names.append(name)
+            one, pack = stored[name], places[again.pack]
+            stated = list(stated_faults(one, again, pack))
+            problems += [Fault(name, p) for p in stated or score_faults(one, again, tolerance)]
+        elif name not in refused:
+            what = f"is missing: {again.measure.spec} has no scores on {again.pack}"
+            problems.append(Fault(name, what))
+    if not names and not problems:
+        problems.append(Fault(below or ".", "has no scores to compute again: nothing is verified"))
+    safe = (Fault(printable(file), printable(what, keep="\n")) for file, what in problems)
+    return Verified(tuple(safe), tuple(sorted(names)), tolerance)
+
+
+def stated_faults(stored: ScoreFile, again: ScoreFile, pack: Pack) -> Iterator[str]:
+    """Yield what a score file states wrongly about its pack, its measure and its cells."""
+    if stored.manifest != pack.manifest.sha256:
+        yield f"is on the manifest {stored.manifest[:12]}, not {pack.manifest.sha256[:12]}"
+    if stored.suite != pack.manifest.suite:
+        yield f"is of the suite {stored.suite}, and its pack of {pack.manifest.suite}"
+    for field, value in again.measure._asdict().items():
+        stated = getattr(stored.measure, field)
+        if stated != value:
+            yield f"states {field} {stated!r}, and the code {value!r}"
+    if stored.code != again.code:
+        yield "was computed by other code than is here"
+    if not (math.isfinite(stored.seconds) and stored.seconds >= 0):
+        yield f"states a time of {stored.seconds} seconds"
+    expected = [(c.test, c.cell, c.parts, c.models) for c in pinned_cells(pack)]
+    for cells in (stored.cells, again.cells):
+        if [(c.test, c.cell, len(c.parts), c.models) for c in cells] != expected:
+            yield f"does not have the cells of {pack.manifest.identity}"
+            return
 
 
 def score_faults(stored: ScoreFile, again: ScoreFile, tolerance: float) -> Iterator[str]:

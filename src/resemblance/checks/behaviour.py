@@ -75,9 +75,9 @@ def inputs_unchanged(trial: Trial) -> Ruling:
     for array in inputs[1]:
         array.flags.writeable = False
     for a, b in inputs:
-        fault = answer(trial.measure, a, b)
-        if fault.fault or fault.refusal:
-            return "", False, fault.fault or fault.refusal
+        reply = answer(trial.measure, a, b)
+        if np.isnan(reply.value):
+            return "", False, reply.fault or reply.refusal
         changed = [name for name, new, old in (("X", a, x), ("Y", b, y)) if (new != old).any()]
         if changed:
             return "", False, f"writes into {' and '.join(changed)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
@@ -22,10 +23,11 @@ def check_measure(
     """Return the outcome of every check of a measure, on small data without special symmetry.
 
     Claims are checked in both directions: what is claimed must hold, and an invariance, a symmetry
-    or an identity that holds without being claimed is a failure, too. The triangle inequality is
-    searched for violations; that none was found proves nothing. Hostile data must give a finite
+    or an identity that holds without being claimed is a failure, too, if it holds on data wider
+    than every parameter that may be a number of components or neighbours. The triangle inequality
+    is searched for violations; that none was found proves nothing. Hostile data must give a finite
     number in the range, or a ``ValueError`` that says why not. ``progress(name, done, total)`` is
-    called after each check. Where generic data have no value, that is the only outcome.
+    called after each check. Where generic data give no number, that is the only outcome.
 
     Raises ``ValueError`` for a measure that does not exist, ``ImportError`` for one whose optional
     dependency is not installed.
@@ -48,7 +50,7 @@ def checks_of(measure: Measure) -> dict[str, Check]:
 
 
 def outcomes_of(trial: Trial, checks: Mapping[str, Check]) -> Iterator[Outcome]:
-    """Yield the outcomes of checks; no more than the first where that fails."""
+    """Yield the outcomes of checks; no more than the first where there is no number to check."""
     for name, check in checks.items():
         try:
             ruling = check(trial)
@@ -63,10 +65,11 @@ def outcomes_of(trial: Trial, checks: Mapping[str, Check]) -> Iterator[Outcome]:
 
 
 def generic_data(trial: Trial) -> Ruling:
-    """Check that there is a value for two related representations without special symmetry."""
+    """Check that there is a number for two related representations without special symmetry; that
+    it is in the range is another check."""
     reply = answer(trial.measure, *trial.pair())
-    fault = reply.fault or reply.refusal
-    return "", not fault, fault
+    is_number = math.isfinite(reply.value)
+    return "", is_number, "" if is_number else reply.fault or reply.refusal
 
 
 def hostile_data(trial: Trial, *, group: str) -> Ruling:

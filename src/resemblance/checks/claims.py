@@ -3,7 +3,8 @@ claimed, as users find measures by their claims."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 
@@ -17,7 +18,6 @@ from .data import Triple, generic_pair, many_kinds, paths, triples
 from .groups import jointly_transformed, transformed
 from .trial import Check, Ruling, Trial, answer
 
-SEEDS = range(3)
 SIDES = ("m(TX, Y)", "m(X, TY)", "m(TX, SY)")
 NOT_CLAIMED = "holds on all generic data: claim it, or nobody finds the measure by it"
 STREAMS = "holds on all generic data: a claim of it lets the measure be streamed"
@@ -42,7 +42,7 @@ def claims(measure: Measure) -> dict[str, Check]:
 def invariance(trial: Trial, name: str) -> Ruling:
     """Check m(TX, SY) = m(X, Y) for generic T and S of a group."""
     is_claimed = name in trial.measure.invariant_to
-    return _both_ways(is_claimed, _change(trial, name))
+    return _both_ways(trial, is_claimed, partial(_change, name=name))
 
 
 def joint_invariance(trial: Trial, name: str) -> Ruling:
@@ -50,35 +50,25 @@ def joint_invariance(trial: Trial, name: str) -> Ruling:
 
     Not to claim it is no failure: whoever does promises that the measure can be streamed.
     """
-    is_claimed, change = name in trial.measure.invariant_to, _joint_change(trial)
-    if not is_claimed and not change:
-        return "not claimed", None, STREAMS
-    return _both_ways(is_claimed, change)
+    ruling = _both_ways(trial, name in trial.measure.invariant_to, _joint_change)
+    return ("not claimed", None, STREAMS) if ruling[2] == NOT_CLAIMED else ruling
 
 
 def symmetry(trial: Trial) -> Ruling:
     """Check m(X, Y) = m(Y, X)."""
-    change = ""
-    for seed in SEEDS:
-        x, y = trial.pair(seed)
-        forward, backward = trial.value(x, y), trial.value(y, x)
-        if not trial.same(backward, forward):
-            change = _equation("m(Y, X)", backward, forward, seed)
-            break
-    return _both_ways(trial.measure.symmetric, change)
+    return _both_ways(trial, trial.measure.symmetric, _asymmetry)
 
 
 def values_in_range(trial: Trial) -> Ruling:
     """Check that values of related, unrelated and opposite representations are in the range."""
     low, high = trial.measure.range
     fault = ""
-    for seed in SEEDS:
-        for what, x, other in _others(trial, seed):
-            reply = answer(trial.measure, x, other)
-            slack = trial.rounding * max(1.0, abs(reply.value))
-            if reply.fault or reply.value < low - slack or reply.value > high + slack:
-                fault = f"m(X, {what}) {reply.fault or f'= {reply.value:.6g}'} (seed {seed})"
-                break
+    for seed, what, x, other in _others(trial):
+        reply = answer(trial.measure, x, other)
+        slack = trial.rounding * max(1.0, abs(reply.value))
+        if reply.fault or reply.value < low - slack or reply.value > high + slack:
+            fault = f"m(X, {what}) {reply.fault or f'= {reply.value:.6g}'} (seed {seed})"
+            break
     return f"{low:g} to {high:g}", not fault, fault
 
 
@@ -96,20 +86,19 @@ def identity(trial: Trial) -> Ruling:
             change = change or f"m(X, X) = {value:.6g}, not {end:g} ({kind})"
     if not tries:
         return _claimed(m.identity), None, "m(X, X) has no value for any X"
-    return _both_ways(m.identity, change)
+    return _ruling(m.identity, change)
 
 
 def extreme(trial: Trial) -> Ruling:
     """Check that nothing is more similar to X than X."""
     m = trial.measure
     change = ""
-    for seed in SEEDS:
-        for what, x, other in _others(trial, seed):
-            same, value = trial.value(x, x), trial.value_or_nan(x, other)
-            excess = value - same if m.larger_is_more_similar else same - value
-            if excess > trial.rounding * max(1.0, abs(same)):
-                change = f"m(X, {what}) = {value:.6g}, m(X, X) = {same:.6g} (seed {seed})"
-                break
+    for seed, what, x, other in _others(trial):
+        same, value = trial.value(x, x), trial.value_or_nan(x, other)
+        excess = value - same if m.larger_is_more_similar else same - value
+        if excess > trial.rounding * max(1.0, abs(same)):
+            change = f"m(X, {what}) = {value:.6g}, m(X, X) = {same:.6g} (seed {seed})"
+            break
     if change and not m.identity:
         return "not claimed", None, change
     return _claimed(m.identity), not change, change
@@ -147,7 +136,22 @@ def triangle_inequality(trial: Trial) -> Ruling:
 # ------------------------------------------------------------------------------------- in both ways
 
 
-def _both_ways(is_claimed: bool, counterexample: str) -> Ruling:
+def _both_ways(trial: Trial, is_claimed: bool, change: Callable[[Trial], str]) -> Ruling:
+    """Return the outcome of a claim, or of its absence.
+
+    Where nothing changes on small data, wide data decide about what is not claimed, and about what
+    is where small data are no wider than a parameter.
+    """
+    counterexample = change(trial)
+    if not counterexample and not (is_claimed and trial.most < trial.features):
+        wide = trial.wide()
+        with suppress(ValueError):  # of a measure that refuses them
+            if counterexample := change(wide):
+                counterexample += f", of {wide.features} features"
+    return _ruling(is_claimed, counterexample)
+
+
+def _ruling(is_claimed: bool, counterexample: str) -> Ruling:
     """Return the outcome of a claim that one counterexample refutes, or of its absence."""
     holds = is_claimed == (not counterexample)
     detail = counterexample or ("" if is_claimed else NOT_CLAIMED)
@@ -168,7 +172,7 @@ def _equation(changed: str, after: float, before: float, seed: int) -> str:
 
 def _change(trial: Trial, name: str) -> str:
     """Return the first transformation of a group that changes a value."""
-    for seed in SEEDS:
+    for seed in trial.seeds:
         rng = generator(seed, "members of groups")
         x, y = trial.pair(seed)
         before = trial.value(x, y)
@@ -181,8 +185,17 @@ def _change(trial: Trial, name: str) -> str:
     return ""
 
 
+def _asymmetry(trial: Trial) -> str:
+    for seed in trial.seeds:
+        x, y = trial.pair(seed)
+        forward, backward = trial.value(x, y), trial.value(y, x)
+        if not trial.same(backward, forward):
+            return _equation("m(Y, X)", backward, forward, seed)
+    return ""
+
+
 def _joint_change(trial: Trial) -> str:
-    for seed in SEEDS:
+    for seed in trial.seeds:
         x, y = trial.pair(seed)
         before = trial.value(x, y)
         turned = jointly_transformed(x, y, generator(seed, "joint maps"))
@@ -192,19 +205,20 @@ def _joint_change(trial: Trial) -> str:
     return ""
 
 
-def _others(trial: Trial, seed: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield X with representations that are related, unrelated and opposite to it."""
-    x, y = generic_pair(trial.samples, seed=seed)
-    noise = generator(seed, "noise").standard_normal(x.shape)
-    common = noise + 2 * noise[:, :1]  # features that have something in common
-    others = {"Y": y, "X": x, "noise": noise, "common noise": common, "-X": -x, "X³": x**3}
-    for what, other in (others | {"X reversed": x[::-1]}).items():
-        yield what, trial.suited(x), trial.suited(other)
+def _others(trial: Trial) -> Iterator[tuple[int, str, np.ndarray, np.ndarray]]:
+    """Yield X of each seed with representations that are related, unrelated and opposite to it."""
+    for seed in trial.seeds:
+        x, y = generic_pair(trial.samples, seed=seed)
+        noise = generator(seed, "noise").standard_normal(x.shape)
+        common = noise + 2 * noise[:, :1]  # features that have something in common
+        others = {"Y": y, "X": x, "noise": noise, "common noise": common, "-X": -x, "X³": x**3}
+        for what, other in (others | {"X reversed": x[::-1]}).items():
+            yield seed, what, trial.suited(x), trial.suited(other)
 
 
 def _with_noise(trial: Trial, level: float) -> float:
     values = []
-    for seed in SEEDS:
+    for seed in trial.seeds:
         x, _ = generic_pair(trial.samples, seed=seed)
         noise = generator(seed, "noise of a level").standard_normal(x.shape)
         noisy = x + level * x.std(axis=0) * noise

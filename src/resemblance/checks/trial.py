@@ -23,6 +23,8 @@ from .data import generic_pair, labels_of, probabilities
 SAMPLES = 60
 NEIGHBOURS = 10  # as many as small data have
 MANY = 100  # samples that no trial has
+FEATURES = 6
+WIDE, MOST = 64, 100  # features of wide data; a parameter that is no more may be a number of them
 ROUNDING = 1e-6  # of a value, which a user's formula may lose
 
 
@@ -42,18 +44,34 @@ class Outcome(NamedTuple):
 class Trial(NamedTuple):
     """A measure with what it needs for small data, and how they are drawn.
 
-    ``rounding``: what may be lost of a value, relative to it or to 1.
+    ``rounding``: what may be lost of a value, relative to it or to 1. ``seeds``: of the data on
+    which claims are tried.
     """
 
     measure: Measure
     samples: int = SAMPLES
     rounding: float = ROUNDING
     takes_probabilities: bool = False
+    features: int = FEATURES
+    seeds: range = range(3)
 
     def pair(self, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Return two related representations that the measure takes."""
-        x, y = generic_pair(self.samples, seed=seed)
+        x, y = generic_pair(self.samples, self.features, self.features, seed)
         return self.suited(x), self.suited(y)
+
+    @property
+    def most(self) -> int:
+        """The largest parameter of the measure that may be a number of components or neighbours."""
+        values = {**self.measure.defaults, **dict(self.measure.parameters), "seed": None}.values()
+        return max((v for v in values if type(v) is int and v <= MOST), default=0)
+
+    def wide(self) -> Trial:
+        """Return the trial on data that are wider than every such parameter: with no more features
+        than components, a part of them is the whole."""
+        features = max(WIDE, 2 * self.most)
+        samples = max(self.samples, 3 * features + 8)
+        return self._replace(features=features, samples=samples, seeds=range(1))
 
     def suited(self, x: np.ndarray) -> np.ndarray:
         """Return the same data, as probabilities for a measure that takes only these."""

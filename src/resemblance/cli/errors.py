@@ -19,6 +19,7 @@ from ..texts import printable
 USAGE, OWN, INTERNAL = 2, 3, 70
 MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)
 DEBUG = "RESEMBLANCE_DEBUG"  # with it in the environment, errors come with their full traceback
+PACKAGE = Path(__file__).parents[1]
 FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)\n(?: {4,}(?!File )(.+)\n)?')
 
 
@@ -57,7 +58,7 @@ def end_with(error: Exception | SystemExit) -> int:
     if frames := own_frames(error):
         print(f"error: {type(error).__name__}: {error}", *frames, sep="\n  ", file=sys.stderr)
         return OWN
-    if isinstance(error, MISTAKES):
+    if isinstance(error, MISTAKES) and not _is_of_numbers(error):
         return complain(str(error) or type(error).__name__)
     return _internal(error)
 
@@ -80,6 +81,18 @@ def own_frames(error: BaseException) -> list[str]:
         if file in files
     ]
     return list(dict.fromkeys(lines))
+
+
+def _is_of_numbers(error: Exception) -> bool:
+    """Return whether a plain ``ValueError`` is of an operation on arrays that failed, and not of a
+    ``raise`` of this package, which checks what users give."""
+    if type(error) is not ValueError and not type(error).__module__.startswith("numpy"):
+        return False
+    cause = error.__cause__  # of an error in a worker: the text of its traceback
+    is_remote = type(cause).__name__ == "_RemoteTraceback"
+    frames = FRAME.findall(str(cause) if is_remote else "".join(traceback.format_exception(error)))
+    file, _, _, code = frames[-1] if frames else ("", "", "", "")
+    return bool(code) and not (Path(file).is_relative_to(PACKAGE) and code.startswith("raise"))
 
 
 def _internal(error: BaseException) -> int:

@@ -131,7 +131,6 @@ def _defined(
     try:
         loaded = sys.modules.get(module) or load(file, module)
     except Exception as error:
-        sys.modules.pop(module, None)
         raise OwnFileError(
             f"{path} cannot be loaded: {type(error).__name__}: {error}{_line(error, file)}"
         ) from error

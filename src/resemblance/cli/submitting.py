@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..boards.apart import LIMITS, Limits
 from ..boards.ranking import SERIES
 from ..boards.report import joining, report_text
 from ..boards.repository import REPORT, packs_for
@@ -166,6 +168,12 @@ Tolerance = Annotated[
     float | None,
     typer.Option(min=0, help="How much a score may differ; default: 1e-6, or as the board has."),
 ]
+Seconds = Annotated[
+    float, typer.Option(min=1, help="How long a measure of a repository may take, on all packs.")
+]
+Memory = Annotated[
+    str, typer.Option(help='How much memory it may take: "8GB", or "half" of what is available.')
+]
 
 
 def verify_command(
@@ -174,6 +182,8 @@ def verify_command(
     measure: Chosen = None,
     pack: ChosenPacks = None,
     tolerance: Tolerance = None,
+    seconds: Seconds = LIMITS.seconds,
+    memory: Memory = "half",
     jobs: Jobs = None,
     format: Annotated[str, typer.Option(help="table or json.")] = "table",
     output: Annotated[
@@ -184,8 +194,9 @@ def verify_command(
 ) -> int:
     """Compute score files again, and compare them with what they state; exit with 1 if they differ.
 
-    The measures of a repository are code that others wrote, and it is run: verify a stranger's
-    submission only where it can do no harm, such as in a job without secrets.
+    The measures of a repository are code that others wrote, and it is run, each in a process of its
+    own that may start no others: verify a stranger's submission only where it can do no harm, such
+    as in a job without secrets.
     """
     check_choice("format", format, ("table", "json"))
     if results is None and base is not None:
@@ -193,12 +204,15 @@ def verify_command(
     silence(quiet)
     options: dict[str, Any] = {"measures": measure or (), "packs": pack or ()}
     options |= {} if tolerance is None else {"tolerance": tolerance}
-    with executors(jobs) as (executor, _), bars(quiet) as progress:
-        options |= {"executor": executor, "progress": progress}
+    with bars(quiet) as progress:
+        options["progress"] = progress
         if results is None:
-            verified = verify_shipped(**options)
+            with executors(jobs) as (executor, _):
+                verified = verify_shipped(**options, executor=executor)
         else:
-            verified = verify_repository(results, base=base, **options)
+            options |= {"base": base, "jobs": jobs or os.cpu_count() or 1}
+            limits = Limits(seconds, memory)
+            verified = verify_repository(results, **options, limits=limits)
     text = json.dumps(summary_of(verified), ensure_ascii=False, indent=1)
     deliver(f"{text if format == 'json' else _words(verified)}\n", output)
     return int(not verified.holds)

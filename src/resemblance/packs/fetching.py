@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPException
@@ -17,6 +19,7 @@ from .manifest import DIGEST, SUFFIX
 from .reading import CHUNK
 
 TIMEOUT = 30.0  # seconds without an answer
+SLOWEST = 1000  # bytes a second of an archive, after that time
 LINE = 4096  # bytes of a file with a checksum
 TRANSFER = (OSError, ValueError, HTTPException)  # what can go wrong with one of several sources
 # All that a request may need; there is none for ftp:, data: or file:, wherever a server redirects.
@@ -60,13 +63,18 @@ def fetch(
     """
     digest, size = hashlib.sha256(), 0
     with _opened(place) as source:
-        while chunk := source.read(CHUNK):
+        start = time.monotonic()
+        while chunk := source.read1(CHUNK):
             size += len(chunk)
+            if time.monotonic() - start > TIMEOUT + size / SLOWEST:
+                raise ValueError(f"it sends less than {SLOWEST:,} bytes a second")
             if size > limit:
                 raise ValueError(f"it has more than {limit:,} bytes")
             digest.update(chunk)
             target.write(chunk)
             count(len(chunk))
+        if missing := getattr(source, "length", 0):  # of an answer over HTTP
+            raise ValueError(f"it ends {missing:,} bytes before the length that it states")
     return digest.hexdigest()
 
 
@@ -77,14 +85,14 @@ def digest_beside(place: Place) -> str:
     """
     if isinstance(place, Path) and not place.is_file():
         raise ValueError(f"there is no file {place}")
-    beside = _beside(place)
+    beside, content = _beside(place), io.BytesIO()
     try:
-        with _opened(beside) as file:
-            line = file.read(LINE).decode("ascii", "replace")
-    except (OSError, HTTPException) as error:
+        fetch(beside, content, LINE)
+    except TRANSFER as error:
         raise ValueError(
             f"its checksum is not known, and {beside} cannot be read ({error}); give the checksum"
         ) from error
+    line = content.getvalue().decode("ascii", "replace")
     digest = re.split(r"\s", line, maxsplit=1)[0].lower()
     if not DIGEST.fullmatch(digest):
         raise ValueError(f"{beside} does not begin with a SHA-256; give the checksum")

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..documents import check_finite, check_types, parse_document
+from ..texts import printable
 
 FORMAT = 1
+SHOWN = ("suite", "about", "machine")  # texts that lists of packs show
 MANIFEST = "MANIFEST.json"
 SUFFIX = ".tar.xz"
 GIB = 2**30
@@ -131,6 +133,10 @@ def check_manifest(manifest: Manifest) -> None:
     check_types(manifest._replace(files={}), Manifest)
     check_identity(manifest.name, manifest.version)
     check_names(manifest.files)
+    words = {f"version of {name!a:.80}": f"{name} {v}" for name, v in manifest.versions.items()}
+    for what, text in {**{n: getattr(manifest, n) for n in SHOWN}, **words}.items():
+        if printable(text) != text:
+            raise ValueError(f"its {what} has control characters: {text!a:.80}")
     for name, file in manifest.files.items():
         _check_file(name, file)
     if manifest.size > PACK_BYTES:

@@ -237,25 +237,27 @@ def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> st
     """Return records as comma-separated values.
 
     A text that a spreadsheet would run as a formula, since it begins with ``=``, ``+``, ``-`` or
-    ``@`` and is not a number, has an apostrophe before it.
+    ``@`` and is not a number, has an apostrophe before it. Control characters are escapes, but for
+    the end of a line.
     """
     target = io.StringIO()
     writer = csv.DictWriter(target, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(
-        {name: _harmless(value) for name, value in record.items()} for record in records
-    )
+    for record in ({name: name for name in columns}, *records):
+        writer.writerow({name: _harmless(value) for name, value in record.items()})
     return target.getvalue()
 
 
 def _harmless(value: Any) -> Any:
-    if not isinstance(value, str) or not value.lstrip().startswith(FORMULAS):
+    if not isinstance(value, str):
         return value
+    text = printable(value, keep="\n")
+    if not value.lstrip().startswith(FORMULAS):
+        return text
     try:
         float(value)
     except ValueError:
-        return f"'{value}"
-    return value
+        return f"'{text}"
+    return text
 
 
 def show(parts: Sequence[Any], target: Any = None) -> None:
