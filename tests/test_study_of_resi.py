@@ -350,14 +350,6 @@ def test_models_of_ones_own_make_the_tests(tmp_path):
     assert repr(load_facts(tmp_path / "study").scores) == repr(facts.scores)
 
 
-def test_the_former_name_of_the_size_is_read_for_one_version(tmp_path):
-    with (
-        pytest.warns(DeprecationWarning, match="is now run"),
-        pytest.raises(ValueError, match="no size 'tiny'"),
-    ):
-        run(tmp_path / "study", suite="tiny")
-
-
 def test_layers_without_a_list_come_in_natural_order(tmp_path):
     own = tmp_path / "model"
     own.mkdir()
@@ -524,5 +516,5 @@ def test_models_that_moved_or_changed_hands_are_noticed(tmp_path, monkeypatch, c
     monkeypatch.chdir(tmp_path / "elsewhere")
     with pytest.raises(ValueError, match="use another folder"):
         run(tmp_path / "study", models="models", measures=["cka"])
-    assert cli.run(["resi", "run", "s", "--models", "models", "--suite", "slice"]) == 2
+    assert cli.run(["resi", "run", "s", "--models", "models", "--size", "slice"]) == 2
     assert "models names existing models" in capsys.readouterr().err

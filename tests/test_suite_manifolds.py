@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
-import shutil
 import sqlite3
 from html.parser import HTMLParser
 
@@ -314,23 +312,6 @@ def test_a_damaged_file_says_so(tmp_path):
             load_result(tmp_path / "result.json")
         with pytest.raises(ValueError, match="a result of the manifold suite that can"):
             load_facts(tmp_path / "result.json")
-
-
-def test_a_result_of_an_earlier_version_is_made_anew_from_its_comparisons(
-    study, result, tmp_path, capsys
-):
-    shutil.copytree(study, tmp_path / "old")
-    former = {"format": 1, "size": "small", "chosen": ["mka"], "sweeps": [], "points": {}}
-    (tmp_path / "old" / "result.json").write_text(json.dumps(former))
-    (tmp_path / "old" / "facts.json").unlink()
-    code, out, err = told(capsys, "results", tmp_path / "old")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert (
-        f"`resemblance manifolds run {tmp_path / 'old'} --size small` recreates it from the stored"
-        in err
-    )
-    again = run(tmp_path / "old", measures=[*MEASURES, seldom], size="small", claims=CLAIMS)
-    assert again == load_result(tmp_path / "old" / "result.json") == result
 
 
 def test_a_second_run_computes_only_what_is_new(study, facts):

@@ -484,23 +484,6 @@ def test_facts_are_the_same_after_saving(tmp_path):
     assert json.loads((tmp_path / "facts.json").read_text())["format"] == FORMAT
 
 
-def test_facts_that_an_earlier_version_kept_as_the_result_are_read(tmp_path):
-    """It wrote null for NaN, and called the size a suite."""
-    subjects = with_constant(tight_groups(setting="labels"))
-    facts = assess(subjects, measures=["cka", "uniformity_difference"])._replace(size="slice")
-    facts.save(tmp_path / "facts.json")
-    document = json.loads((tmp_path / "facts.json").read_text().replace('"nan"', "null"))
-    assert "null" in json.dumps(document["maps"])
-    document["suite"] = document.pop("size")
-    old = tmp_path / "old"
-    old.mkdir()
-    (old / "result.json").write_text(json.dumps({**document, "format": 2}))
-    assert same(load_facts(old), facts)
-    assert result_of(load_facts(old)).ranks() == result_of(facts).ranks()
-    with pytest.raises(ValueError, match=r"that can be read .*run the suite again"):
-        load_result(old / "result.json")
-
-
 def test_a_result_ranks_as_the_facts_do(tmp_path):
     """Among all measures or some, by every protocol and with every kind of failure."""
     subjects = (*with_constant(tight_groups(setting="labels")), *noise_walk(models=3))

@@ -139,11 +139,7 @@ def _run_parameters(suite: SuiteCommands) -> list[Parameter]:
     options = parameters_of(suite.options)
     parameters = [p for p in options if p.default is Parameter.empty]  # arguments before the study
     sizes = f"One of: {', '.join(suite.sizes)}; default: {suite.size}."
-    parameters += [
-        study_argument(suite.name),
-        option("size", str | None, sizes),
-        option("suite", str | None, "The earlier name of --size.", hidden=True),
-    ]
+    parameters += [study_argument(suite.name), option("size", str | None, sizes)]
     for name, what, names in (
         ("only", "Only this experiment", suite.experiments),
         ("domain", "Only models of this domain", suite.domains),
@@ -164,7 +160,7 @@ def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, ob
         settled = pack_options(words, _run_parameters(suite), suite.name)
         settings = {p.name: p.default for p in parameters_of(suite.options)}
         return settled | _compared(suite, words, settings)
-    size = words["size"] or words["suite"]
+    size = words["size"]
     for name, values, known in (
         ("size", [size] if size else (), suite.sizes),
         ("only", words.get("only") or (), suite.experiments),

@@ -144,7 +144,6 @@ def grade(
     *,
     protocol: str = "paper",
     permute: str | None = None,
-    seed: int = 0,
 ) -> list[Score]:
     """Return the score of every measure and quality of a case.
 
@@ -156,7 +155,7 @@ def grade(
     check_choice("protocol", protocol, PROTOCOLS)
     permute = permute or PERMUTED[protocol]
     check_choice("permute", permute, PERMUTATIONS)
-    p_value = partial(_p_value, permute=permute, seed=seed)
+    p_value = partial(_p_value, permute=permute)
     return [
         _score(
             case, comparisons, info, quality, rule_for(protocol, case.kind, quality, info), p_value
@@ -215,13 +214,13 @@ def _known_pairs(differences: np.ndarray, blocks: Iterable[Block], symmetric: bo
 
 
 def _p_value(
-    differences: np.ndarray, expected: np.ndarray, both_orders: bool, permute: str, seed: int
+    differences: np.ndarray, expected: np.ndarray, both_orders: bool, permute: str
 ) -> float | None:
     if permute == "models":
-        p = mantel(differences, expected, both_orders=both_orders, seed=seed)
+        p = mantel(differences, expected, both_orders=both_orders, seed=0)
     else:
         (block,) = by_prediction(expected, both_orders=both_orders)
-        p = pairings(differences[block.rows, block.columns], block.expected, seed=seed)
+        p = pairings(differences[block.rows, block.columns], block.expected, seed=0)
     return None if np.isnan(p) else p
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
-from pathlib import Path
 
 from ...results.claims import Claim
 from ...results.headlines import OWN, few_models, listed
-from ...results.result import Result, load_result
+from ...results.result import Result
 from ...results.sections import Section
 from ..families import readable
 from ..study import judged_by
@@ -22,7 +21,7 @@ from .details import (
     strips_of,
     times_section,
 )
-from .facts import FACTS, RESULT, Evaluation, family_of, load_facts
+from .facts import Evaluation, family_of
 from .matrices import choice_of
 from .ranking import ranked_cells
 from .scores import data_tables, scores_section
@@ -66,16 +65,6 @@ def result_of(facts: Evaluation, claims: Judges | None = None) -> Result:
         ),
         counts=counts_of(standings),
     )
-
-
-def read_result(study: str | Path) -> Result:
-    """Read the result of a study; of one that an earlier version made, from what it computed.
-
-    Raises ``ValueError`` when there is none yet, or it cannot be read.
-    """
-    if (Path(study) / FACTS).exists() and (Path(study) / RESULT).exists():
-        return load_result(Path(study) / RESULT)
-    return result_of(load_facts(study))
 
 
 def _sections(standings: Standings) -> Iterator[Section]:

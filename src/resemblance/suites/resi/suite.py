@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from ..status import status as study_status
 from ..study import Progress, Purpose, check_folder, check_purpose, log, study_folder
 from . import models as packaged
 from .evaluation import assess, options_of, pooled_name
-from .facts import FACTS, RESULT, Evaluation
+from .facts import FACTS, Evaluation
 from .material import Order, check_order, material_of, models_of, order_of, with_material
 from .models import TrainingPlan
 from .paper import PORTIONS
@@ -49,7 +48,6 @@ def run(
     memory: int | str = "half",
     progress: Progress | None = None,
     claims: Judges | None = None,
-    suite: str | None = None,
     **paper: Any,
 ) -> Result:
     """Run the ReSi benchmark in a directory, or continue an earlier run there.
@@ -70,7 +68,7 @@ def run(
         is kept.
     size : ``"mini"`` (default), ``"standard"`` or ``"slice"``: how many and how large models are
         trained on data of the package; ``"paper"``: the paper's models, trained on its data, and
-        ``"paper-slice"`` to try that out. ``suite`` is its former name.
+        ``"paper-slice"`` to try that out.
     domains : some of "graphs", "language", "vision"; default: all.
     models : a folder of models of your own (see :func:`resemblance.read_subjects`) instead of
         trained ones.
@@ -91,7 +89,6 @@ def run(
     Raises ``ValueError`` when another process is working on the study, or it is one of another
     size.
     """
-    size = _former(suite) if suite is not None else size
     order = order_of(size, domains, models, groups, paper)
     show = progress or (lambda stage, done, total: None)
     mark = partial(assess, measures=measures, protocol=protocol, permute=permute, failures=failures)
@@ -133,11 +130,6 @@ def _study(folder: str | Path | None, order: Order) -> Iterator[tuple[Path, Purp
         yield study
 
 
-def _former(suite: str) -> str:
-    warnings.warn("run(suite=...) is now run(size=...)", DeprecationWarning, stacklevel=3)
-    return suite
-
-
 def status(folder: str | Path) -> StudyStatus:
     """Return how far a study is, also while another process is working on it."""
     return study_status(folder, models_of)
@@ -148,7 +140,7 @@ def publish(folder: Path, facts: Evaluation, result: Result) -> None:
     import pandas
 
     facts.save(folder / FACTS)
-    result.save(folder / RESULT)
+    result.save(folder / "result.json")
     partial = folder / f".comparisons-{os.getpid()}.parquet"
     pandas.DataFrame(list(comparison_rows(facts))).to_parquet(partial, index=False)
     os.replace(partial, folder / "comparisons.parquet")
