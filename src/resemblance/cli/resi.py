@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -159,4 +160,8 @@ def read_resi(
     """Return the result in a study, of all measures or those of some families."""
     for name in family or ():
         check_choice("family", name, FAMILIES)
-    return result_of(load_facts(study).only(family)) if family else load_result(study)
+    whole = load_result(study)
+    if not family:
+        return whole
+    fewer = result_of(load_facts(study).only(family))
+    return replace(fewer, size=whole.size, provenance=whole.provenance)

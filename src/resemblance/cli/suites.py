@@ -361,16 +361,21 @@ def _command(suite: SuiteCommands, study: Path) -> str:
     if (study / "study.json").exists():
         known = purpose(study)
         words += ["--size", known.size] if known.size not in ("", suite.size) else []
-        words += _words_of_models(known.models) if known.models else []
+        if known.models:
+            words = _with_models(suite, words, known.models)
         if known.domains and set(known.domains) != set(suite.domains):
             words += [word for domain in known.domains for word in ("--domain", domain)]
         words += _words_of(known.portions[-1]) if known.portions else []
     return shlex.join(words)
 
 
-def _words_of_models(models: str) -> list[str]:
-    is_pack = IDENTITY.fullmatch(models) and "@" in models
-    return ["--pack" if is_pack else "--models", models]
+def _with_models(suite: SuiteCommands, words: list[str], models: str) -> list[str]:
+    """Return a command that runs a suite with a pack, or models of a user's own."""
+    if IDENTITY.fullmatch(models) and "@" in models:
+        return [*words, "--pack", models]
+    if any(p.name == "models" for p in parameters_of(suite.options)):
+        return [*words, "--models", models]
+    return [*words[:2], "evaluate", models, *words[3:]]
 
 
 def _words_of(portion: Portion) -> list[str]:

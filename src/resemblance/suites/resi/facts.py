@@ -19,7 +19,7 @@ from .models import SIZES
 from .paper import PORTIONS
 from .ranking import Ranks, cell_ranks
 
-FACTS = "facts.json"  # in a study
+FACTS, RESULT = "facts.json", "result.json"  # in a study
 FORMAT = 3
 IDENTITY = {"n_samples", "n_features", "dtype", "computed_in", "fingerprint"}  # of a representation
 Rows = tuple[tuple[float, ...], ...]

@@ -19,7 +19,7 @@ from ..status import status as study_status
 from ..study import Progress, Purpose, check_folder, check_purpose, log, study_folder
 from . import models as packaged
 from .evaluation import assess, options_of, pooled_name
-from .facts import FACTS, Evaluation
+from .facts import FACTS, RESULT, Evaluation
 from .material import Order, check_order, material_of, models_of, order_of, with_material
 from .models import TrainingPlan
 from .paper import PORTIONS
@@ -140,7 +140,7 @@ def publish(folder: Path, facts: Evaluation, result: Result) -> None:
     import pandas
 
     facts.save(folder / FACTS)
-    result.save(folder / "result.json")
+    result.save(folder / RESULT)
     partial = folder / f".comparisons-{os.getpid()}.parquet"
     pandas.DataFrame(list(comparison_rows(facts))).to_parquet(partial, index=False)
     os.replace(partial, folder / "comparisons.parquet")
