@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import binom
 
 import resemblance as rs
+from resemblance.results.figures import Choice
 from resemblance.results.result import load_result
 from resemblance.significance import duels, places, rank_within, stars, summarize
 from resemblance.sources.synthetic import (
@@ -497,6 +498,20 @@ def test_a_result_ranks_as_the_facts_do(tmp_path):
             ranks = {tuple(cell.split("/")): r for (_, cell), r in result.ranks(specs).items()}
             assert ranks == expected
             assert [test for test, _ in result.ranks(specs)] == [cell[0] for cell in expected]
+
+
+def test_a_model_is_counted_once_whatever_its_layers_are_called():
+    """Here each is compared by its accuracy, and by its layers."""
+    models = [
+        replace(s, traits={**s.traits, "setting": "normal", "accuracy": 0.9 - 0.1 * i})
+        for i, s in enumerate(noise_walk(models=3))
+    ]
+    nested = [replace(s, layers={f"b/{name}": x for name, x in s.layers.items()}) for s in models]
+    results = [evaluate(of, measures=["cka"]) for of in (models, nested)]
+    assert [r.counts["models"] for r in results] == ["3", "3"]
+    figures = [next(f for f in r["layers"].figures if isinstance(f, Choice)) for r in results]
+    names = [figure.maps[0].rows for figure in figures]
+    assert names[1] == tuple(f"b/{name}" for name in names[0])
 
 
 def test_names_with_slashes_do_not_mix_cells():

@@ -20,7 +20,7 @@ from .paper import PORTIONS
 from .ranking import Ranks, cell_ranks
 
 FACTS, RESULT = "facts.json", "result.json"  # in a study
-FORMAT = 3
+FORMAT = 4
 IDENTITY = {"n_samples", "n_features", "dtype", "computed_in", "fingerprint"}  # of a representation
 Rows = tuple[tuple[float, ...], ...]
 
@@ -28,7 +28,8 @@ Rows = tuple[tuple[float, ...], ...]
 class Matrices(NamedTuple):
     """The matrices of one part of a case.
 
-    Similarities or distances by measure, and what is expected by quality.
+    Similarities or distances by measure, and what is expected by quality. ``model``: whose layers
+    are compared; empty where models are.
     """
 
     test: str
@@ -36,6 +37,7 @@ class Matrices(NamedTuple):
     dataset: str
     architecture: str
     pooling: str
+    model: str
     names: tuple[str, ...]
     values: Mapping[str, Rows]
     expected: Mapping[str, Rows]

@@ -52,7 +52,8 @@ class Case:
     ``parts`` are compared each by itself: one for tests of models, one per model for the test of
     layers. ``expectations``: by quality, one expectation per part. What it is depends on the case's
     ``kind``: for "prediction" an (n, n) matrix of differences in behaviour, for "group" the group
-    of each representation, for "order" the number of layers.
+    of each representation, for "order" the number of layers. ``models``: by part, whose layers are
+    compared; empty where models are.
     """
 
     test: str
@@ -63,6 +64,7 @@ class Case:
     kind: str
     parts: tuple[Mapping[str, Representation], ...]
     expectations: Mapping[str, tuple[Any, ...]]
+    models: tuple[str, ...] = ()
 
     @property
     def family(self) -> ModelFamily:

@@ -59,8 +59,8 @@ def run(
     killed loses the models being trained and the last half second of comparisons; with an executor,
     also the blocks that its workers were computing. The result is of the measures of this call, and
     of all domains, or parts of the paper's benchmark, of which the study has all models. A model
-    that cannot be trained is left out: the result names it, and does without the tests that need
-    it.
+    that cannot be trained is left out, and the result names it: its tests are made with the models
+    that are left, at the sizes of the paper not at all.
 
     Parameters
     ----------
