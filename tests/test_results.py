@@ -202,10 +202,10 @@ def test_a_saved_file_is_the_whole(findings, tmp_path):
         "null",
         "{}",
         '{"format": 2}',
-        '{"format": 3}',
-        '{"format": 3, "suite": "toy", "size": "s", "sections": 5}',
-        '{"format": 3, "suite": "toy", "size": "s", "sections": [], "more": 1}',
-        '{"format": 3, "suite": "toy", "size": "s", "sections": [{"name": "a"}]}',
+        '{"format": 4}',
+        '{"format": 4, "suite": "toy", "size": "s", "sections": 5}',
+        '{"format": 4, "suite": "toy", "size": "s", "sections": [], "more": 1}',
+        '{"format": 4, "suite": "toy", "size": "s", "sections": [{"name": "a"}]}',
     ],
 )
 def test_a_damaged_file_says_so(damage, tmp_path):
@@ -711,7 +711,8 @@ KINDS = (
 CHOSEN = Table(
     "scores", "Scores", ("measure", "a", "b", "c"), 
     (("CKA", 0.5, -0.25, 3.0), ("RSA", 0.75, None, 1)),
-    groups=("", "first", "first", "second"), shaded=(1, 2, 3), marked=(0,), framed=((1, 1),),
+    groups=("", "first", "first", "second"), marked=(0,), framed=((1, 1),),
+    shades=((None, 0.5, -0.25, 1.0), (None, 0.75, None, 1 / 3)),
     signs=(Sign(1, 2, "†", "too few"),), hints=("", "a hint", "", ""),
     selectors=("quality", "domain"), 
     choices=(("", ""), ("JSD", "vision"), ("AUPRC", ""), ("", "graphs")),

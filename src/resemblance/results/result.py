@@ -19,7 +19,7 @@ from .headlines import TRIAL, headline, is_trial, listed, without_verdicts
 from .ranks import BY_SCORES, rank_cell
 from .sections import Section, Table
 
-FORMAT = 3
+FORMAT = 4
 OPEN = {"drift"}  # suites whose files for programs hold more than a result
 UNGRADED = {"joint", "compare", "evidence"}  # what has measures, but no scores of measures
 
