@@ -246,7 +246,7 @@ def test_a_study_of_another_format_is_refused_and_says_how_to_make_it_again(
     study, capsys, tmp_path, subtests
 ):
     for name, remedy, commands in (
-        ("study.json", "run the suite in a new folder", ("run", "status", "results", "report")),
+        ("study.json", "give a new folder", ("run", "status", "results", "report")),
         ("result.json", "run the suite again", ("status", "results", "report")),
         ("facts.json", "resemblance resi run", ("report --family neighbours",)),
     ):

@@ -105,7 +105,7 @@ def read_study(folder: Path, make: Callable[[dict[str, Any]], Made]) -> Made:
             raise ValueError("it has another format")
         return make(document)
 
-    remedy = "run the suite in a new folder"
+    remedy = "give a new folder, and run the suite there"
     return read_document(folder / "study.json", ours, "the description of a study", remedy)
 
 
