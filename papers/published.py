@@ -41,7 +41,7 @@ class PublishedValue(NamedTuple):
     the MKA paper ("mka[k=15]"); ``label``: its name in the paper. ``value``: None where the paper
     prints nan or a dash, or the table could not be read. ``stars``: of significance, as printed.
     ``doubtful``: the value may be another one in the paper. ``reason``: why a value is missing or
-    doubtful.
+    doubtful, or what else its table calls the measure.
     """
 
     table: str
@@ -97,7 +97,8 @@ def published(table: str | None = None, *, paper: str = "resi") -> list[Publishe
     graphs, with one entry for each of 32 measures: MKA at four numbers of neighbours, kCKA, CKA
     with four kernels, and those of ReSi. The values come from the authors' codes, which differ in
     places from the definitions in the paper. A value is doubtful where the row has a dash under one
-    quality of a model and none under the other. One table calls MKA "UMAP".
+    quality of a model and none under the other. Table 16 calls MKA with 100 neighbours "UMAP";
+    ``reason`` says so.
 
     ``paper="ding"``: Tables 1, 3 to 14, 16 and 17 of Ding et al. ``test`` is the benchmark
     ("layers", "deletion", "finetuning", "pretraining", or "average" in Table 1), ``dataset`` the

@@ -88,7 +88,7 @@ def store(paper: Paper, result: Result, root: Path = ROOT) -> Path:
 
 def _trimmed(section: Section, names: Iterable[str]) -> Section:
     tables = tuple(t for t in section.tables if t.name in names)
-    return section._replace(tables=tables, figures=(), scores={}, reasons={})
+    return section._replace(tables=tables, figures=(), scores={}, rules={}, reasons={})
 
 
 # ------------------------------------------------------------------------------------ files made

@@ -48,7 +48,7 @@ def disturbed(kind, level, specs):
     found = {m: of(x) for m, of in specs.items()}
     return {
         "name": str(level),
-        "level": level,
+        "level": level[1] if kind == "adapters" else level,
         "accuracy": 0.9 - lost / 100,
         "lost": lost,
         "gained": 0,

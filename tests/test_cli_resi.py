@@ -242,18 +242,24 @@ def test_a_report_of_some_families(study, capsys, tmp_path):
     assert "--family cannot be 'odd'" in err
 
 
-def test_a_study_of_an_earlier_version_is_read(study, capsys, tmp_path):
-    """Its result.json was what facts.json is now."""
-    folder = Path(shutil.copytree(study, tmp_path / "study"))
-    document = json.loads((folder / "facts.json").read_text().replace('"nan"', "null"))
-    document["suite"] = document.pop("size")
-    (folder / "facts.json").unlink()
-    (folder / "result.json").write_text(json.dumps({**document, "format": 2}))
-    for words in (["results", folder], ["report", folder], ["status", folder]):
-        assert run(capsys, *words)[0] == 0
-    _, before, _ = run(capsys, "results", study, "--format", "csv")
-    _, after, _ = run(capsys, "results", folder, "--format", "csv")
-    assert after == before
+def test_a_study_of_another_format_is_refused_and_says_how_to_make_it_again(
+    study, capsys, tmp_path, subtests
+):
+    for name, remedy, commands in (
+        ("study.json", "give a new folder", ("run", "status", "results", "report")),
+        ("result.json", "run the suite again", ("status", "results", "report")),
+        ("facts.json", "resemblance resi run", ("report --family neighbours",)),
+    ):
+        folder = Path(shutil.copytree(study, tmp_path / name))
+        document = json.loads((folder / name).read_text())
+        (folder / name).write_text(json.dumps(document | {"format": 1}))
+        for words in commands:
+            with subtests.test(name, words=words):
+                command, *options = words.split()
+                code, out, err = run(capsys, command, folder, *options)
+                assert (code, out, err.count("\n")) == (2, "", 1)
+                assert f"{name} is not " in err
+                assert remedy in err
 
 
 @pytest.mark.parametrize(
@@ -279,7 +285,6 @@ def test_a_study_without_results_says_how_to_continue(
     ("words", "message"),
     [
         (("run", "x", "--size", "tiny"), "--size cannot be 'tiny'"),
-        (("run", "x", "--suite", "tiny"), "--size cannot be 'tiny'"),
         (("run", "x", "--domain", "sound"), "--domain cannot be 'sound'"),
         (("run", "x", "--protocol", "code"), "--protocol cannot be 'code'"),
         (("run", "x", "--failures", "first"), "--failures cannot be 'first'"),

@@ -157,14 +157,15 @@ def test_a_result_that_was_tampered_with_is_refused_or_shown(
     saved, tmp_path, name, load, show, count
 ):
     document = json.loads((saved / f"{name}.json").read_text())
-    chance, refused, file = random.Random(0), 0, tmp_path / "result.json"
+    chance, refused = random.Random(0), 0
+    file = tmp_path / ("facts.json" if name == "facts" else "result.json")
     for _ in range(count):
         file.write_text(json.dumps(damaged(document, chance)))
         try:
             found = load(file)
         except ValueError:
             refused += 1
-            with pytest.raises(ValueError, match=r"result\.json is not a result .*can be read"):
+            with pytest.raises(ValueError, match=rf"{file.name} is not a result .*can be read"):
                 load(file)
         else:
             show(found, tmp_path / "page.html")

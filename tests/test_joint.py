@@ -286,7 +286,7 @@ def test_every_kind_of_study_can_be_read(result, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "{}", json.dumps({"format": 1, "suite": "other", "sections": []})]
+    "text", ["", "{", "[]", "{}", json.dumps({"format": 4, "suite": "other", "sections": []})]
 )
 def test_what_is_no_study_is_refused(tmp_path, text):
     (tmp_path / "result.json").write_text(text)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import resemblance as rs
+from papers.ding.claims import _BY_SECTION
 from papers.published import compare_published, order_agreement, published, published_ranks
 
 
@@ -179,6 +180,23 @@ def test_agreement_of_orders():
     few = {label: paper[label] for label in ("CKA", "RSA")}
     assert order_agreement(compare_published(few)) is None
     assert order_agreement(compare_published(dict.fromkeys(paper, 2.0))) is None
+
+
+def test_what_claims_quote_of_table_1_is_what_it_prints():
+    """The mean over the three measures of Spearman's correlation in every benchmark, language."""
+    values = defaultdict(list)
+    for c in published("1", paper="ding"):
+        if (c.domain, c.quality) == ("language", "spearman"):
+            values[c.test].append(c.value)
+    del values["average"]
+    (claim,) = (text for number, _, text, _ in _BY_SECTION["summary"] if number == "T3")
+    assert claim.partition(" (")[0] == ", ".join(f"{np.mean(of):.2f}" for of in values.values())
+
+
+def test_a_measure_that_a_table_calls_otherwise_is_said_to_be_renamed():
+    reasons = Counter((c.table, c.label) for c in published(paper="mka") if "calls it" in c.reason)
+    assert set(reasons) == {("16", "MKA (k=100)")}
+    assert all(c.reason for c in published("16", paper="mka") if c.label == "MKA (k=100)")
 
 
 def test_bad_input_names_the_remedy():

@@ -9,15 +9,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny_packs import resi_pack
 
 import resemblance as rs
+from resemblance import cli
+from resemblance.cli.resi import read_resi
 from resemblance.packs import Manifest, Pack, open_pack
+from resemblance.results.result import Result
 from resemblance.sources.folders import read_subjects
-from resemblance.suites import manifolds, resi
+from resemblance.suites import load_result, manifolds, resi
 from resemblance.suites.pinned import build_pack, pinned_cells, run_pack
 from resemblance.suites.pinning import MODELS, Reduction
 from resemblance.suites.stability import weights
 from resemblance.suites.stability.suite import run as run_stability
+from resemblance.suites.study import is_running
 
 MEASURES = ("cka", "jaccard")
 
@@ -117,6 +122,34 @@ def test_a_study_on_a_pack_continues_and_is_of_that_pack(clouds, disturbed, tmp_
     assert run_pack(clouds[0], tmp_path / "study", measures=["cka"]).scores() == first.scores()
     with pytest.raises(ValueError, match="use another folder"):
         run_pack(disturbed[0], tmp_path / "study", measures=["cka"])
+
+
+def test_a_study_on_a_pack_is_opened_again(clouds, disturbed, tmp_path, monkeypatch, subtests):
+    """Its result is written once, while the study is locked."""
+    writes, save = [], Result.save
+
+    def saved(result, path):
+        assert is_running(Path(path).parent)
+        writes.append((Path(path), result))
+        save(result, path)
+
+    packs = (resi_pack(tmp_path), clouds[0], disturbed[0])
+    studies = [str(tmp_path / pack.manifest.suite) for pack in packs]
+    for pack, study in zip(packs, studies):
+        suite = pack.manifest.suite
+        with subtests.test(suite), monkeypatch.context() as patch:
+            patch.setattr(Result, "save", saved)
+            found = run_pack(pack, Path(study), measures=["cka", "jaccard"])
+            assert writes == [(Path(study) / "result.json", found)]
+            writes.clear()
+            assert load_result(study) == found
+            for command in ("status", "results", "report"):
+                assert cli.run([suite, command, study]) == 0
+    assert cli.run(["joint", *studies, "--html", str(tmp_path / "joint.html")]) == 0
+    fewer = read_resi(Path(studies[0]), ["neighbours"])
+    assert list(fewer.labels) == ["jaccard"]
+    assert fewer.size == packs[0].manifest.identity
+    assert fewer.provenance == load_result(studies[0]).provenance
 
 
 def test_what_is_no_finished_study_is_refused(tmp_path, vision_study):

@@ -374,13 +374,13 @@ def test_the_procedure_by_hand():
     d = np.array([[0, 3, 1, 2], [4, 0, 1, 2], [9, 9, 0, 9], [9, 9, 9, 0]], float)
     found = agreement(d, f)  # reference 1: distances 4 0 1 2, differences .4 0 .2 .3
     assert found == (1.0, 1.0, 4, 1)
-    assert agreement(d, f, reference=0).spearman == pytest.approx(
+    assert agreement(d[[0]], f, rows=[0]).spearman == pytest.approx(
         spearmanr([0, 3, 1, 2], [0, 0.4, 0.2, 0.1])[0]
     )
     assert agreement(d, f, self_pair=False).pairs == 3
     every = agreement(d, f, reference="every")
     assert every.kendall == pytest.approx(
-        np.mean([agreement(d, f, reference=i).kendall for i in range(4)])
+        np.mean([agreement(d[[i]], f, rows=[i]).kendall for i in range(4)])
     )
     assert agreement(d[1:2], f, rows=[1]) == found
     assert agreement(d[[3, 0]], f, rows=[3, 0]).reference == 3  # the best of the two
@@ -409,8 +409,7 @@ def test_the_procedure_and_its_p_values_are_scipys(rng):
         (np.ones((2, 3)), [0, 1, 2], {"rows": [0, 0]}),
         (np.ones((2, 3)), [0, 1, 2], {"rows": [0, 3]}),
         (np.ones((3, 3)), [0, 1, 2], {"reference": "worst"}),
-        (np.ones((3, 3)), [0, 1, 2], {"reference": 3}),
-        (np.ones((3, 3)), [0, 1, 2], {"reference": True}),
+        (np.ones((3, 3)), [0, 1, 2], {"reference": 0}),
         (np.full((3, 3), np.inf), [0, 1, 2], {}),
         (np.ones((1, 3)), [0, 1, 2], {"rows": [[0]]}),
     ],
@@ -446,7 +445,7 @@ def test_lists_are_taken_and_nonsense_is_not():
 # ---------------------------------------------------------------------------------------- bootstrap
 
 
-@pytest.mark.parametrize("copies", ["all", "one", "none"])
+@pytest.mark.parametrize("copies", ["all", "one"])
 @pytest.mark.parametrize("rows", [None, [0, 3, 4, 9, 11]])
 def test_the_bootstrap_is_a_naive_loop(copies, rows, rng):
     f = rng.integers(6, size=12) / 7  # with ties
@@ -459,7 +458,7 @@ def test_the_bootstrap_is_a_naive_loop(copies, rows, rng):
         there = [i for i in places if count[i]]
         best = max(there, key=lambda i: (f[i], -i))
         drawn = [i for i in range(12) for _ in range(count[i]) if i != best]
-        drawn += [best] * {"all": count[best], "one": 1, "none": 0}[copies]
+        drawn += [best] * {"all": count[best], "one": 1}[copies]
         row = d[list(places).index(best)]
         a, b = row[drawn], np.abs(f - f[best]).round(12)[drawn]
         a, b = a[~np.isnan(a)], b[~np.isnan(a)]

@@ -21,6 +21,7 @@ from resemblance import cli
 from resemblance.sources.folders import read_subjects, write_subject
 from resemblance.sources.synthetic import noise_walk, tight_groups
 from resemblance.subject import Extraction
+from resemblance.suites import training
 from resemblance.suites.resi import load_facts, run, status
 from resemblance.suites.resi.models import recipes
 from resemblance.suites.resi.ranking import RANKED
@@ -123,6 +124,20 @@ def test_a_new_measure_is_all_that_is_computed(study, tmp_path):
     assert status(study).comparisons == cells * 3 // 2
     assert result.labels["size_difference"] == "SizeDiff"
     assert all("size_difference" in ranks for ranks in result.ranks().values())
+
+
+def test_without_a_model_its_tests_are_made_with_the_others(study, monkeypatch):
+    def fails(recipe, *more):
+        raise RuntimeError("no power")
+
+    lost = [r for r in recipes("slice", ["vision"]) if r.setting == "normal"][-1]
+    shutil.rmtree(model_folder(study, lost))
+    monkeypatch.setattr(training, "train_one", fails)
+    result = run(study, size="slice", domains=["vision"], measures=MEASURES)
+    sizes = {m.test: len(m.names) for m in load_facts(study).maps}
+    assert sizes["accuracy"] == 3
+    assert f"1 models could not be trained: {lost.name}" in result.remarks[-1]
+    assert "made with the models that are left" in result.remarks[-1]
 
 
 def test_an_edited_measure_is_computed_again(study, tmp_path):
@@ -350,14 +365,6 @@ def test_models_of_ones_own_make_the_tests(tmp_path):
     assert repr(load_facts(tmp_path / "study").scores) == repr(facts.scores)
 
 
-def test_the_former_name_of_the_size_is_read_for_one_version(tmp_path):
-    with (
-        pytest.warns(DeprecationWarning, match="is now run"),
-        pytest.raises(ValueError, match="no size 'tiny'"),
-    ):
-        run(tmp_path / "study", suite="tiny")
-
-
 def test_layers_without_a_list_come_in_natural_order(tmp_path):
     own = tmp_path / "model"
     own.mkdir()
@@ -524,5 +531,5 @@ def test_models_that_moved_or_changed_hands_are_noticed(tmp_path, monkeypatch, c
     monkeypatch.chdir(tmp_path / "elsewhere")
     with pytest.raises(ValueError, match="use another folder"):
         run(tmp_path / "study", models="models", measures=["cka"])
-    assert cli.run(["resi", "run", "s", "--models", "models", "--suite", "slice"]) == 2
+    assert cli.run(["resi", "run", "s", "--models", "models", "--size", "slice"]) == 2
     assert "models names existing models" in capsys.readouterr().err

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
-import shutil
 import sqlite3
 from html.parser import HTMLParser
 
@@ -31,7 +29,7 @@ from resemblance.suites.manifolds.clouds import CloudCase, cases, clouds
 from resemblance.suites.manifolds.curves import styles
 from resemblance.suites.manifolds.grades import CLUSTERS, Entrant
 from resemblance.suites.manifolds.suite import MEASURES as USUAL
-from resemblance.suites.manifolds.suite import SIZES
+from resemblance.suites.manifolds.suite import SIZES, collect
 
 SAYS = {"larger_is_more_similar": False, "symmetric": True, "reference": "none"}
 HOSTILE = "<script>alert(1)</script>"
@@ -214,6 +212,18 @@ def test_a_measure_without_an_order_of_the_clusters_is_not_said_to_have_found_it
     assert result_of(lone).headline() == headline
 
 
+def test_where_all_measures_find_both_orders_none_of_them_is_the_only_one(facts):
+    real = facts._replace(size="default")
+    for specs, start in (
+        ("mka", "MKA puts both"),
+        ("mka mka[k=15]", "MKA and MKA (k 15) put both"),
+    ):
+        entrants = tuple(e for e in real.entrants if e.spec in specs.split())
+        points = tuple(p for p in real.points if p.measure in specs.split())
+        lead = result_of(real._replace(entrants=entrants, points=points)).headline()
+        assert lead.startswith(start)
+
+
 def test_a_trial_has_no_order_of_measures():
     good, bad = ({e: {1: 1.0, 2: v, 3: v / 2} for e in ("rings", "clusters")} for v in (0.5, 5.0))
     better, worse = made_up(good), made_up(bad, spec="worse")
@@ -316,23 +326,6 @@ def test_a_damaged_file_says_so(tmp_path):
             load_facts(tmp_path / "result.json")
 
 
-def test_a_result_of_an_earlier_version_is_made_anew_from_its_comparisons(
-    study, result, tmp_path, capsys
-):
-    shutil.copytree(study, tmp_path / "old")
-    former = {"format": 1, "size": "small", "chosen": ["mka"], "sweeps": [], "points": {}}
-    (tmp_path / "old" / "result.json").write_text(json.dumps(former))
-    (tmp_path / "old" / "facts.json").unlink()
-    code, out, err = told(capsys, "results", tmp_path / "old")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert (
-        f"`resemblance manifolds run {tmp_path / 'old'} --size small` recreates it from the stored"
-        in err
-    )
-    again = run(tmp_path / "old", measures=[*MEASURES, seldom], size="small", claims=CLAIMS)
-    assert again == load_result(tmp_path / "old" / "result.json") == result
-
-
 def test_a_second_run_computes_only_what_is_new(study, facts):
     def cells():
         with sqlite3.connect(study / "comparisons.db") as db:
@@ -363,8 +356,21 @@ def test_rtd_is_left_out_where_it_takes_too_long(monkeypatch, tmp_path):
     facts = load_facts(tmp_path / "facts.json")
     assert {p.experiment for p in facts.points} == {"swiss_roll", "perturbed", "lost", "moved"}
     assert facts.left_out == {"rtd": "above 100 samples: it takes too long"}
+    small = [case for case in cases(few) if case.n <= 100]
+    assert collect(["rtd"], "small", plan=small).left_out == {}
     assert np.isnan(facts.grade("rtd").rings)
     assert result["failures"].reasons == {"RTD": "left out above 100 samples: it takes too long"}
+
+
+def test_only_what_was_left_out_is_said_to_be(monkeypatch):
+    """IMD is compared over at most 50 neighbours: all that the smallest size has."""
+    few = SIZES["small"]._replace(roll=60, rs=(), spots=(60,), d_spots=(2,), seeds=0, cubes=())
+    for ks, words in (((5, 10), {}), ((5, 55), {"imd": "above 50 neighbours"})):
+        size = few._replace(ks=ks)
+        monkeypatch.setitem(SIZES, "small", size)
+        plan = [case for case in cases(size._replace(cubes=(30,))) if case.over_k and case.n == 60]
+        left_out = collect(["imd", "mka"], "small", plan=plan).left_out
+        assert {spec: why.partition(":")[0] for spec, why in left_out.items()} == words
 
 
 def test_a_size_that_does_not_exist():
@@ -458,6 +464,7 @@ def test_the_page_has_all_and_loads_nothing(result, real, page, tmp_path):
         assert claim.number in text
     assert "Trial run: the scores mean nothing." in text
     assert "put both the rings" not in text
+    assert "processor time" not in text  # comparisons are timed by the clock
     shown = write_page(real, tmp_path / "real.html").read_text(encoding="utf-8")
     assert (
         "Of 8 measures, only MKA and MKA (k 15) put both the rings and the clusters in the right "

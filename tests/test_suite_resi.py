@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import binom
 
 import resemblance as rs
+from resemblance.results.figures import Choice
 from resemblance.results.result import load_result
 from resemblance.significance import duels, places, rank_within, stars, summarize
 from resemblance.sources.synthetic import (
@@ -486,23 +487,6 @@ def test_facts_are_the_same_after_saving(tmp_path):
     assert json.loads((tmp_path / "facts.json").read_text())["format"] == FORMAT
 
 
-def test_facts_that_an_earlier_version_kept_as_the_result_are_read(tmp_path):
-    """It wrote null for NaN, and called the size a suite."""
-    subjects = with_constant(tight_groups(setting="labels"))
-    facts = assess(subjects, measures=["cka", "uniformity_difference"])._replace(size="slice")
-    facts.save(tmp_path / "facts.json")
-    document = json.loads((tmp_path / "facts.json").read_text().replace('"nan"', "null"))
-    assert "null" in json.dumps(document["maps"])
-    document["suite"] = document.pop("size")
-    old = tmp_path / "old"
-    old.mkdir()
-    (old / "result.json").write_text(json.dumps({**document, "format": 2}))
-    assert same(load_facts(old), facts)
-    assert result_of(load_facts(old)).ranks() == result_of(facts).ranks()
-    with pytest.raises(ValueError, match=r"that can be read .*run the suite again"):
-        load_result(old / "result.json")
-
-
 def test_a_result_ranks_as_the_facts_do(tmp_path):
     """Among all measures or some, by every protocol and with every kind of failure."""
     subjects = (*with_constant(tight_groups(setting="labels")), *noise_walk(models=3))
@@ -516,6 +500,20 @@ def test_a_result_ranks_as_the_facts_do(tmp_path):
             ranks = {tuple(cell.split("/")): r for (_, cell), r in result.ranks(specs).items()}
             assert ranks == expected
             assert [test for test, _ in result.ranks(specs)] == [cell[0] for cell in expected]
+
+
+def test_a_model_is_counted_once_whatever_its_layers_are_called():
+    """Here each is compared by its accuracy, and by its layers."""
+    models = [
+        replace(s, traits={**s.traits, "setting": "normal", "accuracy": 0.9 - 0.1 * i})
+        for i, s in enumerate(noise_walk(models=3))
+    ]
+    nested = [replace(s, layers={f"b/{name}": x for name, x in s.layers.items()}) for s in models]
+    results = [evaluate(of, measures=["cka"]) for of in (models, nested)]
+    assert [r.counts["models"] for r in results] == ["3", "3"]
+    figures = [next(f for f in r["layers"].figures if isinstance(f, Choice)) for r in results]
+    names = [figure.maps[0].rows for figure in figures]
+    assert names[1] == tuple(f"b/{name}" for name in names[0])
 
 
 def test_names_with_slashes_do_not_mix_cells():

@@ -19,9 +19,11 @@ from papers.published import published
 from resemblance import cli
 from resemblance.results import headlines
 from resemblance.results.codec import decode, encode
-from resemblance.results.result import load_result
+from resemblance.results.result import Result, load_result
 from resemblance.sources.folders import read_subjects
 from resemblance.suites.families import ModelFamily
+from resemblance.suites.pinned import build_pack
+from resemblance.suites.pinning import Pinned
 from resemblance.suites.sensitivity.facts import (
     ALL,
     CellScore,
@@ -37,6 +39,7 @@ from resemblance.suites.sensitivity.facts import (
 from resemblance.suites.sensitivity.sets import without_rounding
 from resemblance.suites.sensitivity.subjects import families, functionalities
 from resemblance.suites.sensitivity.suite import BENCHMARKS, EXPERIMENTS, MEASURES, SIZES, run
+from resemblance.suites.study import is_running, purpose
 
 THREE = ("procrustes", "cka", "pwcca[directions=all]")
 TESTED = [*THREE, "magnitude_difference"]
@@ -564,11 +567,56 @@ def test_own_models_by_command(models, tmp_path, capsys):
         (["evaluate", str(models), study, "--only", "layer"], "only"),
         (["evaluate", str(models), study, "--memory", "much"], "memory must be"),
         (["evaluate", str(models), str(tmp_path / "again.html")], "is a file; give a folder"),
-        (["run", study, "--domain", "vision"], "is a study of models of your own"),
+        (["run", study, "--domain", "vision"], "use another folder for trained models"),
         (["run", study, "--domain", "audio"], "domain"),
     ):
         assert cli.run(["sensitivity", *arguments]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_a_study_of_own_models_remembers_them(models, tmp_path, capsys, subtests):
+    study = tmp_path / "study"
+    options = {"models": models, "measures": ["cka"], "size": "small", "only": ["finetuning"]}
+    run(study, **options)
+    known = purpose(study)
+    assert (known.models, known.size) == (str(models), "small")
+    shutil.copytree(models, tmp_path / "others")
+    for other in (tmp_path / "others", None):
+        with subtests.test(other), pytest.raises(ValueError, match="use another folder for"):
+            run(study, **{**options, "models": other})
+    (study / "result.json").unlink()  # as after an interruption
+    assert cli.run(["sensitivity", "results", str(study)]) == 2
+    command = capsys.readouterr().err.partition("no results yet: ")[2]
+    assert command == f"resemblance sensitivity evaluate {models} {study} --size small\n"
+    with pytest.raises(ValueError, match="not trained for a size of the suite"):
+        build_pack(study, tmp_path)
+
+
+def test_a_run_on_a_pack_is_of_the_pack_as_soon_as_it_is_written(models, tmp_path, monkeypatch):
+    """The study is locked whenever its result is written, and the first result is the last."""
+    writes, save = [], Result.save
+
+    def saved(result, path):
+        assert is_running(Path(path).parent)
+        writes.append(result)
+        save(result, path)
+
+    monkeypatch.setattr(Result, "save", saved)
+    pinned = Pinned(models, {"size": "small"}, "made@1", "0" * 64)
+    options = {"measures": ["cka"], "size": "small", "models": models, "only": ["finetuning"]}
+    found = run(tmp_path / "study", **options, pinned=pinned)
+    assert writes == [found] == [load_result(tmp_path / "study" / "result.json")]
+    assert [s.name for s in found.sections] == ["summary", "finetuning"]
+    assert (found.size, purpose(tmp_path / "study").models) == ("made@1", "made@1")
+    assert found.facts["models"] == "of made@1: line"
+    assert {"pack", "manifest"} < set(found.provenance)
+    assert "models" not in found.provenance
+
+
+def test_what_judges_the_summary_must_return_claims(models):
+    options = {"models": models, "measures": ["cka"], "size": "small", "only": ["finetuning"]}
+    with pytest.raises(ValueError, match="what judges section 'summary' must return a list"):
+        run(**options, claims={"summary": lambda facts: ["a claim"]})
 
 
 def test_too_few_models_of_ones_own_are_an_answer_of_its_own(models, tmp_path, capsys):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -358,12 +357,12 @@ def test_all_measures_are_in_tables_and_curves_and_those_of_the_paper_first():
         assert mine.label in [line.name for line in figure.lines]
 
 
-def test_status_counts_the_parts_of_what_the_suite_has_now(tmp_path):
+def test_status_counts_the_parts_of_all_experiments_of_a_study(tmp_path):
+    """Also of those that another program runs there, besides the ones of the suite."""
     remember(tmp_path, "stability", "small")
-    part = {"model": "a", "levels": [0.1, 2]}
-    for name, version in ((WEIGHTS.name, WEIGHTS.version), (WEIGHTS.name, 0), ("gone", 1)):
-        file = part_file(tmp_path, name, version, part)
+    for name in (WEIGHTS.name, "another"):
+        file = part_file(tmp_path, name, 1, {"model": "a"})
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps({"part": part, "value": 1, "seconds": 1}))
-    (file.parent.with_name(WEIGHTS.name) / "damaged.json").write_text("{")
-    assert status(tmp_path).parts == 1
+        file.write_text("{}")
+    (file.parent / f".{file.name}-77").touch()  # unfinished
+    assert status(tmp_path).parts == 2

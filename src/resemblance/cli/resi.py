@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,13 +17,14 @@ from ..report.terminal import plain_table
 from ..results.result import Result
 from ..sources.published import HYPERPARAMETERS
 from ..sources.published.resources import PRECISIONS
+from ..suites import load_result
 from ..suites.resi import suite as resi
 from ..suites.resi.facts import load_facts
 from ..suites.resi.grading import FAILURES, PERMUTATIONS, PROTOCOLS
 from ..suites.resi.groups import GROUPS
 from ..suites.resi.paper import PORTIONS
 from ..suites.resi.planning import plan, table_of
-from ..suites.resi.sections import read_result, result_of
+from ..suites.resi.sections import result_of
 from .options import check_choice
 from .parameters import option, with_parameters
 
@@ -158,4 +160,8 @@ def read_resi(
     """Return the result in a study, of all measures or those of some families."""
     for name in family or ():
         check_choice("family", name, FAMILIES)
-    return result_of(load_facts(study).only(family)) if family else read_result(study)
+    whole = load_result(study)
+    if not family:
+        return whole
+    fewer = result_of(load_facts(study).only(family))
+    return replace(fewer, size=whole.size, provenance=whole.provenance)

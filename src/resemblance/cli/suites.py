@@ -139,11 +139,7 @@ def _run_parameters(suite: SuiteCommands) -> list[Parameter]:
     options = parameters_of(suite.options)
     parameters = [p for p in options if p.default is Parameter.empty]  # arguments before the study
     sizes = f"One of: {', '.join(suite.sizes)}; default: {suite.size}."
-    parameters += [
-        study_argument(suite.name),
-        option("size", str | None, sizes),
-        option("suite", str | None, "The earlier name of --size.", hidden=True),
-    ]
+    parameters += [study_argument(suite.name), option("size", str | None, sizes)]
     for name, what, names in (
         ("only", "Only this experiment", suite.experiments),
         ("domain", "Only models of this domain", suite.domains),
@@ -164,7 +160,7 @@ def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, ob
         settled = pack_options(words, _run_parameters(suite), suite.name)
         settings = {p.name: p.default for p in parameters_of(suite.options)}
         return settled | _compared(suite, words, settings)
-    size = words["size"] or words["suite"]
+    size = words["size"]
     for name, values, known in (
         ("size", [size] if size else (), suite.sizes),
         ("only", words.get("only") or (), suite.experiments),
@@ -365,16 +361,21 @@ def _command(suite: SuiteCommands, study: Path) -> str:
     if (study / "study.json").exists():
         known = purpose(study)
         words += ["--size", known.size] if known.size not in ("", suite.size) else []
-        words += _words_of_models(known.models) if known.models else []
+        if known.models:
+            words = _with_models(suite, words, known.models)
         if known.domains and set(known.domains) != set(suite.domains):
             words += [word for domain in known.domains for word in ("--domain", domain)]
         words += _words_of(known.portions[-1]) if known.portions else []
     return shlex.join(words)
 
 
-def _words_of_models(models: str) -> list[str]:
-    is_pack = IDENTITY.fullmatch(models) and "@" in models
-    return ["--pack" if is_pack else "--models", models]
+def _with_models(suite: SuiteCommands, words: list[str], models: str) -> list[str]:
+    """Return a command that runs a suite with a pack, or models of a user's own."""
+    if IDENTITY.fullmatch(models) and "@" in models:
+        return [*words, "--pack", models]
+    if any(p.name == "models" for p in parameters_of(suite.options)):
+        return [*words, "--models", models]
+    return [*words[:2], "evaluate", models, *words[3:]]
 
 
 def _words_of(portion: Portion) -> list[str]:

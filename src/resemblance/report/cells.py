@@ -66,9 +66,9 @@ def grid(table: Table) -> Grid:
     """Return a table as a page shows it."""
     columns = _columns(table)
     signs = {(sign.row, sign.column): sign for sign in table.signs}
-    shades, framed, marked = _shades(table), set(table.framed), set(table.marked)
+    framed, marked = set(table.framed), set(table.marked)
     rows = tuple(
-        Row(_finished(row, i, shades, framed, signs), i in marked)
+        Row(_finished(row, i, table.shades, framed, signs), i in marked)
         for i, row in enumerate(zip(*columns))
     )
     is_number = tuple(any(cell.value is not None for cell in column) for column in columns)
@@ -100,30 +100,6 @@ def _headings(table: Table) -> tuple[Heading, ...]:
         headings.append(Heading(start, width, name))
         start += width
     return tuple(headings)
-
-
-def _shades(table: Table) -> tuple[tuple[float | None, ...], ...]:
-    """Return the shade of every cell: from the table, or by the values of a column.
-
-    The largest is 1 where any is beyond −1 or 1.
-    """
-    if table.shades or not table.shaded:
-        return table.shades
-    largest = {j: max([1.0, *map(abs, _known(table, j))]) for j in table.shaded}
-    return tuple(
-        tuple(_share(entry, largest.get(j)) for j, entry in enumerate(row)) for row in table.rows
-    )
-
-
-def _share(entry: Entry, largest: float | None) -> float | None:
-    if largest is None or entry is None or isinstance(entry, str):
-        return None
-    return entry / largest
-
-
-def _known(table: Table, column: int) -> list[float]:
-    entries = [row[column] for row in table.rows]
-    return [float(e) for e in entries if not isinstance(e, str) and e is not None]
 
 
 def _columns(table: Table) -> list[list[TableCell]]:

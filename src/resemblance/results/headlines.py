@@ -28,7 +28,7 @@ SIZES: Mapping[tuple[str, str], str] = {
         "paper",
     ): "as many models and samples as the paper, but small ones on data of the package",
     ("stability", "default"): STANDARD,
-    ("stability", "paper"): "as many seeds as the paper, on small models and data of the package",
+    ("stability", "paper"): "three seeds of small models on data of the package; not the paper's",
     ("manifolds", "default"): "up to 1,000 points, where the paper has 5,000",
     ("manifolds", "paper"): "up to 5,000 points, as in the paper",
 }

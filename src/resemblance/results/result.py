@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..documents import check_finite, check_types, read_document, write_atomically
 from ..notebook import card, drawn, picture
@@ -19,11 +19,9 @@ from .headlines import TRIAL, headline, is_trial, listed, without_verdicts
 from .ranks import BY_SCORES, rank_cell
 from .sections import Section, Table
 
-FORMAT = 3
-READABLE = (1, 2, 3)  # 1 had no figures but charts and bars, 2 no titles and no signs
+FORMAT = 4
 OPEN = {"drift"}  # suites whose files for programs hold more than a result
 UNGRADED = {"joint", "compare", "evidence"}  # what has measures, but no scores of measures
-FORMER = {"sweeps": "manifolds"}  # an entry that only the former result of a suite has
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,32 +177,14 @@ class Result:
         write_atomically(Path(path), self.text())
 
 
-class Former(NamedTuple):
-    """The suite and the size that made a result in a form that is no longer read."""
-
-    suite: str
-    size: str | None
-
-
 def load_result(path: str | Path) -> Result:
     """Read a result that was saved. Raises ``ValueError`` for anything else."""
     remedy = "remove it and run the suite again: what was computed is kept"
-    result = read_document(Path(path), _result_of, "a result", remedy)
-    if isinstance(result, Former):
-        size = f" --size {result.size}" if result.size else ""
-        raise ValueError(
-            f"{path} was written by an earlier version: `resemblance {result.suite} run "
-            f"{Path(path).parent}{size}` recreates it from the stored results"
-        )
-    return result
+    return read_document(Path(path), _result_of, "a result", remedy)
 
 
-def _result_of(document: dict[str, Any]) -> Result | Former:
-    """Return a result, or what made one from before all suites had the same."""
-    for entry, suite in FORMER.items():
-        if entry in document:
-            return Former(suite, document.get("size"))
-    if document["format"] not in READABLE:
+def _result_of(document: dict[str, Any]) -> Result:
+    if document["format"] != FORMAT:
         raise ValueError("it has another format")
     names = {f.name for f in fields(Result)}
     unknown = sorted(set(document) - names - {"format", "trial"})

@@ -26,15 +26,14 @@ class Table(NamedTuple):
     """Numbers with names. ``name`` is unique within its section; ``note`` says how to read it.
 
     A row has an entry for every column. ``groups``: a heading above each column, equal neighbours
-    share one. ``shaded``: the columns whose cells are shaded by value, blue above 0 and orange
-    below. ``shades`` instead gives the shade of every cell, from −1 for orange to 1 for blue.
-    ``framed``: row and column of cells that are framed, such as the best of each column.
-    ``marked``: the rows that are highlighted, such as those tied with the leader. ``signs``: what
-    single cells say besides. ``hints``: what the pointer reads at the heading of each column.
-    ``selectors``: names of selectors by which a reader chooses columns; ``choices``: for each
-    column an entry for every selector, "" where a selector does not concern it. ``is_closed``: a
-    reader opens it. ``figures``: significant digits of its numbers, which otherwise have the same
-    decimals in a column. ``is_data``: too long for a page, so that only files have it.
+    share one. ``shades``: of every cell, from −1 for orange to 1 for blue. ``framed``: row and
+    column of cells that are framed, such as the best of each column. ``marked``: the rows that are
+    highlighted, such as those tied with the leader. ``signs``: what single cells say besides.
+    ``hints``: what the pointer reads at the heading of each column. ``selectors``: names of
+    selectors by which a reader chooses columns; ``choices``: for each column an entry for every
+    selector, "" where a selector does not concern it. ``is_closed``: a reader opens it.
+    ``figures``: significant digits of its numbers, which otherwise have the same decimals in a
+    column. ``is_data``: too long for a page, so that only files have it.
     """
 
     name: str
@@ -43,7 +42,6 @@ class Table(NamedTuple):
     rows: tuple[tuple[Entry, ...], ...]
     note: str = ""
     groups: tuple[str, ...] = ()
-    shaded: tuple[int, ...] = ()
     marked: tuple[int, ...] = ()
     is_data: bool = False
     shades: tuple[tuple[float | None, ...], ...] = ()

@@ -10,7 +10,6 @@ from typing import Any
 from ..packs import Pack, open_pack
 from ..results import result as results
 from ..results.result import Result
-from .study import purpose
 
 __all__ = ["SUITES", "load_result", "run"]
 
@@ -64,21 +63,14 @@ def _run_on_pack(
 
 
 def load_result(study: str | Path) -> Result:
-    """Return the result of the study in a folder; also one that an earlier version of its suite
-    kept in another form, if the suite can read it.
+    """Return the result of the study in a folder.
 
     Raises ``ValueError`` for a folder without a result, and for one that cannot be read.
     """
     folder = Path(study)
-    file = folder / "result.json"
-    if not file.exists():
+    if not (folder / "result.json").exists():
         raise ValueError(
             f"{folder} has no results yet: run a suite there, such as: resemblance resi run "
             f"{folder}"
         )
-    if (folder / "study.json").exists() and (suite := purpose(folder).suite) in SUITES:
-        reader = getattr(importlib.import_module(f"{__name__}.{suite}"), "read_result", None)
-        if reader is not None:
-            result: Result = reader(folder)
-            return result
-    return results.load_result(file)
+    return results.load_result(folder / "result.json")

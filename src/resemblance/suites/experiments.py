@@ -24,6 +24,7 @@ from ..statistic import Statistic
 from ..subject import Recipe
 from ..suggestions import did_you_mean
 from ..workers import Call, carry_out, single_threaded
+from .pinning import Pinned
 from .study import Judge, Progress, judged_by, log, study_folder
 from .training import train
 
@@ -36,8 +37,8 @@ class RunConfig(NamedTuple):
 
     ``memory``: for views of representations at a time; no number depends on it. ``claims``: by
     section, what judges the claims of a paper from the facts of that section; see
-    :func:`claims_of`. Workers do not get them. ``pack``: the folder of a pack whose arrays take the
-    place of trained models, and ``pinned``: what identifies it.
+    :func:`claims_of`. Workers do not get them. ``pinned``: the content of a pack whose arrays take
+    the place of trained models.
     """
 
     folder: Path
@@ -45,8 +46,7 @@ class RunConfig(NamedTuple):
     measures: tuple[Measure, ...]
     memory: int | str = "half"
     claims: Mapping[str, Judge] = {}
-    pack: Path | None = None
-    pinned: str = ""
+    pinned: Pinned | None = None
 
 
 def _no_models(config: RunConfig) -> Sequence[Recipe]:
@@ -93,8 +93,9 @@ def run_experiments(
     executor: Executor | None = None,
     memory: int | str = "half",
     progress: Progress | None = None,
-    pack: Path | None = None,
-    pinned: str = "",
+    models: str | None = None,
+    pinned: Pinned | None = None,
+    finish: Callable[[Result], Result] = lambda result: result,
 ) -> Result:
     """Run experiments in a folder, or continue there, and return their result.
 
@@ -103,15 +104,17 @@ def run_experiments(
     depend on the executor, or on what was there before.
 
     ``title``, ``about``: the heading of the page, and the paragraph below it. ``claims``: by
-    section, what judges the claims of a paper; see :func:`claims_of`. ``pack``, ``pinned``: see
-    :class:`RunConfig`.
+    section, what judges the claims of a paper; see :func:`claims_of`. ``models``: the folder of a
+    user's own models, which the study remembers; ``pinned``: the content of a pack that takes the
+    place of trained models. ``finish``: returns the result with what follows from all experiments.
 
     Raises ``ValueError`` when another process is working in the folder, or it is a study of
     something else.
     """
     show = progress or (lambda stage, done, total: None)
-    with study_folder(folder, suite, size, models=pinned or None) as (place, _):
-        config = RunConfig(place, size, tuple(measures), memory, claims or {}, pack, pinned)
+    source = pinned.identity if pinned else models
+    with study_folder(folder, suite, size, models=source) as (place, _):
+        config = RunConfig(place, size, tuple(measures), memory, claims or {}, pinned)
         plan = _models(experiments, config)
         if plan:
             train(place, plan, executor, show)
@@ -128,6 +131,7 @@ def run_experiments(
             title=title,
             about=about,
         )
+        result = pinned.named(finish(result)) if pinned else finish(result)
         result.save(place / "result.json")
         log(place, f"{suite}: {len(sections)} sections, {len(result.claims)} claims")
     return result

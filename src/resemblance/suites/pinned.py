@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import importlib
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -108,21 +107,11 @@ def run_pack(
     Raises ``ValueError`` for a folder that is a study of something else.
     """
     tested = get_measures(("default",) if measures is None else measures)
-    identity = pack.manifest.identity
-    pinned = Pinned(pack.folder, pack.manifest.facts, identity, with_intervals)
+    manifest = pack.manifest
+    pinned = Pinned(pack.folder, manifest.facts, manifest.identity, manifest.sha256, with_intervals)
     place = None if folder is None else Path(folder)
     options = {"executor": executor, "memory": memory, "progress": progress}
-    result = _run(pack.manifest.suite, pinned, tested, place, **options)
-    about = {"pack": identity, "manifest": pack.manifest.sha256}
-    result = replace(result, size=identity, provenance=about | _elsewhere(result.provenance))
-    if place is not None:
-        result.save(place / "result.json")
-    return result
-
-
-def _elsewhere(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a provenance without the folder of the pack, which is another on each machine."""
-    return {name: value for name, value in provenance.items() if name != "models"}
+    return _run(manifest.suite, pinned, tested, place, **options)
 
 
 def pinned_cells(pack: Pack) -> tuple[PinnedCell, ...]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..documents import read_document
+from ..results.result import Result
 from ..rng import generator
 from ..sources.folders import TRAITS
 from ..subject import Recipe
@@ -22,14 +24,20 @@ FEWEST = 20
 
 
 class Pinned(NamedTuple):
-    """The content of a pack for its suite: a folder, what the suite noted of it, and the name by
-    which a study remembers it. ``with_intervals``: whether a run on it also computes what scores do
-    not depend on, the intervals and p-values of single experiments."""
+    """The content of a pack for its suite: a folder, what the suite noted of it, the name by which
+    a study remembers it, and the SHA-256 of its manifest. ``with_intervals``: whether a run on it
+    also computes what scores do not depend on, the intervals and p-values of single experiments."""
 
     folder: Path
     facts: Mapping[str, Any]
     identity: str
+    manifest: str = ""
     with_intervals: bool = True
+
+    def named(self, result: Result) -> Result:
+        """Return the result of a run on this content with the name of the pack as its size."""
+        about = {"pack": self.identity, "manifest": self.manifest}
+        return replace(result, size=self.identity, provenance=about | dict(result.provenance))
 
 
 class Reduction(NamedTuple):

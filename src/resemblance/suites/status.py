@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from ..documents import read_document
 from ..sources.folders import TRAITS
 from ..store import Store
 from ..subject import Recipe
-from . import SUITES, load_result
-from .experiments import part_file
+from . import load_result
 from .study import Purpose, is_running, purpose
 from .training import model_folder
 
@@ -20,8 +17,8 @@ from .training import model_folder
 class StudyStatus(NamedTuple):
     """How far a study is.
 
-    ``planned``: how many models it needs; 0 when that is not known. ``parts``: of experiments, as
-    the suite has them now, that are finished. ``alone``: how many of the ``comparisons`` are of a
+    ``planned``: how many models it needs; 0 when that is not known. ``parts``: of experiments
+    that are finished. ``alone``: how many of the ``comparisons`` are of a
     representation with itself; a page counts the others only. ``scores``: of measures in cells, in
     the result. ``last``: line of the log.
     """
@@ -57,7 +54,7 @@ def status(
         is_running(path),
         _count_trained(path, recipes),
         len(recipes),
-        _count_parts(path, known.suite),
+        sum(1 for _ in path.glob("parts/*/*.json")),
         comparisons,
         itself,
         sum(map(len, load_result(path).scores().values())) if has_result else 0,
@@ -70,28 +67,6 @@ def _count_trained(folder: Path, recipes: Sequence[Recipe]) -> int:
     if recipes:
         return sum((model_folder(folder, recipe) / TRAITS).exists() for recipe in recipes)
     return sum(1 for _ in folder.glob(f"subjects/**/seed*/{TRAITS}"))
-
-
-def _count_parts(folder: Path, suite: str) -> int:
-    """Return how many parts are finished, without those of experiments that the suite no longer
-    has, or has in another version."""
-    files = folder.glob("parts/*/*.json")
-    if suite not in SUITES:
-        return sum(1 for _ in files)
-    module = import_module(f"{__package__}.{suite}.suite")
-    versions = {e.name: e.version for e in getattr(module, "EXPERIMENTS", ())}
-    return sum(_is_of(file, versions.get(file.parent.name), folder) for file in files)
-
-
-def _is_of(file: Path, version: int | None, folder: Path) -> bool:
-    """Say whether a file keeps a part of this version of the experiment that its folder names."""
-    if version is None:
-        return False
-    try:
-        part = read_document(file, lambda document: document["part"], "a finished part")
-    except ValueError:
-        return False
-    return file == part_file(folder, file.parent.name, version, part)
 
 
 def _lines(path: Path) -> list[str]:

@@ -34,7 +34,6 @@ from ..sources.published import Portion
 from ..sources.trained import DOMAINS
 
 FORMAT = 2
-READABLE = (1, 2)  # 1: a study of ReSi had its size under "suite", and no "size"
 Progress = Callable[[str, int, int], None]  # stage, how much is done, of how much
 Judge = Callable[[Any], Iterable[Claim]]  # what judges the claims of a section from its facts
 Made = TypeVar("Made")
@@ -82,8 +81,6 @@ def purpose(folder: str | Path) -> Purpose:
 
 
 def _purpose(document: dict[str, Any]) -> Purpose:
-    if "size" not in document:
-        document = {**document, "suite": "resi", "size": document["suite"] or ""}
     entries = {name: document[name] for name in Purpose._fields if name in document}
     domains = tuple(document.get("domains", ()))
     portions = tuple(map(_portion, document.get("portions", ())))
@@ -104,13 +101,12 @@ def read_study(folder: Path, make: Callable[[dict[str, Any]], Made]) -> Made:
     of ours."""
 
     def ours(document: dict[str, Any]) -> Made:
-        if document["format"] not in READABLE:
+        if document["format"] != FORMAT:
             raise ValueError("it has another format")
         return make(document)
 
-    return read_document(
-        folder / "study.json", ours, "the description of a study", "give another folder"
-    )
+    remedy = "give a new folder, and run the suite there"
+    return read_document(folder / "study.json", ours, "the description of a study", remedy)
 
 
 def remember(

@@ -13,7 +13,7 @@ from ...measure import Measure
 from ...results.codec import decode, encode
 from ...results.result import Result
 from ..pinning import Pinned, Reduction
-from ..study import purpose, study_folder
+from ..study import log, purpose, study_folder
 from .clouds import CloudCase, Variant, cases, clouds
 from .sections import result_of
 from .suite import SIZES, collect
@@ -61,7 +61,7 @@ def run_pinned(
         for number, entry in enumerate(pinned.facts["clouds"])
     }
     with study_folder(folder, "manifolds", "", models=pinned.identity) as (place, _):
-        known = collect(
+        facts = collect(
             measures,
             pinned.facts["size"],
             plan=tuple(folders),
@@ -69,8 +69,11 @@ def run_pinned(
             save=place / "comparisons.db",
             **options,
         )
-        known.save(place / "facts.json")
-    return result_of(known)
+        result = pinned.named(result_of(facts))
+        facts.save(place / "facts.json")
+        result.save(place / "result.json")
+        log(place, f"manifolds: {len(facts.points)} comparisons")
+    return result
 
 
 def _stored(

@@ -121,8 +121,7 @@ def result_of(
         facts.size,
         tuple(sections),
         {spec: style.name for spec, style in drawn.items()},
-        {"comparisons": sum(facts.seconds.get(p.measure, 0.0) for p in facts.points)},
-        facts.provenance,
+        provenance=facts.provenance,
         facts={"data": "point clouds drawn here", "models": "none", "seeds": str(len(seeds))},
         lead="" if facts.is_trial else _lead(grades, drawn),
         title=TITLE,
@@ -142,9 +141,10 @@ def _lead(grades: Sequence[Grade], drawn: Mapping[str, Style]) -> str:
         return f"None of {count} puts both the rings and the clusters in the right order."
     names = [drawn[g.measure].name for g in both]
     also = [drawn[g.measure].name for g in both if abs(g.peak - 0.5) <= 0.1]
+    among = "" if len(both) == len(drawn) else f"Of {len(drawn)} measures, only "
     orders = (
-        f"Of {len(drawn)} measures, only {_all(names)} put{'' if len(both) > 1 else 's'} both the "
-        "rings and the clusters in the right order"
+        f"{among}{_all(names)} put{'' if len(both) > 1 else 's'} both the rings and the clusters "
+        "in the right order"
     )
     if not also:
         return f"{orders}."

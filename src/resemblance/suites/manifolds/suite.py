@@ -138,7 +138,8 @@ def collect(
     entrants = get_measures(measures)
     chosen = cases(SIZES[size]) if plan is None else plan
     work = [(case, _measures_of(case, entrants, SIZES[size])) for case in chosen]
-    return _facts(size, entrants, list(_compared(work, draw, progress, options)))
+    facts = _facts(size, entrants, list(_compared(work, draw, progress, options)))
+    return facts._replace(left_out=_left_out(entrants, chosen, SIZES[size]))
 
 
 # ----------------------------------------------------------------------------------------- measures
@@ -155,10 +156,16 @@ def _most(measure: Measure) -> float:
 def _measures_of(case: CloudCase, entrants: Sequence[Measure], size: ManifoldSize) -> list[Measure]:
     """Return the measures that a case is for, each specification once."""
     if case.over_k:
-        ks = ROLL_KS if case.shape == "swiss_roll" and size.ks == KS else size.ks
-        entrants = [m.where(k=k) for m in entrants for k in ks if k <= _most(m) and k < case.n]
+        ks = _neighbours(case, size)
+        entrants = [m.where(k=k) for m in entrants for k in ks if k <= _most(m)]
     fast = {m.spec: m for m in entrants if m.name not in SLOW or case.n <= size.slow}
     return list(fast.values())
+
+
+def _neighbours(case: CloudCase, size: ManifoldSize) -> list[int]:
+    """Return the numbers of neighbours of a sweep."""
+    ks = ROLL_KS if case.shape == "swiss_roll" and size.ks == KS else size.ks
+    return [k for k in ks if k < case.n]
 
 
 # ------------------------------------------------------------------------------------------ compare
@@ -233,7 +240,7 @@ def _facts(size: str, entrants: Sequence[Measure], done: Sequence[CaseComparison
         tuple(s for s in sweeps if s.spec in swept),
         points,
         _mean_seconds(done),
-        _left_out(entrants, SIZES[size]),
+        {},
         provenance,
     )
 
@@ -256,12 +263,16 @@ def _mean_seconds(done: Sequence[CaseComparison]) -> dict[str, float]:
     return {spec: float(np.mean(times)) for spec, times in seconds.items()}
 
 
-def _left_out(entrants: Sequence[Measure], size: ManifoldSize) -> dict[str, str]:
+def _left_out(
+    entrants: Sequence[Measure], plan: Sequence[CloudCase], size: ManifoldSize
+) -> dict[str, str]:
     """Return where measures were not compared, and why."""
     samples = f"above {size.slow} samples: it takes too long"
     neighbours = "above {:g} neighbours: its time grows with them, or it takes no more"
-    slow = {m.spec: samples for m in entrants if m.name in SLOW}
-    capped = {m.spec: neighbours.format(_most(m)) for m in entrants if 0 < _most(m) < max(ROLL_KS)}
+    largest = max((case.n for case in plan), default=0)
+    most = max((k for case in plan if case.over_k for k in _neighbours(case, size)), default=0)
+    slow = {m.spec: samples for m in entrants if m.name in SLOW and largest > size.slow}
+    capped = {m.spec: neighbours.format(_most(m)) for m in entrants if 0 < _most(m) < most}
     return slow | capped
 
 

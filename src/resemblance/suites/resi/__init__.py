@@ -2,17 +2,7 @@
 
 from .evaluation import assess, evaluate
 from .facts import Evaluation, load_facts
-from .sections import read_result, result_of
+from .sections import result_of
 from .suite import SIZES, run, status
 
-__all__ = [
-    "SIZES",
-    "Evaluation",
-    "assess",
-    "evaluate",
-    "load_facts",
-    "read_result",
-    "result_of",
-    "run",
-    "status",
-]
+__all__ = ["SIZES", "Evaluation", "assess", "evaluate", "load_facts", "result_of", "run", "status"]

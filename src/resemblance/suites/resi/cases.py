@@ -205,4 +205,5 @@ def _by_layers(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> P
         return "no model with at least 3 layers"
     parts = tuple({f"{s.name}/{name}": r for name, r in s.layers.items()} for s in models)
     layers = tuple(len(part) for part in parts)
-    return _one(Case(test, *family, "order", parts, {"spearman": layers, "conformity": layers}))
+    expected = {"spearman": layers, "conformity": layers}
+    return _one(Case(test, *family, "order", parts, expected, tuple(s.name for s in models)))

@@ -289,7 +289,8 @@ def _map(case: Case, part: int, comparison: Comparison) -> Matrices:
         for quality, by_part in case.expectations.items()
     }
     values = {spec: _rows(matrix) for spec, matrix in comparison.values.items()}
-    return Matrices(case.test, *case.family, comparison.rows, values, expected)
+    model = case.models[part] if case.models else ""
+    return Matrices(case.test, *case.family, model, comparison.rows, values, expected)
 
 
 def _expected(kind: str, expectation: Any) -> np.ndarray:

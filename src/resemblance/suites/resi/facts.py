@@ -20,8 +20,7 @@ from .paper import PORTIONS
 from .ranking import Ranks, cell_ranks
 
 FACTS, RESULT = "facts.json", "result.json"  # in a study
-FORMAT = 3
-OLD_FORMAT = 2  # facts were once the result, with null for numbers that do not exist
+FORMAT = 4
 IDENTITY = {"n_samples", "n_features", "dtype", "computed_in", "fingerprint"}  # of a representation
 Rows = tuple[tuple[float, ...], ...]
 
@@ -29,7 +28,8 @@ Rows = tuple[tuple[float, ...], ...]
 class Matrices(NamedTuple):
     """The matrices of one part of a case.
 
-    Similarities or distances by measure, and what is expected by quality.
+    Similarities or distances by measure, and what is expected by quality. ``model``: whose layers
+    are compared; empty where models are.
     """
 
     test: str
@@ -37,6 +37,7 @@ class Matrices(NamedTuple):
     dataset: str
     architecture: str
     pooling: str
+    model: str
     names: tuple[str, ...]
     values: Mapping[str, Rows]
     expected: Mapping[str, Rows]
@@ -144,13 +145,11 @@ def family_of(row: AboutModels) -> ModelFamily:
 
 
 def load_facts(study: str | Path) -> Evaluation:
-    """Read what was computed for a study, also by versions that kept it as the result.
+    """Read what was computed for a study.
 
     Raises ``ValueError`` when there is nothing yet, or it cannot be read.
     """
     file = Path(study) / FACTS
-    if not file.exists():
-        file = Path(study) / RESULT
     if not file.exists():
         raise ValueError(f"{study} has no results yet: resemblance resi run {study}")
     remedy = f"recreate it from the stored results: resemblance resi run {study}"
@@ -158,36 +157,12 @@ def load_facts(study: str | Path) -> Evaluation:
 
 
 def _evaluation(document: dict[str, Any]) -> Evaluation:
-    written = document.pop("format")
-    if written == OLD_FORMAT:
-        document = _of_old_format(document)
-    elif written != FORMAT:
+    if document.pop("format") != FORMAT:
         raise ValueError("it has another format")
     facts: Evaluation = decode(Evaluation, document)
     check_types(facts, Evaluation)
     _check(facts)
     return facts
-
-
-def _of_old_format(document: dict[str, Any]) -> dict[str, Any]:
-    """Return what an earlier version wrote as it is written now."""
-    scores = [
-        {**score, "value": _words(score["value"]), "parts": _words(score["parts"])}
-        for score in document["scores"]
-    ]
-    maps = [
-        {**m, **{key: _words(m[key]) for key in ("values", "expected")}} for m in document["maps"]
-    ]
-    renamed = {"scores": scores, "maps": maps, "size": document.pop("suite")}
-    return {**document, **renamed}
-
-
-def _words(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _words(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_words(part) for part in value]
-    return "nan" if value is None else value
 
 
 def _check(facts: Evaluation) -> None:

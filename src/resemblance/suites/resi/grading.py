@@ -52,7 +52,8 @@ class Case:
     ``parts`` are compared each by itself: one for tests of models, one per model for the test of
     layers. ``expectations``: by quality, one expectation per part. What it is depends on the case's
     ``kind``: for "prediction" an (n, n) matrix of differences in behaviour, for "group" the group
-    of each representation, for "order" the number of layers.
+    of each representation, for "order" the number of layers. ``models``: by part, whose layers are
+    compared; empty where models are.
     """
 
     test: str
@@ -63,6 +64,7 @@ class Case:
     kind: str
     parts: tuple[Mapping[str, Representation], ...]
     expectations: Mapping[str, tuple[Any, ...]]
+    models: tuple[str, ...] = ()
 
     @property
     def family(self) -> ModelFamily:
@@ -144,7 +146,6 @@ def grade(
     *,
     protocol: str = "paper",
     permute: str | None = None,
-    seed: int = 0,
 ) -> list[Score]:
     """Return the score of every measure and quality of a case.
 
@@ -156,7 +157,7 @@ def grade(
     check_choice("protocol", protocol, PROTOCOLS)
     permute = permute or PERMUTED[protocol]
     check_choice("permute", permute, PERMUTATIONS)
-    p_value = partial(_p_value, permute=permute, seed=seed)
+    p_value = partial(_p_value, permute=permute)
     return [
         _score(
             case, comparisons, info, quality, rule_for(protocol, case.kind, quality, info), p_value
@@ -215,13 +216,13 @@ def _known_pairs(differences: np.ndarray, blocks: Iterable[Block], symmetric: bo
 
 
 def _p_value(
-    differences: np.ndarray, expected: np.ndarray, both_orders: bool, permute: str, seed: int
+    differences: np.ndarray, expected: np.ndarray, both_orders: bool, permute: str
 ) -> float | None:
     if permute == "models":
-        p = mantel(differences, expected, both_orders=both_orders, seed=seed)
+        p = mantel(differences, expected, both_orders=both_orders, seed=0)
     else:
         (block,) = by_prediction(expected, both_orders=both_orders)
-        p = pairings(differences[block.rows, block.columns], block.expected, seed=seed)
+        p = pairings(differences[block.rows, block.columns], block.expected, seed=0)
     return None if np.isnan(p) else p
 
 

@@ -97,9 +97,10 @@ def _parts(standings: Standings, test: str) -> list[Part]:
 
 
 def _part(matrices: Matrices, position: int, scores: Sequence[Score]) -> Part:
-    start = common_start(matrices.names)
+    model = matrices.model.split("/") if matrices.model else []
+    start = model or common_start(matrices.names)
     labels = tuple("/".join(name.split("/")[len(start) :]) for name in matrices.names)
-    title = ("/".join(start[3:]) or f"model {position + 1}") if matrices.test == "layers" else ""
+    title = ("/".join(model[3:]) or f"model {position + 1}") if model else ""
     by_measure = {
         (s.quality, s.measure): s.parts[position] for s in scores if position < len(s.parts)
     }

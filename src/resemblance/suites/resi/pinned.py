@@ -10,9 +10,11 @@ from ...measure import Measure
 from ...results.result import Result
 from ...sources.folders import read_subjects
 from ..pinning import MODELS, Layers, Pinned, Reduction, all_layers_of, pin_model
-from ..study import purpose, study_folder
-from .evaluation import evaluate
+from ..study import log, purpose, study_folder
+from .evaluation import assess
+from .facts import FACTS, RESULT
 from .material import models_of
+from .sections import result_of
 
 
 def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
@@ -44,4 +46,9 @@ def run_pinned(
     """
     subjects = read_subjects(pinned.folder / MODELS)
     with study_folder(folder, "resi", "", models=pinned.identity) as (place, _):
-        return evaluate(subjects, measures=measures, save=place / "comparisons.db", **options)
+        facts = assess(subjects, measures=measures, save=place / "comparisons.db", **options)
+        result = pinned.named(result_of(facts))
+        facts.save(place / FACTS)
+        result.save(place / RESULT)
+        log(place, f"wrote {len(facts.scores)} scores")
+    return result

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
-from pathlib import Path
 
 from ...results.claims import Claim
 from ...results.headlines import OWN, few_models, listed
-from ...results.result import Result, load_result
+from ...results.result import Result
 from ...results.sections import Section
 from ..families import readable
 from ..study import judged_by
@@ -22,8 +21,9 @@ from .details import (
     strips_of,
     times_section,
 )
-from .facts import FACTS, RESULT, Evaluation, family_of, load_facts
+from .facts import Evaluation, family_of
 from .matrices import choice_of
+from .paper import PORTIONS
 from .ranking import ranked_cells
 from .scores import data_tables, scores_section
 from .standings import (
@@ -34,7 +34,7 @@ from .standings import (
     standings_of,
     verdict,
 )
-from .words import ABOUT, FAILURE_WORDS, PAPER, PROTOCOL_WORDS, READING, TITLE, common_start
+from .words import ABOUT, FAILURE_WORDS, PAPER, PROTOCOL_WORDS, READING, TITLE
 
 Judges = Mapping[str, Callable[[Evaluation], Iterable[Claim]]]
 
@@ -66,16 +66,6 @@ def result_of(facts: Evaluation, claims: Judges | None = None) -> Result:
         ),
         counts=counts_of(standings),
     )
-
-
-def read_result(study: str | Path) -> Result:
-    """Read the result of a study; of one that an earlier version made, from what it computed.
-
-    Raises ``ValueError`` when there is none yet, or it cannot be read.
-    """
-    if (Path(study) / FACTS).exists() and (Path(study) / RESULT).exists():
-        return load_result(Path(study) / RESULT)
-    return result_of(load_facts(study))
 
 
 def _sections(standings: Standings) -> Iterator[Section]:
@@ -155,7 +145,7 @@ def _models(facts: Evaluation) -> set[tuple[str, ...]]:
     """Return domain, data set, architecture and name of every model that was compared."""
     models = set[tuple[str, ...]]()
     for m in facts.maps:
-        names = ("/".join(common_start(m.names)),) if m.test == "layers" else m.names
+        names = (m.model,) if m.model else m.names
         models |= {(m.domain, m.dataset, m.architecture, name) for name in names}
     return models
 
@@ -184,8 +174,11 @@ def _remarks(facts: Evaluation) -> tuple[str, ...]:
         f"Compared on at most {samples} samples of every data set, drawn once; accuracies and "
         "outputs are those of all samples."
     )
-    texts = (few, fewer if samples else "", f"Left out: {left}." if left else "")
-    return tuple(filter(None, (*texts, _not_trained(facts.untrained))))
+    untrained = _not_trained(facts.untrained)
+    if untrained and facts.size not in PORTIONS:
+        untrained += " Their tests are made with the models that are left."
+    texts = (few, fewer if samples else "", f"Left out: {left}." if left else "", untrained)
+    return tuple(filter(None, texts))
 
 
 def _not_trained(untrained: Mapping[str, str]) -> str:

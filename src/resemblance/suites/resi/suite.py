@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -49,7 +48,6 @@ def run(
     memory: int | str = "half",
     progress: Progress | None = None,
     claims: Judges | None = None,
-    suite: str | None = None,
     **paper: Any,
 ) -> Result:
     """Run the ReSi benchmark in a directory, or continue an earlier run there.
@@ -61,8 +59,8 @@ def run(
     killed loses the models being trained and the last half second of comparisons; with an executor,
     also the blocks that its workers were computing. The result is of the measures of this call, and
     of all domains, or parts of the paper's benchmark, of which the study has all models. A model
-    that cannot be trained is left out: the result names it, and does without the tests that need
-    it.
+    that cannot be trained is left out, and the result names it: its tests are made with the models
+    that are left, at the sizes of the paper not at all.
 
     Parameters
     ----------
@@ -70,7 +68,7 @@ def run(
         is kept.
     size : ``"mini"`` (default), ``"standard"`` or ``"slice"``: how many and how large models are
         trained on data of the package; ``"paper"``: the paper's models, trained on its data, and
-        ``"paper-slice"`` to try that out. ``suite`` is its former name.
+        ``"paper-slice"`` to try that out.
     domains : some of "graphs", "language", "vision"; default: all.
     models : a folder of models of your own (see :func:`resemblance.read_subjects`) instead of
         trained ones.
@@ -91,7 +89,6 @@ def run(
     Raises ``ValueError`` when another process is working on the study, or it is one of another
     size.
     """
-    size = _former(suite) if suite is not None else size
     order = order_of(size, domains, models, groups, paper)
     show = progress or (lambda stage, done, total: None)
     mark = partial(assess, measures=measures, protocol=protocol, permute=permute, failures=failures)
@@ -131,11 +128,6 @@ def _study(folder: str | Path | None, order: Order) -> Iterator[tuple[Path, Purp
     check_order(order, place)
     with study_folder(folder, **order.purpose._asdict(), keeps_size=True) as study:
         yield study
-
-
-def _former(suite: str) -> str:
-    warnings.warn("run(suite=...) is now run(size=...)", DeprecationWarning, stacklevel=3)
-    return suite
 
 
 def status(folder: str | Path) -> StudyStatus:

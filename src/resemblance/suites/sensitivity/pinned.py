@@ -70,7 +70,6 @@ def run_pinned(
         measures=measures,
         size=pinned.facts["size"],
         models=pinned.folder / MODELS,
-        pinned=pinned.identity,
-        with_intervals=pinned.with_intervals,
+        pinned=pinned,
         **options,
     )

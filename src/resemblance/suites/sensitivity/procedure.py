@@ -32,7 +32,7 @@ def agreement(
     functionality: Any,
     *,
     rows: Sequence[int] | None = None,
-    reference: str | int = "best",
+    reference: str = "best",
     self_pair: bool = True,
 ) -> Agreement:
     r"""Return how well distances from a reference A follow differences in functionality.
@@ -48,7 +48,7 @@ def agreement(
     functionality : (n,) numbers, such as accuracies.
     rows : which of the n representations the rows are. Default: all, in their order.
     reference : ``"best"``, the possible reference of highest functionality, the first of equals;
-        ``"every"``, the mean over all possible references; or a position among the n.
+        ``"every"``, the mean over all possible references.
     self_pair : whether A itself counts, at a difference of 0, as in the authors' code. It raises
         every correlation.
 
@@ -64,17 +64,10 @@ def agreement(
         of_rows = [_of_row(d[i], f, int(r), self_pair) for i, r in enumerate(places)]
         rho, tau = (float(v) for v in known_mean([a[:2] for a in of_rows]))
         return Agreement(rho, tau, sum(a.pairs for a in of_rows), None)
-    if isinstance(reference, bool | np.bool_ | float):
-        raise ValueError(
-            f"agreement: reference must be 'best', 'every' or one of the rows; got {reference!r}"
-        )
-    position = reference_of(f, places) if reference == "best" else reference
-    where = [row for row, place in enumerate(places) if place == position]
-    if not where:
-        raise ValueError(
-            f"agreement: reference must be 'best', 'every' or one of the rows; got {reference!r}"
-        )
-    return _of_row(d[where[0]], f, int(position), self_pair)
+    if reference != "best":
+        raise ValueError(f"agreement: reference must be 'best' or 'every'; got {reference!r}")
+    best = reference_of(f, places)
+    return _of_row(d[places.tolist().index(best)], f, best, self_pair)
 
 
 def reference_of(functionality: Any, rows: Any) -> int:

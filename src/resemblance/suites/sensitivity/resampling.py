@@ -10,7 +10,7 @@ import numpy as np
 from ...significance import p_value_of, ranks_of_rows
 from .procedure import checked, expected_from
 
-Copies = Literal["all", "one", "none"]
+Copies = Literal["all", "one"]
 
 
 # ---------------------------------------------------------------------------------------- bootstrap
@@ -43,7 +43,7 @@ def bootstrap(
     counts : (draws, n), from :func:`bootstrap_counts`.
     copies : the pairs of the reference with itself: ``"all"``, one for each time that it was drawn,
         as in the paper's procedure, which raises every correlation because (0, 0) is always right;
-        ``"one"``, as without resampling; ``"none"``.
+        ``"one"``, as without resampling.
 
     All samples are computed at once: with weights w, Kendall's :math:`\tau_b` is a ratio of
     quadratic forms :math:`w^\top S w` in signs of differences, and ranks are linear in w.
@@ -53,8 +53,8 @@ def bootstrap(
 
     Reference: Ding et al. 2021, Appendix E.
     """
-    if copies not in ("all", "one", "none"):
-        raise ValueError(f"copies must be 'all', 'one' or 'none'; got {copies!r}")
+    if copies not in ("all", "one"):
+        raise ValueError(f"copies must be 'all' or 'one'; got {copies!r}")
     counts = _integers("bootstrap: counts", counts)
     if counts.min(initial=0) < 0:
         raise ValueError(f"bootstrap: counts must not be negative; the smallest is {counts.min()}")
@@ -68,8 +68,8 @@ def bootstrap(
         values = np.full((2, len(counts)), np.nan)
         for row, reference, samples in _by_reference(f, places, counts):
             weights = counts[samples].astype(float)
-            if copies != "all":
-                weights[:, reference] = copies == "one"
+            if copies == "one":
+                weights[:, reference] = 1
             weights[:, np.isnan(d[row])] = 0
             values[:, samples] = weighted_correlations(d[row], expected_from(f, reference), weights)
         spearman[name], kendall[name] = values

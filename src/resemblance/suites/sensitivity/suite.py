@@ -12,12 +12,13 @@ from typing import Any
 from ...catalogue import get_measures
 from ...measure import Measure
 from ...results.headlines import OWN, few_models
-from ...results.result import Result, load_result
+from ...results.result import Result
 from ...sources.folders import folders_left_out
 from ...sources.trained import DOMAINS
 from ...suggestions import did_you_mean
 from ..experiments import Experiment, chosen, run_experiments
-from ..study import Judge, Progress
+from ..pinning import Pinned
+from ..study import Judge, Progress, judged_by
 from .benchmarks import BENCHMARKS
 from .experiment import Job, experiment
 from .facts import PAPER, FamilyFacts, SuiteFacts, name_of
@@ -59,8 +60,7 @@ def run(
     executor: Executor | None = None,
     memory: int | str = "half",
     progress: Progress | None = None,
-    pinned: str = "",
-    with_intervals: bool = True,
+    pinned: Pinned | None = None,
 ) -> Result:
     """Run measures through the four benchmarks of Ding et al., or continue an earlier run.
 
@@ -84,8 +84,7 @@ def run(
         summary all of these by benchmark. Default: no claims.
     executor, memory : as for :func:`resemblance.compare`.
     progress : called with (stage, done, total).
-    pinned : the name of the pack that ``models`` come from, by which the folder remembers them.
-    with_intervals : compute intervals and p-values, which take most of the time of fast measures.
+    pinned : the content of the pack that ``models`` are from.
 
     Where we differ from the paper: features are centred, not samples, as in the authors' code; the
     reference of benchmark 2 is an undeleted representation, as in the code; models, data and
@@ -98,13 +97,19 @@ def run(
     Reference: Ding, Denain and Steinhardt 2021.
     """
     only = only if only is None or isinstance(only, str) else list(only)
-    _check(folder, size, only, domains, models)
+    _check(size, only, domains)
     tested = get_measures(measures if measures is not None else MEASURES)
     source = _models(size, domains, models)
     facts, judges = dict[str, tuple[FamilyFacts, ...]](), claims or {}
-    effort = _effort(size, bool(pinned), with_intervals)
+    effort = _effort(size, pinned)
     plan = [experiment(Job(benchmark, source, effort, facts)) for benchmark in BENCHMARKS]
-    result = run_experiments(
+
+    def finished(result: Result) -> Result:
+        summary = summary_section(facts, judged_by(judges, "summary", facts))
+        result = replace(result, sections=(summary, *result.sections), labels=_labels(tested))
+        return _about_models(result, source, facts, pinned)
+
+    return run_experiments(
         "sensitivity",
         chosen(plan, only),
         folder,
@@ -114,44 +119,48 @@ def run(
         executor=executor,
         memory=memory,
         progress=progress,
+        models=source.folder,
         pinned=pinned,
+        finish=finished,
         title=TITLE,
         about=INTRODUCTION,
-        provenance={"models": source.folder} if source.folder else {"domains": list(domains)},
+        provenance=_provenance(source, domains, pinned),
     )
-    summary = summary_section(facts, tuple(judges["summary"](facts)) if "summary" in judges else ())
-    result = replace(result, sections=(summary, *result.sections), labels=_labels(tested))
-    return _saved(_about_models(result, source, facts), folder)
 
 
-def _effort(size: str, is_pinned: bool, with_intervals: bool) -> Effort:
+def _provenance(source: Models, domains: Sequence[str], pinned: Pinned | None) -> dict[str, object]:
+    """Return where models come from; of a pack, not in which folder of this machine it is."""
+    if pinned:
+        return {}
+    return {"models": source.folder} if source.folder else {"domains": list(domains)}
+
+
+def _effort(size: str, pinned: Pinned | None) -> Effort:
     """Return how much is computed: on a pack, which has few samples, also by slow measures."""
     effort = SIZES[size]
-    if is_pinned:
-        effort = effort._replace(slow=effort.samples)
-    return effort if with_intervals else effort._replace(draws=1, permutations=1)
+    if pinned is None:
+        return effort
+    effort = effort._replace(slow=effort.samples)
+    return effort if pinned.with_intervals else effort._replace(draws=1, permutations=1)
 
 
-def _about_models(result: Result, source: Models, facts: SuiteFacts) -> Result:
-    """Return a result with what a reader must know of models that were brought along."""
+def _about_models(
+    result: Result, source: Models, facts: SuiteFacts, pinned: Pinned | None
+) -> Result:
+    """Return a result with what a reader must know of models that were not trained here."""
     if not source.folder:
         return result
-    return replace(result, facts=_own_models(facts), remarks=_remarks(source, source.folder))
-
-
-def _saved(result: Result, folder: str | Path | None) -> Result:
-    if folder is not None:
-        result.save(Path(folder) / "result.json")
-    return result
+    whose = f"of {pinned.identity}" if pinned else OWN
+    return replace(
+        result, facts=_brought_models(facts, whose), remarks=_remarks(source, source.folder)
+    )
 
 
 def _labels(measures: Iterable[Measure]) -> dict[str, str]:
     return {m.spec: name_of(m.spec, {m.spec: m.label}) for m in measures}
 
 
-def _check(
-    folder: str | Path | None, size: str, only: Any, domains: Any, models: str | Path | None
-) -> None:
+def _check(size: str, only: Any, domains: Any) -> None:
     """Find mistakes before the work."""
     if not isinstance(size, str) or size not in SIZES:
         raise ValueError(f"size cannot be {size!r}{did_you_mean(str(size), tuple(SIZES))}")
@@ -163,33 +172,6 @@ def _check(
             raise ValueError(
                 f"run: {name} must be a list of some of {', '.join(choices)}; got {values!r}"
             )
-    if folder is not None:
-        _check_folder(Path(folder), own_models=models is not None)
-
-
-def _check_folder(folder: Path, own_models: bool) -> None:
-    if folder.is_file():
-        raise ValueError(
-            f"{folder} is a file; give a folder for the study, which may not be there yet"
-        )
-    kind = _kind(folder)
-    if kind == "own" and not own_models:
-        words = ("models of your own", "trained ones")
-    elif kind == "trained" and own_models:
-        words = ("trained models", "models of your own")
-    else:
-        return
-    raise ValueError(f"{folder} is a study of {words[0]}; use another folder for {words[1]}")
-
-
-def _kind(study: Path) -> str:
-    """Return whether a study is of "own" or of "trained" models; "" where that is not yet known."""
-    if (study / "subjects").is_dir():
-        return "trained"
-    if not (study / "result.json").exists():
-        return ""
-    provenance = load_result(study / "result.json").provenance
-    return "own" if "models" in provenance else "trained" if "domains" in provenance else ""
 
 
 def _models(size: str, domains: Sequence[str], folder: str | Path | None) -> Models:
@@ -200,12 +182,15 @@ def _models(size: str, domains: Sequence[str], folder: str | Path | None) -> Mod
     return models_in(Path(folder).resolve())  # mistakes of a user are found before the work
 
 
-def _own_models(facts: SuiteFacts) -> dict[str, str]:
-    """Return the data sets and architectures of a user's models."""
+def _brought_models(facts: SuiteFacts, whose: str) -> dict[str, str]:
+    """Return the data sets and architectures of models that were not trained here."""
     members = [f.family for families in facts.values() for f in families]
     datasets = ", ".join(dict.fromkeys(family.dataset for family in members))
     architectures = ", ".join(dict.fromkeys(family.architecture for family in members))
-    return {"data sets": datasets or "none", "models": f"{OWN}: {architectures or 'none that fit'}"}
+    return {
+        "data sets": datasets or "none",
+        "models": f"{whose}: {architectures or 'none that fit'}",
+    }
 
 
 def _remarks(source: Models, folder: str) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def plan_of(size: str) -> Plan:
 
 def plain_models(config: RunConfig) -> Sequence[Recipe]:
     """Return the recipes of the models that nothing was done to; none where a pack has them."""
-    if config.pack is not None:
+    if config.pinned:
         return []
     return models_of(config, ("normal",))
 
@@ -68,7 +68,7 @@ def absent(domains: Iterable[str]) -> dict[str, str]:
 
 def absent_of(config: RunConfig) -> dict[str, str]:
     """Return the domains that a run leaves out, and why."""
-    if config.pack is not None:
+    if config.pinned:
         return {}
     return absent(plan_of(config.size).domains)
 

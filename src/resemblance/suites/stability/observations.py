@@ -23,7 +23,7 @@ class WeightChange(NamedTuple):
     answers became wrong or right."""
 
     name: str
-    level: Any
+    level: float
     accuracy: float
     lost: int
     gained: int

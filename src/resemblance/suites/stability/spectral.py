@@ -116,13 +116,13 @@ def _measure_of(config: RunConfig, part: Part) -> Measure:
 def measure_parts(config: RunConfig) -> list[Part]:
     """Return a part for every measure of a run: the measure and the deletions it is shown."""
     shared = {"what": "measure", "removed": list(REMOVED[config.size]), "seed": SEED}
-    shared |= {"pack": config.pinned} if config.pack is not None else {}
+    shared |= {"pack": config.pinned.identity} if config.pinned else {}
     return [{**shared, "measure": m} for m in measured(config.measures)]
 
 
 def compute_measure(config: RunConfig, part: Part) -> dict[str, list[Any]]:
     """Return what the measure of a part reports after each deletion."""
-    points = harmonic(part["seed"]) if config.pack is None else _stored(config.pack)
+    points = _stored(config.pinned.folder) if config.pinned else harmonic(part["seed"])
     return compared(config, part, points, [without_leading(points, k) for k in part["removed"]])
 
 

@@ -110,8 +110,7 @@ def run_on(
         measures=measures,
         title=TITLE,
         about=INTRODUCTION,
-        pack=pinned.folder,
-        pinned=pinned.identity,
+        pinned=pinned,
         **options,
     )
 

@@ -95,7 +95,6 @@ def disturbed_models(done: Sequence[tuple[Part, Any]]) -> tuple[DisturbedModel, 
 
 
 def _point(part: Part, value: Mapping[str, Any], p: Mapping[str, Any]) -> DisturbedCopy:
-    level = p["level"][1] if isinstance(p["level"], list) else p["level"]
     reasons = {
         spec: value["reasons"].get(f"{spec}, {p['name']}", "no value")
         for spec, d in p["differences"].items()
@@ -105,7 +104,7 @@ def _point(part: Part, value: Mapping[str, Any], p: Mapping[str, Any]) -> Distur
         part["kind"],
         part["draw"],
         p["name"],
-        level,
+        p["level"],
         round(value["accuracy"] - p["accuracy"], 12),
         loss_p_value(p["lost"], p["gained"]),
         p["differences"],

@@ -65,9 +65,9 @@ Disturbance = Callable[[State], State]
 
 def _parts(config: RunConfig) -> list[Part]:
     measures = measured(config.measures)
-    if config.pack is not None:
-        pinned = {"pack": config.pinned, "measures": measures}
-        return [{**part, **pinned} for part in pinned_parts(config.pack)]
+    if config.pinned:
+        pinned = {"pack": config.pinned.identity, "measures": measures}
+        return [{**part, **pinned} for part in pinned_parts(config.pinned.folder)]
     return [{**part, "measures": measures} for part in planned_parts(config)]
 
 
@@ -121,7 +121,8 @@ def _shuffled(state: State, draw: int, name: str) -> State:
 
 def _compute(config: RunConfig, part: Part) -> Any:
     """What disturbed weights do to the accuracy, and to the last layer by every measure."""
-    seen = observed(config, part) if config.pack is None else read_observation(config.pack, part)
+    pinned = config.pinned
+    seen = read_observation(pinned.folder, part) if pinned else observed(config, part)
     names = (UNCHANGED, *(change.name for change in seen.changes))
     layers = {name: Representation(layer) for name, layer in zip(names, seen.layers)}
     differences, drifts, reasons = _compared(config, Representation(seen.reference), layers)
