@@ -30,6 +30,7 @@ MEASURED = {
     "validity-coverage.md",
     "validity-dependent.md",
     "validity-differences.md",
+    "validity-few.md",
     "validity-independent.md",
     "validity-maps.md",
     "validity-not-offered.md",
