@@ -61,38 +61,35 @@ def test_the_golden_cases_cover_the_24_measures():
     assert len(RESI) == 24
 
 
-@pytest.mark.parametrize(
-    ("case", "label", "order", "entry"), entries(), ids=lambda v: v if isinstance(v, str) else ""
-)
-def test_preset_resi_equals_the_authors_code(case, label, order, entry, golden_inputs):
-    theirs = entry[order]["value"]
-    if theirs == "not_run":
-        theirs = entry["R_Rp"][
-            "value"
-        ]  # symmetric measures were run in one order only where they are slow
-    x, y = golden_inputs[f"{case}__R"], golden_inputs[f"{case}__Rp"]
-    x, y = (x, y) if order == "R_Rp" else (y, x)
-    ours = OURS.get((case, label, order), OURS.get((case, label)))
-    if ours == "undefined":
-        with pytest.raises(rs.Undefined):
-            RESI[label](x, y)
-        return
-    value = RESI[label](x, y)
-    if ours == "defined":
-        assert theirs == "nan"
-        assert 0 < value < 1
-    elif ours is not None:
-        assert value == pytest.approx(ours, rel=1e-8)
-    elif (
-        label == "IMD"
-    ):  # theirs is a random estimate: standard deviation about 9 %, biased upwards by its maximum
-        assert value == pytest.approx(theirs, abs=4)
-    elif label == "RTD":  # theirs is computed in float32
-        assert value == pytest.approx(theirs, rel=1e-4, abs=1e-5)
-    elif case == "pub09_float32_of_pub02":  # theirs is computed in float32
-        assert value == pytest.approx(theirs, rel=1e-4)
-    else:  # 1e-7 absolute: a distance of 0 is the root of rounding noise there
-        assert value == pytest.approx(theirs, rel=1e-8, abs=1e-7)
+@pytest.mark.parametrize("label", RESI)
+def test_preset_resi_equals_the_authors_code(label, golden_inputs, subtests):
+    for case, _, order, entry in (e for e in entries() if e[1] == label):
+        with subtests.test(f"{case}, {order}"):
+            theirs = entry[order]["value"]
+            if theirs == "not_run":  # symmetric measures that are slow were run in one order only
+                theirs = entry["R_Rp"]["value"]
+            x, y = golden_inputs[f"{case}__R"], golden_inputs[f"{case}__Rp"]
+            x, y = (x, y) if order == "R_Rp" else (y, x)
+            ours = OURS.get((case, label, order), OURS.get((case, label)))
+            if ours == "undefined":
+                with pytest.raises(rs.Undefined):
+                    RESI[label](x, y)
+                continue
+            value = RESI[label](x, y)
+            if ours == "defined":
+                assert theirs == "nan"
+                assert 0 < value < 1
+            elif ours is not None:
+                assert value == pytest.approx(ours, rel=1e-8)
+            elif label == "IMD":
+                # theirs is a random estimate: standard deviation 9 %, biased upwards by its maximum
+                assert value == pytest.approx(theirs, abs=4)
+            elif label == "RTD":  # theirs is computed in float32
+                assert value == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+            elif case == "pub09_float32_of_pub02":  # theirs is computed in float32
+                assert value == pytest.approx(theirs, rel=1e-4)
+            else:  # 1e-7 absolute: a distance of 0 is the root of rounding noise there
+                assert value == pytest.approx(theirs, rel=1e-8, abs=1e-7)
 
 
 DEFINITIONS = {
@@ -108,14 +105,15 @@ DEFINITIONS = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("definition", DEFINITIONS)
-def test_defaults_equal_the_definitions(case, definition, golden_inputs, golden_definitions):
-    x, y = golden_inputs[f"{case}__R"], golden_inputs[f"{case}__Rp"]
-    # 1e-7 absolute for GULP only: the root of the rounding noise of two equal ranks, set to 0 here
-    tolerance = 1e-7 if definition.startswith("GULP") else 1e-10
-    expected = golden_definitions[case][definition]
-    assert DEFINITIONS[definition](x, y) == pytest.approx(expected, rel=1e-8, abs=tolerance)
+def test_defaults_equal_the_definitions(definition, golden_inputs, golden_definitions, subtests):
+    for case in CASES:
+        with subtests.test(str(case)):
+            x, y = golden_inputs[f"{case}__R"], golden_inputs[f"{case}__Rp"]
+            # 1e-7 absolute for GULP only: the root of rounding noise of equal ranks, set to 0 here
+            tolerance = 1e-7 if definition.startswith("GULP") else 1e-10
+            expected = golden_definitions[case][definition]
+            assert DEFINITIONS[definition](x, y) == pytest.approx(expected, rel=1e-8, abs=tolerance)
 
 
 @pytest.mark.parametrize("case", CASES)

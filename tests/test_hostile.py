@@ -146,21 +146,22 @@ UNDEFINED: dict[str, dict[str, str | None]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
-def test_a_number_in_range_or_the_reason_why_not(measure, case):
-    x, y = CASES[case]
-    table = UNDEFINED.get(case, {})
-    reason = table.get(measure.spec, table.get(measure.name))
-    if reason is not None:
-        with pytest.raises(ValueError, match=reason) as error:
-            value(measure, x, y)
-        assert measure.name in str(error.value) or "representation '" in str(error.value)
-        return
-    found, (low, high) = value(measure, x, y), measure.range
-    assert type(found) is float
-    assert math.isfinite(found)
-    assert low - 1e-9 <= found <= high + 1e-9
+def test_a_number_in_range_or_the_reason_why_not(measure, subtests):
+    for case in CASES:
+        with subtests.test(str(case)):
+            x, y = CASES[case]
+            table = UNDEFINED.get(case, {})
+            reason = table.get(measure.spec, table.get(measure.name))
+            if reason is not None:
+                with pytest.raises(ValueError, match=reason) as error:
+                    value(measure, x, y)
+                assert measure.name in str(error.value) or "representation '" in str(error.value)
+                continue
+            found, (low, high) = value(measure, x, y), measure.range
+            assert type(found) is float
+            assert math.isfinite(found)
+            assert low - 1e-9 <= found <= high + 1e-9
 
 
 def test_the_table_names_what_exists():
@@ -173,15 +174,16 @@ def test_the_table_names_what_exists():
 # ------------------------------------------------------------------------------- scale and position
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150, 0.5 * LARGEST / np.abs(X).max()])
 @pytest.mark.parametrize(
     "measure", [m for m in MEASURES if "isotropic_scaling" in m.invariant_to], ids=str
 )
-def test_scale_does_not_matter_when_that_is_claimed(measure, scale):
-    expected = pytest.approx(value(measure, X, Y), rel=1e-6, abs=1e-12)
-    assert value(measure, X * scale, Y) == expected
-    assert value(measure, X, Y * scale) == expected
-    assert value(measure, X * scale, Y * scale) == expected
+def test_scale_does_not_matter_when_that_is_claimed(measure, subtests):
+    for scale in [1e-150, 1e-30, 1e30, 1e150, 0.5 * LARGEST / np.abs(X).max()]:
+        with subtests.test(str(scale)):
+            expected = pytest.approx(value(measure, X, Y), rel=1e-6, abs=1e-12)
+            assert value(measure, X * scale, Y) == expected
+            assert value(measure, X, Y * scale) == expected
+            assert value(measure, X * scale, Y * scale) == expected
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150])
@@ -309,12 +311,13 @@ KINDS = {
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
-def test_every_kind_of_array_is_its_values_in_float64(measure, kind):
-    x, y = (KINDS[kind](data) for data in (X, Y))
-    plain = [np.array(data, dtype=np.float64, order="C") for data in (x, y)]
-    assert value(measure, x, y) == pytest.approx(value(measure, *plain), rel=1e-9, abs=1e-9)
+def test_every_kind_of_array_is_its_values_in_float64(measure, subtests):
+    for kind in KINDS:
+        with subtests.test(str(kind)):
+            x, y = (KINDS[kind](data) for data in (X, Y))
+            plain = [np.array(data, dtype=np.float64, order="C") for data in (x, y)]
+            assert value(measure, x, y) == pytest.approx(value(measure, *plain), rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)

@@ -164,33 +164,41 @@ def test_the_tail_is_that_of_pearson_iii(skewness):
 # ------------------------------------------------------------------------------------- the claims
 
 
-@pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("m", CLAIMED, ids=str)
-def test_the_value_is_a_function_of_the_inner_product(m, kind):
-    x, y = map(Representation, pair(kind, n=120 if m.min_samples > 24 else 24))
-    value, product = float(m.evaluate(x, y)), m.product
-    a, b = product.matrix(x, "left"), product.matrix(y, "right")
-    scales = [
-        float(np.vdot(matrix, matrix)) if product.scale is None else product.scale(r)
-        for r, matrix in ((x, a), (y, b))
-    ]
-    expected = product.value(float(np.vdot(a, b)), *scales)
-    assert a.dtype == b.dtype == np.float64
-    assert (value**2 if product.root else value) == pytest.approx(expected, abs=1e-8, rel=1e-8)
-    if product.symmetric:
-        assert np.allclose(a, a.T, atol=1e-12)
-        assert np.allclose(b, b.T, atol=1e-12)
+def test_the_value_is_a_function_of_the_inner_product(m, subtests):
+    for kind in SHAPES:
+        with subtests.test(str(kind)):
+            x, y = map(Representation, pair(kind, n=120 if m.min_samples > 24 else 24))
+            value, product = float(m.evaluate(x, y)), m.product
+            a, b = product.matrix(x, "left"), product.matrix(y, "right")
+            scales = [
+                float(np.vdot(matrix, matrix)) if product.scale is None else product.scale(r)
+                for r, matrix in ((x, a), (y, b))
+            ]
+            expected = product.value(float(np.vdot(a, b)), *scales)
+            assert a.dtype == b.dtype == np.float64
+            assert (value**2 if product.root else value) == pytest.approx(
+                expected, abs=1e-8, rel=1e-8
+            )
+            if product.symmetric:
+                assert np.allclose(a, a.T, atol=1e-12)
+                assert np.allclose(b, b.T, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["tall", "wide", "tied"])
 @pytest.mark.parametrize("m", CLAIMED, ids=str)
-def test_the_matrix_moves_with_the_samples(m, kind):
-    n = 120 if m.min_samples > 24 else 24
-    order = orders(n, 1)[0]
-    for data in pair(kind, n):
-        for side in ("left", "right"):
-            still, moved = (m.product.matrix(Representation(d), side) for d in (data, data[order]))
-            assert np.allclose(moved, still[np.ix_(order, order)], atol=1e-9 * abs(still).max())
+def test_the_matrix_moves_with_the_samples(m, subtests):
+    for kind in ["tall", "wide", "tied"]:
+        with subtests.test(str(kind)):
+            n = 120 if m.min_samples > 24 else 24
+            order = orders(n, 1)[0]
+            for data in pair(kind, n):
+                for side in ("left", "right"):
+                    still, moved = (
+                        m.product.matrix(Representation(d), side) for d in (data, data[order])
+                    )
+                    assert np.allclose(
+                        moved, still[np.ix_(order, order)], atol=1e-9 * abs(still).max()
+                    )
 
 
 @pytest.mark.parametrize("m", CLAIMED, ids=str)
