@@ -328,6 +328,29 @@ def test_equal_rows_are_said_and_offered_as_blocks(tmp_path):
     assert computed(measures=["cka"]).cautions == ()
 
 
+def test_classes_and_single_copies_are_no_repeats(subtests):
+    g = np.random.default_rng(0)
+    X, labels = g.standard_normal((100, 30)), np.arange(100) % 10
+    once = X.copy()
+    once[1] = once[0]
+    sides = {
+        "one-hot": (np.eye(10)[labels], X),
+        "both": (np.eye(10)[labels], np.eye(4)[labels % 4]),
+        "numbers": (labels[:, None], X),
+        "ratings": (g.integers(1, 6, (100, 2)), g.integers(1, 6, (100, 2))),
+        "one copy": (once, once + 0.0),
+    }
+    options = {"measures": "cka", "draws": 9, "progress": False}
+    for name, (a, b) in sides.items():
+        with subtests.test(name):
+            assert not any("rows" in c for c in rs.evidence({"a": a}, {"b": b}, **options).cautions)
+    unequal = rs.evidence({"a": X[np.r_[:50, :25, :25]]}, {"b": X}, **options).cautions[0]
+    assert "leave out copies" in unequal
+    assert "blocks" not in unequal
+    many = {f"layer {i}": X[labels] + i for i in range(300)}
+    assert "297 more" in rs.evidence({"b": X}, many, **options).cautions[0]
+
+
 def test_a_sample_that_dominates_both_sides_is_named():
     X, Y, Z = three().values()
     for side in (X, Y):
