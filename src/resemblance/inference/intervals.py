@@ -47,7 +47,8 @@ def kind_of(measure: Measure, design: Design, widest: int) -> Kind:
     are_halved |= measure.family == "cca" and design.n >= SAMPLES_PER_DIMENSION * widest
     is_few = design.blocks is not None and len(np.unique(design.blocks)) < HALVES
     # In halves of few samples nearly all are neighbours, and their values vary too little.
-    is_few |= measure.family == "neighbours" and 4 * dict(measure.parameters).get("k", 0) > design.n
+    k = {"k": 0, **measure.defaults, **dict(measure.parameters)}["k"]
+    is_few |= measure.family == "neighbours" and 4 * k > design.n
     return "halves" if are_halved and not design.shifts and not is_few else "groups"
 
 
