@@ -449,8 +449,10 @@ def test_what_overflows_is_undefined_without_a_warning():
     with pytest.raises(rs.Undefined, match="NaN or infinite"):
         rs.cka(*narrow)
     for score in ("distance", "rdm"):
-        with pytest.raises(rs.Undefined, match="NaN or infinite"):
-            rs.stability.input_noise_stability(1e154 * x, encoder=lambda rows: rows, score=score)
+        value = rs.stability.input_noise_stability(
+            1e154 * x, encoder=lambda rows: rows, score=score
+        )
+        assert np.isfinite(value)
 
 
 def test_nan_is_no_number_of_a_range():

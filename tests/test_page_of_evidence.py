@@ -247,6 +247,12 @@ def test_the_head_has_the_design_and_the_first_sentence(square):
     assert result.about == null_words(square)
 
 
+def test_the_head_has_the_caveats_of_measures():
+    A = np.random.default_rng(0).standard_normal((30, 60))
+    some = rs.evidence(A[:, :40], A[:, 20:], measures="linear_regression", progress=False)
+    assert "fixed by the number of samples" in result_of_evidence(some).about
+
+
 def test_all_values_are_in_a_table(square):
     (table,) = result_of_evidence(square)["values"].tables
     assert len(table.rows) == 3 * 15

@@ -586,6 +586,8 @@ def damaged(file, change) -> None:
     (lambda about, arrays: about["layers"][0].__setitem__(1, 40.5), "width"),
     (lambda about, arrays: about.update(batches=float("inf")), "batches"),
     (lambda about, arrays: about.update(n_samples=None), "n_samples"),
+    (lambda about, arrays: about.update(n_samples=-5), "n_samples is -5"),
+    (lambda about, arrays: about["layers"].append(about["layers"][0]), "listed twice"),
 ])  # fmt: skip
 def test_damaged_files_are_named(tmp_path, change, message):
     file = tmp_path / "s.npz"

@@ -4,6 +4,7 @@ given."""
 from __future__ import annotations
 
 import json
+import re
 import warnings
 
 import numpy as np
@@ -294,7 +295,8 @@ def test_dissimilarities_taken_for_features_are_said():
     rng = np.random.default_rng(0)
     X, R = rng.standard_normal((24, 10)), rng.random((24, 24))
     R = R + R.T
-    features = [R.copy(), R - 2 * np.triu(R, 1), R[:, :20]]
+    graph = np.triu(rng.random((24, 24)) < 0.3, 1).astype(float)
+    features = [R.copy(), R - 2 * np.triu(R, 1), R[:, :20], graph + graph.T]
     np.fill_diagonal(R, 0)
     for Y in (X, *features):
         with warnings.catch_warnings():
@@ -303,6 +305,12 @@ def test_dissimilarities_taken_for_features_are_said():
     for measure in ("rsa", "rsa[rdm=sqeuclidean]", "procrustes"):
         with pytest.warns(rs.UninformativeWarning, match="24 x 24, symmetric.*spearmanr"):
             rs.get_measure(measure)(X, R)
+    for Z in (X, X.astype("f4")):
+        with pytest.warns(rs.UninformativeWarning, match="24 x 24, symmetric"):
+            rs.rsa(X, 1 - np.corrcoef(Z, dtype=Z.dtype))
+    assert re.search(
+        "fixed.*24 x 24", rs.linear_regression.caveat(*map(rs.Representation, (R, R + 0)))
+    )
     both = rs.compare({"X": X, "R": R}, measures=["rsa", "cka"], progress=False)
     assert "24 x 24, symmetric" in repr(both)
     assert "24 x 24, symmetric" in repr(rs.evidence(X, R, measures="rsa", progress=False))

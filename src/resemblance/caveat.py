@@ -39,13 +39,14 @@ def caveat_of(
     if n == 2 and invariant_to >= SHAPE:
         return "fixed by the number of samples: any two samples have the same shape"
     square = next((r.shape for r in (x, y) if _is_dissimilarity(r)), None)
-    if square:
-        return DISSIMILARITIES.format(*square)
+    taken = DISSIMILARITIES.format(*square) if square else ""
     try:
         caveat = uninformative(_detached(x), _detached(y))
     except Undefined:
-        return ""
-    return f"{caveat}{TRANSPOSED}" if caveat and d == e >= MUCH_WIDER * n else caveat
+        return taken
+    if caveat and d == e >= MUCH_WIDER * n:
+        caveat += TRANSPOSED
+    return "; ".join(filter(None, (caveat, taken)))
 
 
 def condition(uninformative: Callable[..., str]) -> str:
@@ -66,12 +67,18 @@ def transposition(
 
 
 def _is_dissimilarity(x: Representation) -> bool:
-    """Say whether features look like a matrix of dissimilarities between the samples."""
+    """Say whether features look like a matrix of dissimilarities between the samples.
+
+    A matrix of two values is the adjacency of a graph, whose rows are features.
+    """
     if x.shape[0] != x.shape[1] or x.shape[0] < 3:
         return False
     matrix = to_numpy(detach(x.source))
-    is_hollow = matrix.any() and not np.diagonal(matrix).any()
-    return bool(is_hollow and np.array_equal(matrix, matrix.T))
+    slack = 16 * float(np.finfo(np.result_type(matrix, np.float16)).eps * np.abs(matrix).max())
+    is_hollow = matrix.any() and np.abs(np.diagonal(matrix)).max() <= slack < np.inf
+    if not is_hollow or not np.allclose(matrix, matrix.T, rtol=0, atol=slack):
+        return False
+    return len(np.unique(matrix)) > 2
 
 
 def _detached(x: Representation) -> Representation:

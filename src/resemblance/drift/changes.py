@@ -168,7 +168,7 @@ def _finding(
     from scipy.special import stdtrit
 
     if len(moved) < 3 or means.counts.max() < 2:
-        why = "it needs three classes, of two none is the one that moved, and two samples of one"
+        why = "it needs three classes, and one with two samples or more"
         return not_assessed("moved_classes", why)
     distance = norm(rest, axis=1)
     error, freedom = np.sqrt(means.scatter / means.counts) / radius, np.maximum(means.counts - 1, 1)

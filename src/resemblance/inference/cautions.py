@@ -17,10 +17,9 @@ from .layout import Layout
 # Of the product of both shares, times n: from there on intervals of 95 % held the expected value in
 # 69 to 98 % of data with few large samples; 30 Gaussian samples of one feature rarely have as much.
 DOMINANT = 2
-REMEDY = (
-    "copies and repeats are not independent: average them (rs.condition_means), or pass "
-    "blocks=rs.equal_rows(X)"
-)
+SHARE = 20  # one copy among so many samples, on all sides, is worth a word
+NAMED = 3  # sides with few distinct rows are named, at most
+LEVELS = 10  # different whole numbers, at most, that make rows a code of classes or ratings
 
 
 def equal_rows(X: Any) -> np.ndarray:
@@ -43,19 +42,43 @@ def cautions_of(layout: Layout, design: Design) -> tuple[str, ...]:
 
 
 def _copies(layout: Layout, design: Design) -> Iterator[str]:
-    """Yield how many samples are copies, on all sides or on one, unless they move as one block."""
-    n, rows = layout.n, [equal_rows(r) for r in layout.all]
+    """Yield how many samples are copies, on all sides or on one, unless they move as one block.
+
+    Rows that are codes of classes are equal without being copies.
+    """
+    n, sides = layout.n, [r for r in layout.all if not _is_code(r)]
+    rows = [equal_rows(r) for r in sides]
     blocks = np.arange(n) if design.blocks is None else design.blocks
-    on_all = np.unique(np.stack(rows), axis=1, return_inverse=True)[1].reshape(n)
-    if _crosses(on_all, blocks):
+    if len(sides) == len(layout.all):
+        on_all = np.unique(np.stack(rows), axis=1, return_inverse=True)[1].reshape(n)
         count = len(np.unique(on_all))
-        yield f"{n - count} of {n} samples are copies of others: {count} distinct rows; {REMEDY}"
-        return
-    counts = [len(np.unique(of)) if _crosses(of, blocks) else n for of in rows]
-    few = {r.name: count for r, count in zip(layout.all, counts) if 2 * count <= n}
+        if _crosses(on_all, blocks) and SHARE * (n - count) >= n:
+            words = f"{n - count} of {n} samples are copies of others: {count} distinct rows"
+            yield f"{words}; {_remedy(on_all)}"
+            return
+    crossing = [(r.name, of) for r, of in zip(sides, rows) if _crosses(of, blocks)]
+    few = [(name, of) for name, of in crossing if 2 * len(np.unique(of)) <= n]
     if few:
-        words = ", ".join(f"{count} of {name}" for name, count in few.items())
-        yield f"distinct rows of {n} samples: {words}; {REMEDY}"
+        words = ", ".join(f"{len(np.unique(of))} of {name}" for name, of in few[:NAMED])
+        words += f" and {len(few) - NAMED} more" if len(few) > NAMED else ""
+        yield f"distinct rows of {n} samples: {words}; {_remedy(few[0][1])}"
+
+
+def _is_code(x: Representation) -> bool:
+    """Say whether rows are few whole numbers, as one-hot classes, labels and ratings are."""
+    source = to_numpy(x.source)
+    return bool(np.isfinite(source).all() and (source == np.round(source)).all()) and (
+        x.shape[1] == 1 or len(np.unique(source)) <= LEVELS
+    )
+
+
+def _remedy(rows: np.ndarray) -> str:
+    """Say what to do about equal rows; blocks of one size only can change places."""
+    sizes = np.unique(np.unique(rows, return_counts=True)[1])
+    other = (
+        "pass their numbers as blocks (rs.equal_rows)" if len(sizes) == 1 else "leave out copies"
+    )
+    return f"if these are repeats, not classes, average them (rs.condition_means) or {other}"
 
 
 def _crosses(rows: np.ndarray, blocks: np.ndarray) -> bool:

@@ -27,6 +27,7 @@ HALVED_FAMILIES = ("neighbours", "topology")
 HALVED = ("mka", "kcka")
 VIEWS = 4  # times the memory of the views of a value that all values without a sample take
 FEWEST = 3  # samples that have to be left
+SLACK = 1e-9  # of values that are equal but for rounding
 SAMPLES_PER_DIMENSION = 4  # from which halves are used for canonical correlations
 
 
@@ -36,7 +37,8 @@ def kind_of(measure: Measure, design: Design, widest: int) -> Kind:
     By halves for neighbours, topology and kernels of neighbours, and for canonical correlations
     with many samples; by the values without each sample where the measure has them in closed form;
     else by leaving out groups. Samples of one block, or of one stretch of a series, are left out
-    together; halves of few blocks are too alike, so these are left out, too.
+    together; halves of few blocks, and of few samples for so many neighbours, are too alike, so
+    groups are left out, too.
     """
     are_halved = measure.family in HALVED_FAMILIES or measure.name in HALVED
     is_whole = design.blocks is None and not design.shifts
@@ -44,6 +46,9 @@ def kind_of(measure: Measure, design: Design, widest: int) -> Kind:
         return "left_out"
     are_halved |= measure.family == "cca" and design.n >= SAMPLES_PER_DIMENSION * widest
     is_few = design.blocks is not None and len(np.unique(design.blocks)) < HALVES
+    # In halves of few samples nearly all are neighbours, and their values vary too little.
+    k = {"k": 0, **measure.defaults, **dict(measure.parameters)}["k"]
+    is_few |= measure.family == "neighbours" and 4 * k > design.n
     return "halves" if are_halved and not design.shifts and not is_few else "groups"
 
 
@@ -67,10 +72,15 @@ def intervals_of(
     """Compute the values without parts of the samples, and return them by measure."""
     layout = bench.layout
     widest = max(r.shape[1] for r in layout.all)
-    fewest = min(map(len, parts_of("groups", design)))
-    if fewest < FEWEST:
-        return {m.spec: _too_few(bench, m, comparison, design, fewest) for m in measures}
+    whole = min(map(len, parts_of("groups", design)))
     kinds: dict[Measure, Kind] = {m: kind_of(m, design, widest) for m in measures}
+    fewest = {m: design.n // 2 if kind == "halves" else whole for m, kind in kinds.items()}
+    cells = {
+        m.spec: _too_few(bench, m, comparison, design, fewest[m])
+        for m in measures
+        if fewest[m] < FEWEST
+    }
+    measures = [m for m in measures if m.spec not in cells]
     pairs = {
         m: layout.with_values(m, comparison[m.spec]) for m in measures if kinds[m] == "left_out"
     }
@@ -78,8 +88,24 @@ def intervals_of(
     rest: dict[Measure, Kind] = {
         m: "groups" if kinds[m] == "left_out" else kinds[m] for m in measures if m not in closed
     }
-    exact = {m.spec: PartCells("left_out", closed[m]) for m in closed}
-    return exact | dict(_by_comparing(bench, request, rest, design, 0.8 * weight))
+    cells |= {m.spec: PartCells("left_out", closed[m]) for m in closed}
+    cells |= dict(_by_comparing(bench, request, rest, design, 0.8 * weight))
+    return {spec: _varying(comparison, spec, of) for spec, of in cells.items()}
+
+
+def _varying(comparison: Comparison, spec: str, cells: PartCells) -> PartCells:
+    """Return no interval for pairs whose values on parts are all equal, but not to the value.
+
+    Such parts are too small to show how the value varies; where they equal it, it is exact.
+    """
+    values, table = comparison[spec], cells.values
+    size = SLACK * np.maximum(np.abs(values), np.abs(table).max(axis=-1))
+    is_flat = (np.ptp(table, axis=-1) <= size) & (np.abs(table[..., 0] - values) > size)
+    reason = f"no interval by {cells.kind}: all parts have one value, not this; use more samples"
+    table = np.where(is_flat[..., None], np.nan, table)
+    places = np.argwhere(is_flat).tolist()
+    flat = (Failure(spec, comparison.rows[i], comparison.columns[j], reason) for i, j in places)
+    return PartCells(cells.kind, table, (*cells.reasons, *flat))
 
 
 def _too_few(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..inference.result import Evidence
-from ..inference.words import null_words, readings, results_in_words
+from ..inference.words import caveats_in_words, null_words, readings, results_in_words
 from ..measure import Measure
 from ..results.result import Result
 from .numbers import minus
@@ -27,7 +27,7 @@ def result_of_evidence(
         provenance={**result.provenance, "seed": evidence.design.seed},
         lead="\n".join(map(_one_line, results_in_words(evidence, known))),
         title="Evidence for similarity",
-        about=" ".join([null_words(evidence), *(f"{c}." for c in evidence.cautions)]),
+        about=" ".join([null_words(evidence), *(f"{c}." for c in caveats_in_words(evidence))]),
     )
 
 

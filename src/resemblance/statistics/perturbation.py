@@ -193,12 +193,11 @@ def perturbation_magnitude(
         raise ValueError(
             "perturbation_magnitude: deviations need at least 2 controls; use unit='data'"
         )
-    deviation = (
-        norm(np.concatenate([_deviations(points), _deviations(baseline)]))
-        / (2 * points.shape[1]) ** 0.5
-    )
-    largest = max(float(np.abs(points).max()), float(np.abs(baseline).max()))
-    if deviation <= ROUNDING * largest:
+    both = np.stack([_deviations(points), _deviations(baseline)])
+    # Each feature by its own size: a large constant one hides none that varies.
+    largest = np.maximum(np.abs(points).max(axis=0), np.abs(baseline).max(axis=0))
+    deviation = norm(np.where(both > ROUNDING * largest, both, 0)) / both.size**0.5
+    if deviation == 0:
         raise Undefined(
             "perturbation_magnitude: neither samples nor controls vary; use unit='data'"
         )

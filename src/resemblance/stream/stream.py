@@ -194,6 +194,10 @@ class Stream:
             check_types(facts, Mapping[str, LayerFacts], "layers")
             for name in ("n_samples", "batches"):
                 check_types(about[name], int, name)
+                if about[name] < 0:
+                    raise ValueError(f"{name} is {about[name]}")
+            if len(facts) < len(about["layers"]):
+                raise ValueError("a layer is listed twice")
             if facts:
                 stream._begun(facts, np.zeros(0)).restore(arrays, about["n_samples"])
             stream._batches = about["batches"]
