@@ -467,12 +467,17 @@ def test_a_file_of_ones_own_that_cannot_be_loaded(call, folder):
     for text, message in [
         ("x = 1\n1 / 0", "ZeroDivisionError: division by zero (line 2)"),
         ("def", "SyntaxError: "),
+        ("import sys\nsys.exit(0)", "SystemExit: 0 (line 2)"),
     ]:
         (folder / "broken.py").write_text(text)
-        code, out, err = call("compare", "a.npy", "b.npy", "-m", "broken.py:x")
-        assert (code, out) == (3, "")
-        assert err.startswith(f"error: broken.py cannot be loaded: {message}")
-        assert err.count("\n") == 1
+        for words in (
+            ("compare", "a.npy", "b.npy", "-m"), ("check",), ("rank",),
+            ("stream", "a.npy", "b.npy", "-m"), ("submit",),
+        ):  # fmt: skip
+            code, out, err = call(*words, "broken.py:x")
+            assert (code, out) == (3, ""), words
+            assert err.startswith(f"error: broken.py cannot be loaded: {message}")
+            assert err.count("\n") == 1
 
 
 def test_parameters_of_a_measure_of_ones_own(call):
