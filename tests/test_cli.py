@@ -68,6 +68,15 @@ def refusing(x, y):
 
 def plain(x, y):
     return 0.0
+
+@rs.measure(label="Rows", **claims)
+def rows(x, y):
+    """Rows: an array, where a number is due."""
+    return x.array - x.array
+
+@rs.measure(label="Nothing", **claims)
+def nothing(x, y):
+    """Nothing: returns none."""
 '''
 
 
@@ -467,12 +476,26 @@ def test_a_file_of_ones_own_that_cannot_be_loaded(call, folder):
     for text, message in [
         ("x = 1\n1 / 0", "ZeroDivisionError: division by zero (line 2)"),
         ("def", "SyntaxError: "),
+        ("import sys\nsys.exit(0)", "SystemExit: 0 (line 2)"),
     ]:
         (folder / "broken.py").write_text(text)
-        code, out, err = call("compare", "a.npy", "b.npy", "-m", "broken.py:x")
-        assert (code, out) == (3, "")
-        assert err.startswith(f"error: broken.py cannot be loaded: {message}")
-        assert err.count("\n") == 1
+        for words in (
+            ("compare", "a.npy", "b.npy", "-m"), ("check",), ("rank",),
+            ("stream", "a.npy", "b.npy", "-m"), ("submit",),
+        ):  # fmt: skip
+            code, out, err = call(*words, "broken.py:x")
+            assert (code, out) == (3, ""), words
+            assert err.startswith(f"error: broken.py cannot be loaded: {message}")
+            assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_measure_of_ones_own_that_returns_no_number_is_named(call, jobs):
+    for name, what in {"rows": "array of shape (30, 5)", "nothing": "None"}.items():
+        code, _, err = call("compare", "a.npy", "b.npy", "-m", f"own.py:{name}", "--jobs", jobs)
+        assert (code, err.count("\n")) == (2, 1)
+        assert f"{name} must return one number; it returned" in err
+        assert what in err
 
 
 def test_parameters_of_a_measure_of_ones_own(call):

@@ -232,6 +232,7 @@ def test_labels_that_cannot_be_read_name_the_remedy(folder):
     np.save("objects.npy", np.array([{}, None], dtype=object))
     (folder / "bad.npy").write_bytes(b"nothing")
     (folder / "zip.npz").write_bytes(b"nothing")
+    (folder / "cut.npz").write_bytes((folder / "two.npz").read_bytes()[:99])
     (folder / "columns.csv").write_text("a\nb,c\n")
     (folder / "gap.txt").write_text("a\n\nb\n")
     (folder / "empty.txt").write_text("\n")
@@ -242,6 +243,7 @@ def test_labels_that_cannot_be_read_name_the_remedy(folder):
         "objects.npy": "cannot be read: an array of one number or word per sample",
         "bad.npy": "cannot be read",
         "zip.npz": "cannot be read",
+        "cut.npz": "cannot be read",
         "columns.csv": "line 2: 2 columns; leave only the column with the labels",
         "gap.txt": "line 2 is empty: every sample needs a label",
         "empty.txt": "is empty: every sample needs a label, one a line",

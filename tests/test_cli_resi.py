@@ -20,7 +20,7 @@ from resemblance.results.result import load_result
 from resemblance.sources.synthetic import graded_outputs, noise_walk, tight_groups
 from resemblance.sources.trained import DOMAINS
 from resemblance.suites.resi import load_facts, result_of
-from resemblance.suites.study import remember
+from resemblance.suites.study import remember, study_folder
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +192,14 @@ def test_status_and_report(study, capsys, tmp_path):
     assert code == 0
     assert str(tmp_path / "page.html") in out
     assert (tmp_path / "page.html").exists()
+
+
+def test_status_of_a_study_on_a_pack_names_the_pack(capsys, tmp_path):
+    with study_folder(tmp_path / "study", "resi", "", models="made@1"):
+        pass
+    _, out, _ = run(capsys, "status", tmp_path / "study")
+    assert out.splitlines()[0].endswith("study: resi, not running")
+    assert out.splitlines()[1] == "models from made@1"
 
 
 def test_ranks_of_a_study_and_the_published_ones(study, capsys):

@@ -9,6 +9,7 @@ import time
 import tracemalloc
 import zlib
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import islice
 from multiprocessing import get_context
 
 import numpy as np
@@ -306,6 +307,15 @@ def _count(path) -> int:
         return 0
 
 
+def test_failures_are_a_sequence():
+    failures = rs.compare([np.eye(4), np.ones((4, 2))], measures=["cka"]).failures
+    listed = tuple(failures)
+    assert len(listed) > 1
+    assert failures + failures == listed + listed
+    for part in (slice(None, None, -1), slice(-1, None), slice(1), slice(0, 9, 2)):
+        assert failures[part] == listed[part]
+
+
 def test_many_pairs_without_a_value_take_no_memory_each():
     names = tuple(map(str, range(1000)))
     sides = {name: {"fingerprint": name} for name in names}
@@ -321,6 +331,13 @@ def test_many_pairs_without_a_value_take_no_memory_each():
     assert len(comparison.failures) == 2 * 10**6
     assert comparison.failures[10**6 + 1] == Failure("rtd", "0", "1", absent["rtd"])
     assert comparison.failures[-1] == Failure("rtd", "999", "999", absent["rtd"])
+    tail = comparison.failures[np.int64(2 * 10**6 - 2) :]
+    assert [failure.y for failure in tail] == ["998", "999"]
+    assert comparison.failures[:3] == tuple(islice(comparison.failures, 3))
+    assert comparison.failures[np.int64(0)] == comparison.failures[-2 * 10**6]
+    for beyond in (2 * 10**6, -2 * 10**6 - 1):
+        with pytest.raises(IndexError):
+            comparison.failures[beyond]
     assert [group[:3] for group in groups] == [
         ("not computed", ("cka",), 10**6),
         (absent["rtd"], ("rtd",), 10**6),

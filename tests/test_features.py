@@ -228,6 +228,10 @@ def test_two_models_one_command(tmp_path, capsys, monkeypatch):
         (["mine.py:one", "nowhere", "--data", "inputs.npy"], "nowhere"),
         (["mine.py:one", "mine.py:other", "--data", "nothing.npy"], "nothing.npy"),
         (["mine.py:one", "mine.py:other", "--data", "inputs.npy", "--layers", "x*"], "no layer"),
+        (["mine.py:one", "mine.py:other", "--data", "inputs.npy", "--layers", "["], "no layer '['"),
+        (["mine.py:one", "mine.py:one", "--data", "inputs.npy", "--layers", "[]"], "no layer '[]'"),
+        (["mine.py:one", "mine.py:one", "--data", "inputs.npy", "--device", "foo"], "device='foo'"),
+        (["mine.py:one", "mine.py:one", "--data", "inputs.npy", "--device", "cuda:99"], "cuda:99"),
         (["mine.py:one", "mine.py:other", "--data", "inputs.npy", "--pool", "best"], "pool must"),
     ],
 )

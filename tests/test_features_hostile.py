@@ -417,7 +417,7 @@ def test_damaged_facts_are_refused_with_the_file_and_the_remedy(tmp_path, subtes
     damaged += [(facts, "[" * 10**5), (facts, ""), (facts, "\ud800"), (traits, '{"a": 1}')]
     damaged += [(traits, '{"layers": {"last": ["head"]}}'), (traits, "3"), (traits, "[" * 10**5)]
     for path, text in damaged:
-        with subtests.test(f"{path.name} {text[:100]}"):
+        with subtests.test(f"{path.name} {text[:100]!a}"):
             path.write_text(text, encoding="utf-8", errors="surrogatepass")
             for call in (rs.open_features, lambda folder: extract(Net(), folder)):
                 with pytest.raises(ValueError, match=rf"{path.name}|last\.head\.npy is missing"):

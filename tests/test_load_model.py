@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import os
@@ -100,7 +101,10 @@ def test_what_is_recorded(folder, bert):
     assert (facts["dtype"], facts["device"], facts["max_length"]) == ("float32", "cpu", 16)
     assert facts["versions"]["transformers"] == transformers.__version__
     assert facts["sha256"] == load_model(bert).facts["sha256"]
-    other = transformers.BertModel(transformers.BertConfig(**SIZES))
+    other = copy.deepcopy(bert)
+    assert facts["sha256"] == load_model(other).facts["sha256"]
+    with torch.no_grad():
+        next(other.parameters())[0, 0] += 1
     assert facts["sha256"] != load_model(other).facts["sha256"]
 
 

@@ -365,7 +365,7 @@ def test_copies_are_left_out_on_request(tmp_path, subtests):
     (tmp_path / "texts.txt").write_text("a\nb\na\nc\nb\n")
     texts = pd.DataFrame({"text": list("abacb"), "label": range(5)})
     for data in (tmp_path / "texts.txt", texts, images, tmp_path, array, torch.tensor(array)):
-        with subtests.test(type(data)):
+        with subtests.test(type(data).__name__):
             every, samples = load_samples(data), load_samples(data, unique=True)
             assert (len(every), len(every.distinct), len(samples)) == (5, 3, 3)
             assert samples.facts["copies left out"] == 2

@@ -582,7 +582,7 @@ def test_a_study_of_own_models_remembers_them(models, tmp_path, capsys, subtests
     assert (known.models, known.size) == (str(models), "small")
     shutil.copytree(models, tmp_path / "others")
     for other in (tmp_path / "others", None):
-        with subtests.test(other), pytest.raises(ValueError, match="use another folder for"):
+        with subtests.test(str(other)), pytest.raises(ValueError, match="use another folder for"):
             run(study, **{**options, "models": other})
     (study / "result.json").unlink()  # as after an interruption
     assert cli.run(["sensitivity", "results", str(study)]) == 2

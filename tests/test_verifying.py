@@ -10,6 +10,7 @@ import pytest
 from conftest import hide
 from tiny_packs import MEASURES, OWN, tiny_board
 
+from resemblance import tiles
 from resemblance.boards import apart, read_scores, submission, verifying, write_scores
 from resemblance.boards.repository import RULES
 from resemblance.boards.site.authors import AuthorsCard
@@ -140,7 +141,8 @@ def test_changed_statements_about_code_and_claims_are_found(root):
         ('specs = ["top_share"]', 'specs = ["top_share[power=7]"]', "top_share"),
         ('specs = ["top_share"]', 'specs = ["top_share[no=7]"]', "top_share"),
         ("[checks]", "[other]", "no entry 'checks'"),
-        ("[checks]", "[checks]\nholding = [99]", "unexpected keyword argument 'holding'"),
+        ("[checks]", "[checks]\nholding = [99]", "unknown entry 'holding'): submit"),
+        ("[checks]", "[checks]\nkept = 3", "unknown entry 'kept'): submit the measure again"),
         ('specs = ["top_share"]', 'specs = ["cka"]', "'cka', which is not of top_share"),
         ("authors = ", "authors = 3\nothers = ", "authors must be a list"),
     ],
@@ -256,6 +258,18 @@ def test_measures_are_run_apart_within_limits(made, tmp_path, subtests):
             assert problem in fault.what
     file.write_text(f"print('words')\n{OWN}")
     assert list(apart.answers([request])) == [apart.Answer(())]
+
+
+def test_measures_that_run_at_a_time_share_the_memory(monkeypatch):
+    monkeypatch.setattr(tiles, "available_memory", lambda: 8 * 10**9)
+    monkeypatch.setattr(apart, "_answer", lambda request, limits, running: limits.memory)
+    for count, jobs, memory, each in (
+        (4, 2, "half", 2 * 10**9), (2, 8, "half", 2 * 10**9), (1, 8, "half", 4 * 10**9),
+        (4, 2, "1GB", 10**9), (200, 200, "half", tiles.SMALLEST),
+    ):  # fmt: skip
+        limits = apart.Limits(memory=memory)
+        assert list(apart.answers([None] * count, limits, jobs)) == [each] * count
+    assert list(apart.answers([], jobs=2)) == []
 
 
 def test_what_a_measure_raises_steers_no_terminal(root):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import operator
 import platform
 import sys
 from collections import Counter
@@ -64,7 +65,7 @@ class Failures(Sequence[Failure]):
     may fail for one reason.
 
     ``reasons`` are those of single pairs, by measure and place; ``others`` that of all other pairs
-    of a measure.
+    of a measure. Iterate over them: an index passes all failures before it.
     """
 
     rows: tuple[str, ...]
@@ -84,10 +85,15 @@ class Failures(Sequence[Failure]):
         return sum(int(np.isnan(matrix).sum()) for matrix in self.values.values())
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, int) and index >= 0:
-            for failure in islice(self, index, None):
-                return failure
-        return tuple(self)[index]
+        count = len(self)
+        if isinstance(index, slice):
+            start, stop, step = index.indices(count)
+            return tuple(islice(self, start, stop, step) if step > 0 else tuple(self)[index])
+        position = range(count)[operator.index(index)]
+        return next(islice(self, position, None))
+
+    def __add__(self, other: Sequence[Failure]) -> tuple[Failure, ...]:
+        return (*self, *other)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)

@@ -290,8 +290,11 @@ def in_range(value: Any, declared: Any, precision: str) -> Any:
     """Return a value without the rounding errors that brought it out of the claimed range.
 
     Raises :class:`~resemblance.Undefined` for NaN, for infinity, and for what no rounding explains:
-    the claim is wrong.
+    the claim is wrong. Raises ``ValueError`` for what is no number.
     """
+    if value is None or getattr(value, "shape", ()) != ():
+        what = "None" if value is None else f"an array of shape {tuple(value.shape)}"
+        raise ValueError(f"{declared} must return one number; it returned {what}")
     number = scalar(value)
     if math.isnan(number):
         raise Undefined(f"{declared} returned NaN (not a number) for these data")

@@ -21,7 +21,7 @@ from ..documents import parse_document
 from ..measure import Measure
 from ..modules import load_module, own_module
 from ..packs import open_pack
-from ..tiles import parse_bytes
+from ..tiles import budget_of
 from ..workers import single_threaded
 from .repository import MEASURES
 from .score_files import ScoreFile, scores_in, scores_text
@@ -40,7 +40,7 @@ PROCESSES = (
 
 class Limits(NamedTuple):
     """What the file of a measure may take: seconds for its checks and its scores on all packs, and
-    memory, "8GB" or "half" of what is available."""
+    memory, "8GB" or a share of "half" of what is available."""
 
     seconds: float = 1800.0
     memory: int | str = "half"
@@ -74,10 +74,13 @@ class Request(NamedTuple):
 def answers(
     requests: Sequence[Request], limits: Limits = LIMITS, jobs: int = 1
 ) -> Iterator[Answer]:
-    """Run files of measures, ``jobs`` at a time, and yield the answers in their order."""
-    limits = limits._replace(memory=parse_bytes(limits.memory))
+    """Run files of measures, ``jobs`` at a time, and yield the answers in their order.
+
+    Those that run at a time share half of the memory.
+    """
     running = set[subprocess.Popen[bytes]]()
-    with ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(max(1, min(jobs, len(requests)))) as pool:
+        limits = limits._replace(memory=budget_of(limits.memory, pool))
         try:
             yield from pool.map(lambda request: _answer(request, limits, running), requests)
         finally:

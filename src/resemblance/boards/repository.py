@@ -185,12 +185,16 @@ def read_submitted(file: Path) -> SubmittedCard:
     authors = read_card(file)
     document = _toml_of(file, "the card of a measure")
     try:
-        checks = {name: tuple(value) for name, value in document["checks"].items()}
-        card = SubmittedCard(authors, tuple(document["specs"]), document["sha256"], **checks)
+        if unknown := sorted(document["checks"].keys() - {"failing"}):
+            raise ValueError(f"[checks] has the unknown entry {unknown[0]!r:.80}")
+        failing = tuple(document["checks"].get("failing", ()))
+        card = SubmittedCard(authors, tuple(document["specs"]), document["sha256"], failing)
         check_types(card, SubmittedCard)
     except DAMAGED as error:
         problem = f"no entry {error}" if isinstance(error, KeyError) else str(error)
-        raise ValueError(f"{file} is not the card of a submitted measure ({problem})") from error
+        raise ValueError(
+            f"{file} is not the card of a submitted measure ({problem}): submit the measure again"
+        ) from error
     return card
 
 

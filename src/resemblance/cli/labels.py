@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -49,14 +51,14 @@ def check_count(labels: np.ndarray | None, n: int, path: Path | None, option: st
 
 def _array(path: Path, option: str) -> np.ndarray:
     try:
-        content = np.load(path, allow_pickle=False)
-        if not isinstance(content, np.lib.npyio.NpzFile):
-            return np.asarray(content)
-        with content as archive:
-            if len(archive.files) == 1:
-                return np.asarray(archive[archive.files[0]])
-            names = ", ".join(archive.files) or "none"
-    except (ValueError, EOFError, OSError) as error:
+        with path.open("rb") as file:
+            content = np.load(file, allow_pickle=False)
+            if not isinstance(content, np.lib.npyio.NpzFile):
+                return np.asarray(content)
+            if len(content.files) == 1:
+                return np.asarray(content[content.files[0]])
+            names = ", ".join(content.files) or "none"
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(
             f"{option} {path} cannot be read: an array of one number or word per sample is "
             f"needed; save it by {SAVE}"

@@ -130,7 +130,7 @@ def _defined(
     module = own_module(file)
     try:
         loaded = sys.modules.get(module) or load(file, module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # which would end the command as if all were well
         raise OwnFileError(
             f"{path} cannot be loaded: {type(error).__name__}: {error}{_line(error, file)}"
         ) from error
@@ -142,7 +142,7 @@ def _defined(
     return value
 
 
-def _line(error: Exception, file: str) -> str:
+def _line(error: BaseException, file: str) -> str:
     """The line of the file where loading it failed; a syntax error says it itself."""
     lines = [
         frame.lineno

@@ -172,7 +172,11 @@ Seconds = Annotated[
     float, typer.Option(min=1, help="How long a measure of a repository may take, on all packs.")
 ]
 Memory = Annotated[
-    str, typer.Option(help='How much memory it may take: "8GB", or "half" of what is available.')
+    str,
+    typer.Option(
+        help='How much memory it may take: "8GB", or "half" of what is available, which measures '
+        "that run at a time share."
+    ),
 ]
 
 

@@ -289,7 +289,7 @@ def _words(study: Path, known: StudyStatus) -> str:
     }
     return "\n".join(
         [
-            f"{study}: {known.suite}, {known.size or 'models of your own'}, "
+            f"{study}: {', '.join(filter(None, (known.suite, known.size)))}, "
             f"{'running now' if known.running else 'not running'}",
             *(line for line, is_shown in lines.items() if is_shown),
             f"{known.scores} scores",

@@ -88,7 +88,10 @@ def _expression(pattern: str) -> re.Pattern[str]:
     not, and ``[12]`` is one of these letters."""
     parts = re.split(r"(\*\*|\*|\?|\[[^\[\]]+\])", pattern)
     wild = {"**": ".*", "*": "[^.]*", "?": "[^.]"}
-    pieces = (wild.get(p) or (_letters(p) if p[:1] == "[" else re.escape(p)) for p in parts)
+    pieces = (
+        (wild.get(part) or _letters(part)) if i % 2 else re.escape(part)
+        for i, part in enumerate(parts)
+    )
     try:
         return re.compile("".join(pieces))
     except re.error as error:

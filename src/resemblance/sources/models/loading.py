@@ -71,8 +71,8 @@ def load_model(
         here.
 
     Raises ``ValueError``, with the remedy, for a model of another form, one that cannot be read or
-    lacks weights, a folder without the tokenizer of its model, and samples that the model cannot
-    prepare. Warns where the tokenizer does not know most of the tokens.
+    lacks weights, a folder without the tokenizer of its model, samples that the model cannot
+    prepare, and a device that is not there. Warns where the tokenizer does not know most tokens.
     """
     if isinstance(model, tuple | list) and len(model) == 2 and isinstance(model[0], str):
         name, model = name or model[0], model[1]
@@ -92,7 +92,14 @@ def load_model(
     scripts.check_hooks(torch, module, parts.name)
     if device is not None or isinstance(model, str | Path):
         default = "cuda" if torch.cuda.is_available() else "cpu"
-        module = module.to(torch.device(device or default))
+        try:
+            module = module.to(torch.device(device or default))
+        except (RuntimeError, AssertionError) as error:  # as torch says that it has no such device
+            why = str(error).partition("\n")[0]
+            raise ValueError(
+                f"load_model: {parts.name} cannot be moved to device={device or default!r} "
+                f"({why}); choose another, such as 'cpu'"
+            ) from error
     prepare, facts = preparation(module, parts.processor, samples, name or parts.name)
     about = {**parts.facts, **facts_of(module, parts.processor), **facts}
     return LoadedModel(name or parts.name, module, prepare, block_names(module), about)
