@@ -85,14 +85,16 @@ def own_frames(error: BaseException) -> list[str]:
 
 def _is_of_numbers(error: Exception) -> bool:
     """Return whether a plain ``ValueError`` is of an operation on arrays that failed, and not of a
-    ``raise`` of this package, which checks what users give."""
+    ``raise`` of this package, or of code that is not installed, which check what users give."""
     if type(error) is not ValueError and not type(error).__module__.startswith("numpy"):
         return False
     cause = error.__cause__  # of an error in a worker: the text of its traceback
     is_remote = type(cause).__name__ == "_RemoteTraceback"
     frames = FRAME.findall(str(cause) if is_remote else "".join(traceback.format_exception(error)))
     file, _, _, code = frames[-1] if frames else ("", "", "", "")
-    return bool(code) and not (Path(file).is_relative_to(PACKAGE) and code.startswith("raise"))
+    place = Path(file)
+    is_foreign = "site-packages" in place.parts and not place.is_relative_to(PACKAGE)
+    return bool(code) and (is_foreign or not code.startswith("raise"))
 
 
 def _internal(error: BaseException) -> int:
