@@ -176,10 +176,17 @@ class Scaled(nn.Module):
             self.block = nn.Linear(4, 4)
         self.scale, self.function, self.calls, self.inputs = scale, function, 0, []
 
+    def set_scale(self, scale):
+        self.scale = scale
+        return self
+
     def forward(self, x):
-        self.calls += 1
+        self.count()
         self.inputs.append(x)
         return self.function(self.block(x)) * self.scale
+
+    def count(self):
+        self.calls += 1
 
 
 def sequence(*parts):
@@ -213,6 +220,9 @@ class Net(nn.Module):
 class Preparation:
     def __init__(self, size):
         self.size = size
+    def sized(self, size):
+        self.size = size
+        return self
     def __call__(self, rows):
         return torch.stack([bent(torch.tensor(row)) for row in rows]) * self.size
 
@@ -235,7 +245,7 @@ DEFINITIONS = {
     ],
     "heads": [lambda: attending(nhead=1), lambda: attending(nhead=2)],
     "functions": [lambda: attending(), lambda: attending(activation=torch.nn.functional.gelu)],
-    "options": [lambda: Scaled(2.0), lambda: Scaled(3.0)],
+    "options": [lambda: Scaled(2.0), lambda: Scaled(3.0), lambda: Scaled().set_scale(4.0)],
     "functions of a user": [
         lambda: Scaled(function=lambda x: x), lambda: Scaled(function=lambda x: -x),
     ],
@@ -255,6 +265,7 @@ DEFINITIONS = {
         lambda: (sequence(), of_notebook("Preparation(1)")),
         lambda: (sequence(), of_notebook("Preparation(2)")),
         lambda: (sequence(), of_notebook("Preparation(2).__call__")),
+        lambda: (sequence(), of_notebook("Preparation(2).sized(5)")),
     ],
 }  # fmt: skip
 

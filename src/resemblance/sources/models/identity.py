@@ -34,9 +34,9 @@ def identity_of(module: Any, processor: Any) -> dict[str, str]:
     """Return fingerprints of what makes the features of a model besides its weights.
 
     ``definition``: of the classes of its parts, their options, its config, and the code of classes
-    and functions that are not from an installed package, with all of theirs that they name. What a
-    method of a part assigns is its state, and does not count. ``preparation``: likewise of the
-    tokenizer, processor or function that makes a batch of samples.
+    and functions that are not from an installed package, with all of theirs that they name. What
+    ``forward``, or a method that it calls, assigns is state, and does not count. ``preparation``:
+    likewise of the tokenizer, processor or function that makes a batch of samples.
     """
     digests = {"definition": _digest(_of_module(module, {}))}
     if processor is not None:
@@ -57,13 +57,13 @@ def _of_module(module: Any, seen: Seen) -> Iterator[str]:
         kind = type(part)
         yield f"part {name} {kind.__qualname__}"
         yield from _pieces(kind, seen)
-        yield from _pieces(_options(part, _inner() | NO_OPTIONS), seen)
+        yield from _pieces(_options(part, "forward", _inner() | NO_OPTIONS), seen)
     yield from _pieces(dict(module.named_buffers()), seen)
 
 
-def _options(value: Any, others: Collection[str] = ()) -> dict[str, Any]:
-    """Return the attributes of an object that are not its state."""
-    state = _state(value.__class__).union(others)
+def _options(value: Any, root: str, others: Collection[str] = ()) -> dict[str, Any]:
+    """Return the attributes of an object that are no state of the method that is called."""
+    state = _state(value.__class__, root).union(others)
     return {
         name: part
         for name, part in vars(value).items()
@@ -86,17 +86,18 @@ def _inner() -> frozenset[str]:
 
 
 @cache
-def _state(kind: type) -> frozenset[str]:
-    """Return the attributes that a method of a class assigns, other than those like __init__."""
-    codes = [
-        function.__code__
-        for base in kind.__mro__
-        for name, function in vars(base).items()
-        if isinstance(function, FunctionType) and not name.startswith("__")
-    ]
-    storing = [code for code in codes if STORE in code.co_code[::2]]
-    steps = [step for code in storing for step in dis.get_instructions(code)]
-    return frozenset(step.argval for step in steps if step.opcode == STORE)
+def _state(kind: type, *roots: str) -> frozenset[str]:
+    """Return the attributes that one of these methods of a class assigns, or a method it names."""
+    state, reached, todo = set[str](), set[str](), set(roots)
+    while todo:
+        reached |= todo
+        functions = [vars(base).get(name) for base in kind.__mro__ for name in todo]
+        methods = [f for f in functions if isinstance(f, FunctionType)]
+        codes = [code for method in methods for code in _codes(method.__code__)]
+        steps = [step for code in codes for step in dis.get_instructions(code)]
+        state |= {step.argval for step in steps if step.opcode == STORE}
+        todo = {name for code in codes for name in code.co_names} - reached
+    return frozenset(state)
 
 
 def _pieces(value: Any, seen: Seen) -> Iterator[str]:
@@ -133,11 +134,14 @@ def _is_array(value: Any) -> bool:
     return hasattr(value, "detach") and str(getattr(value, "layout", "")) == "torch.strided"
 
 
-def _of_object(value: Any, seen: Seen) -> Iterator[str]:
+def _of_object(value: Any, seen: Seen, root: str = "__call__") -> Iterator[str]:
     if isinstance(value, FunctionType):
         yield from _of_function(value, seen)
     elif isinstance(value, MethodType):
-        yield from _pieces([value.__func__, value.__self__], seen)
+        yield from _pieces(value.__func__, seen)
+        if id(value.__self__) not in seen:
+            seen[id(value.__self__)] = value.__self__
+            yield from _of_object(value.__self__, seen, value.__name__)
     elif isinstance(value, partial):
         yield from _pieces([value.func, value.args, value.keywords], seen)
     elif isinstance(value, type):
@@ -157,7 +161,7 @@ def _of_object(value: Any, seen: Seen) -> Iterator[str]:
         yield from _pieces([getattr(value, part, None) for part in PARTS.values()], seen)
     elif _is_users(type(value)):
         yield from _pieces(
-            [type(value), _options(value) if hasattr(value, "__dict__") else ()], seen
+            [type(value), _options(value, root) if hasattr(value, "__dict__") else ()], seen
         )
     else:
         yield ADDRESS.sub("", repr(value))
