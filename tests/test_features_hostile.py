@@ -303,6 +303,8 @@ def test_another_process_knows_the_same_model_and_an_edited_file_is_another(tmp_
     before = (tmp_path / "store/features.json").read_bytes()
     rs.extract_features(*call, progress=False)
     assert (tmp_path / "store/features.json").read_bytes() == before
+    file.write_text(f"{text}\ndef unrelated():\n    return 1\n")
+    rs.extract_features(*call, progress=False)
     file.write_text(text.replace("relu", "tanh"))
     with pytest.raises(ValueError, match=r"another model .*choose another name or folder"):
         rs.extract_features(*call, progress=False)
