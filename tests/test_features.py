@@ -386,7 +386,9 @@ def test_the_names_of_columns_do_not_steer_a_terminal():
 
 
 OTHERS = """
+import functools
 import sys
+import numpy as np
 
 class Fails(nn.Module):
     def forward(self, x): sys.exit(0)
@@ -400,6 +402,7 @@ class Maps(nn.Module):
 def narrow(): return nn.Linear(3, 2)
 def leaves(): return Fails()
 def maps(): return Maps()
+def joins(): return nn.Linear(6, 2), functools.partial(np.concatenate, axis=5)
 def batches():
     yield torch.ones(4, 6)
     sys.exit(0)
@@ -413,6 +416,7 @@ def test_what_fails_inside_a_model_is_the_models(tmp_path, capsys, monkeypatch, 
     mistakes = {
         ("mine.py:narrow", "inputs.npy", "mean"): (2, "narrow: the forward pass of Linear fails"),
         ("mine.py:leaves", "inputs.npy", "mean"): (3, "the forward pass of Fails fails"),
+        ("mine.py:joins", "inputs.npy", "mean"): (2, "joins: the preparation of a batch of"),
         ("mine.py:one", "mine.py:batches", "mean"): (3, "SystemExit"),
         ("mine.py:maps", "inputs.npy", "cls"): (2, "maps: layer 'conv'"),
     }
