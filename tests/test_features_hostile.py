@@ -175,6 +175,8 @@ class Scaled(nn.Module):
             torch.manual_seed(seed)
             self.block = nn.Linear(4, 4)
         self.scale, self.function, self.calls, self.inputs = scale, function, 0, []
+        self.sizes, self.counts = [], {"calls": 0, "rows": 0}
+        self.register_buffer("rows", torch.zeros(1), persistent=False)
 
     def set_scale(self, scale):
         self.scale = scale
@@ -183,6 +185,10 @@ class Scaled(nn.Module):
     def forward(self, x):
         self.count()
         self.inputs.append(x)
+        self.sizes.append(len(x))
+        self.counts["calls"] += 1
+        self.counts["rows"] = len(x)
+        self.rows += len(x)
         return self.function(self.block(x)) * self.scale
 
     def count(self):
@@ -289,6 +295,9 @@ def test_the_state_of_a_model_is_no_part_of_its_identity(tmp_path):
     extract(model, tmp_path, layers=["block"])
     assert model.calls == 3
     extract(model, tmp_path, layers=["block"], pool=["mean", "flatten"])
+    model.note = "after"
+    with pytest.raises(ValueError, match="options or code changed since"):
+        extract(model, tmp_path, layers=["block"])
 
 
 def test_another_process_knows_the_same_model_and_an_edited_file_is_another(tmp_path):

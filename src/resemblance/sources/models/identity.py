@@ -8,9 +8,10 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -22,6 +23,8 @@ from .preparing import PARTS, is_tokenizer
 
 STORE = dis.opmap["STORE_ATTR"]
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+CALLED = ("LOAD_METHOD", "LOAD_ATTR")  # before the call of a method, by the version of Python
+FILLING = ("append", "extend", "insert", "add", "update", "setdefault", "add_", "copy_", "fill_")
 INSTALLED = {"site-packages", "dist-packages"}
 Seen = dict[int, Any]  # objects by their number, so that none is gone and its number another's
 PLAIN = (bool, int, float, complex, str, bytes, range, Enum, type(None))
@@ -35,8 +38,8 @@ def identity_of(module: Any, processor: Any) -> dict[str, str]:
 
     ``definition``: of the classes of its parts, their options, its config, and the code of classes
     and functions that are not from an installed package, with all of theirs that they name. What
-    ``forward``, or a method that it calls, assigns is state, and does not count. ``preparation``:
-    likewise of the tokenizer, processor or function that makes a batch of samples.
+    ``forward``, or a method that it calls, assigns or fills is state, and does not count.
+    ``preparation``: likewise of the tokenizer, processor or function that makes a batch of samples.
     """
     digests = {"definition": _digest(_of_module(module, {}))}
     if processor is not None:
@@ -58,7 +61,11 @@ def _of_module(module: Any, seen: Seen) -> Iterator[str]:
         yield f"part {name} {kind.__qualname__}"
         yield from _pieces(kind, seen)
         yield from _pieces(_options(part, "forward", _inner() | NO_OPTIONS), seen)
-    yield from _pieces(dict(module.named_buffers()), seen)
+    for name, buffer in module.named_buffers():
+        part, _, leaf = name.rpartition(".")
+        is_state = leaf in _state(type(module.get_submodule(part)), "forward")
+        known = (str(buffer.dtype), *buffer.shape) if is_state else buffer
+        yield from _pieces([name, known], seen)
 
 
 def _options(value: Any, root: str, others: Collection[str] = ()) -> dict[str, Any]:
@@ -95,9 +102,26 @@ def _state(kind: type, *roots: str) -> frozenset[str]:
         methods = [f for f in functions if isinstance(f, FunctionType)]
         codes = [code for method in methods for code in _codes(method.__code__)]
         steps = [step for code in codes for step in dis.get_instructions(code)]
-        state |= {step.argval for step in steps if step.opcode == STORE}
+        state |= {step.argval for step in steps if step.opcode == STORE} | _filled(steps)
         todo = {name for code in codes for name in code.co_names} - reached
     return frozenset(state)
+
+
+def _filled(steps: Sequence[dis.Instruction]) -> set[str]:
+    """Return the attributes whose entries are set, or which are filled by a method of lists, sets,
+    dicts or tensors."""
+    by_key = {
+        a.argval
+        for a, _, c, d in zip(steps, steps[1:], steps[2:], steps[3:], strict=False)
+        if a.opname == "LOAD_ATTR"
+        and (c.opname == "STORE_SUBSCR" or c.opname == d.opname == "COPY")
+    }
+    called = {
+        a.argval
+        for a, b in pairwise(steps)
+        if a.opname == "LOAD_ATTR" and b.opname in CALLED and str(b.argval) in FILLING
+    }
+    return by_key | called
 
 
 def _pieces(value: Any, seen: Seen) -> Iterator[str]:
