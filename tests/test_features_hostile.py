@@ -319,6 +319,27 @@ def test_another_process_knows_the_same_model_and_an_edited_file_is_another(tmp_
         rs.extract_features(*call, progress=False)
 
 
+class Frame:
+    """An object with a slow dictionary, of no package that is known."""
+
+    def to_dict(self):
+        raise AssertionError
+
+
+ODD: dict = {"frame": Frame()}
+ODD["itself"] = [ODD]
+
+
+def test_globals_of_a_preparation_may_hold_themselves_and_be_of_any_class(tmp_path):
+    Frame.__module__ = "numpy"  # of an installed package
+
+    def prepare(rows):
+        return torch.from_numpy(rows) if ODD else None
+
+    for _ in range(2):
+        extract((sequence(), prepare), tmp_path)
+
+
 @pytest.mark.parametrize("options", [{"pool": []}, {"batch_size": "3"}, {"batch_size": 2.5}])
 def test_options_of_another_type_are_refused(tmp_path, options):
     with pytest.raises(ValueError, match="must be"):

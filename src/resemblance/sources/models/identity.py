@@ -129,13 +129,8 @@ def _pieces(value: Any, seen: Seen) -> Iterator[str]:
     yield type(value).__qualname__
     if isinstance(value, PLAIN):
         yield repr(value)
-    elif isinstance(value, Mapping):
-        for key in sorted(value, key=repr):
-            yield ADDRESS.sub("", repr(key))
-            yield from _pieces(value[key], seen)
-    elif isinstance(value, list | tuple):
-        for entry in value:
-            yield from _pieces(entry, seen)
+    elif isinstance(value, Mapping | list | tuple):
+        yield from _entries(value, seen)
     elif isinstance(value, set | frozenset):
         yield from sorted(ADDRESS.sub("", repr(entry)) for entry in value)
     elif isinstance(value, ModuleType | BuiltinFunctionType):
@@ -150,6 +145,19 @@ def _pieces(value: Any, seen: Seen) -> Iterator[str]:
     else:
         seen[id(value)] = value
         yield from _of_object(value, seen)
+
+
+def _entries(value: Any, seen: Seen) -> Iterator[str]:
+    """Yield the words of a container, which is in ``seen`` for as long as it is read: equal ones
+    give equal words, and one that holds itself ends."""
+    if id(value) in seen:
+        return
+    seen[id(value)] = value
+    for key in sorted(value, key=repr) if isinstance(value, Mapping) else range(len(value)):
+        if isinstance(value, Mapping):
+            yield ADDRESS.sub("", repr(key))
+        yield from _pieces(value[key], seen)
+    del seen[id(value)]
 
 
 def _is_array(value: Any) -> bool:
@@ -179,7 +187,7 @@ def _of_object(value: Any, seen: Seen, root: str = "__call__") -> Iterator[str]:
         yield digest_of_arrays(value.named_parameters())
     elif is_tokenizer(value):
         yield from _of_tokenizer(value)
-    elif callable(getattr(value, "to_dict", None)) and not _is_users(type(value)):
+    elif type(value).__module__.startswith("transformers.") and hasattr(value, "to_dict"):
         options = value.to_dict().items()
         yield from _pieces({k: v for k, v in options if k not in NO_OPTIONS}, seen)
         yield from _pieces([getattr(value, part, None) for part in PARTS.values()], seen)
