@@ -215,7 +215,7 @@ def test_two_models_one_command(tmp_path, capsys, monkeypatch):
     assert run([*call, "-m", "cka", "--format", "csv", "--layers", "0", "--limit", "20"]) == 0
     printed = capsys.readouterr()
     assert printed.out.count("\n") == 1 + 4
-    assert "20 rows (the first of 23, inputs.npy), 1 layers each" in printed.err
+    assert "20 rows (the first of 23, inputs.npy), 1 layer each" in printed.err
     assert run(["models", "mine.py:one", "hf:nowhere/none", "--data", "n.npy", "--save", "no"]) == 2
     assert not Path("no").exists()
 
@@ -358,7 +358,7 @@ def test_what_was_done_to_the_inputs_is_one_line(tmp_path):
     assert again.provenance["inputs"] == mean.provenance["inputs"]
     first = rs.compare_models(*models, data, pool="cls", unique=True, **options)
     assert first.rows == ("a/block", "b/block")
-    words = ("23 rows, first token, 1 layers each; 4 copies left out", "a/embed is the same for")
+    words = ("23 rows, first token, 1 layer each; 4 copies left out", "a/embed is the same for")
     assert all(word in first.provenance["inputs"] for word in words)
     assert first.provenance["models"]["a"]["layers left out"] == ["embed"]
     with pytest.raises(ValueError, match="all layers of a are the same for all samples"):
