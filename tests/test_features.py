@@ -215,7 +215,7 @@ def test_two_models_one_command(tmp_path, capsys, monkeypatch):
     assert run([*call, "-m", "cka", "--format", "csv", "--layers", "0", "--limit", "20"]) == 0
     printed = capsys.readouterr()
     assert printed.out.count("\n") == 1 + 4
-    assert "20 rows (the first of 23, inputs.npy), 1 layers each" in printed.err
+    assert "20 rows (the first of 23, inputs.npy), 1 layer each" in printed.err
     assert run(["models", "mine.py:one", "hf:nowhere/none", "--data", "n.npy", "--save", "no"]) == 2
     assert not Path("no").exists()
 
@@ -362,7 +362,7 @@ def test_what_was_done_to_the_inputs_is_one_line(tmp_path):
     assert again.provenance["inputs"] == mean.provenance["inputs"]
     first = rs.compare_models(*models, data, pool="cls", unique=True, **options)
     assert first.rows == ("a/block", "b/block")
-    words = ("23 rows, first token, 1 layers each; 4 copies left out", "a/embed is the same for")
+    words = ("23 rows, first token, 1 layer each; 4 copies left out", "a/embed is the same for")
     assert all(word in first.provenance["inputs"] for word in words)
     assert first.provenance["models"]["a"]["layers left out"] == ["embed"]
     with pytest.raises(ValueError, match="all layers of a are the same for all samples"):
@@ -390,7 +390,9 @@ def test_the_names_of_columns_do_not_steer_a_terminal():
 
 
 OTHERS = """
+import functools
 import sys
+import numpy as np
 
 class Fails(nn.Module):
     def forward(self, x): sys.exit(0)
@@ -404,6 +406,7 @@ class Maps(nn.Module):
 def narrow(): return nn.Linear(3, 2)
 def leaves(): return Fails()
 def maps(): return Maps()
+def joins(): return nn.Linear(6, 2), functools.partial(np.concatenate, axis=5)
 def batches():
     yield torch.ones(4, 6)
     sys.exit(0)
@@ -417,6 +420,7 @@ def test_what_fails_inside_a_model_is_the_models(tmp_path, capsys, monkeypatch, 
     mistakes = {
         ("mine.py:narrow", "inputs.npy", "mean"): (2, "narrow: the forward pass of Linear fails"),
         ("mine.py:leaves", "inputs.npy", "mean"): (3, "the forward pass of Fails fails"),
+        ("mine.py:joins", "inputs.npy", "mean"): (2, "joins: the preparation of a batch of"),
         ("mine.py:one", "mine.py:batches", "mean"): (3, "SystemExit"),
         ("mine.py:maps", "inputs.npy", "cls"): (2, "maps: layer 'conv'"),
     }

@@ -175,11 +175,24 @@ class Scaled(nn.Module):
             torch.manual_seed(seed)
             self.block = nn.Linear(4, 4)
         self.scale, self.function, self.calls, self.inputs = scale, function, 0, []
+        self.sizes, self.counts = [], {"calls": 0, "rows": 0}
+        self.register_buffer("rows", torch.zeros(1), persistent=False)
+
+    def set_scale(self, scale):
+        self.scale = scale
+        return self
 
     def forward(self, x):
-        self.calls += 1
+        self.count()
         self.inputs.append(x)
+        self.sizes.append(len(x))
+        self.counts["calls"] += 1
+        self.counts["rows"] = len(x)
+        self.rows += len(x)
         return self.function(self.block(x)) * self.scale
+
+    def count(self):
+        self.calls += 1
 
 
 def sequence(*parts):
@@ -213,6 +226,9 @@ class Net(nn.Module):
 class Preparation:
     def __init__(self, size):
         self.size = size
+    def sized(self, size):
+        self.size = size
+        return self
     def __call__(self, rows):
         return torch.stack([bent(torch.tensor(row)) for row in rows]) * self.size
 
@@ -235,7 +251,7 @@ DEFINITIONS = {
     ],
     "heads": [lambda: attending(nhead=1), lambda: attending(nhead=2)],
     "functions": [lambda: attending(), lambda: attending(activation=torch.nn.functional.gelu)],
-    "options": [lambda: Scaled(2.0), lambda: Scaled(3.0)],
+    "options": [lambda: Scaled(2.0), lambda: Scaled(3.0), lambda: Scaled().set_scale(4.0)],
     "functions of a user": [
         lambda: Scaled(function=lambda x: x), lambda: Scaled(function=lambda x: -x),
     ],
@@ -255,6 +271,7 @@ DEFINITIONS = {
         lambda: (sequence(), of_notebook("Preparation(1)")),
         lambda: (sequence(), of_notebook("Preparation(2)")),
         lambda: (sequence(), of_notebook("Preparation(2).__call__")),
+        lambda: (sequence(), of_notebook("Preparation(2).sized(5)")),
     ],
 }  # fmt: skip
 
@@ -278,6 +295,9 @@ def test_the_state_of_a_model_is_no_part_of_its_identity(tmp_path):
     extract(model, tmp_path, layers=["block"])
     assert model.calls == 3
     extract(model, tmp_path, layers=["block"], pool=["mean", "flatten"])
+    model.note = "after"
+    with pytest.raises(ValueError, match="options or code changed since"):
+        extract(model, tmp_path, layers=["block"])
 
 
 def test_another_process_knows_the_same_model_and_an_edited_file_is_another(tmp_path):
@@ -292,9 +312,32 @@ def test_another_process_knows_the_same_model_and_an_edited_file_is_another(tmp_
     before = (tmp_path / "store/features.json").read_bytes()
     rs.extract_features(*call, progress=False)
     assert (tmp_path / "store/features.json").read_bytes() == before
+    file.write_text(f"{text}\ndef unrelated():\n    return 1\n")
+    rs.extract_features(*call, progress=False)
     file.write_text(text.replace("relu", "tanh"))
     with pytest.raises(ValueError, match=r"another model .*choose another name or folder"):
         rs.extract_features(*call, progress=False)
+
+
+class Frame:
+    """An object with a slow dictionary, of no package that is known."""
+
+    def to_dict(self):
+        raise AssertionError
+
+
+ODD: dict = {"frame": Frame()}
+ODD["itself"] = [ODD]
+
+
+def test_globals_of_a_preparation_may_hold_themselves_and_be_of_any_class(tmp_path):
+    Frame.__module__ = "numpy"  # of an installed package
+
+    def prepare(rows):
+        return torch.from_numpy(rows) if ODD else None
+
+    for _ in range(2):
+        extract((sequence(), prepare), tmp_path)
 
 
 @pytest.mark.parametrize("options", [{"pool": []}, {"batch_size": "3"}, {"batch_size": 2.5}])

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pickle
+import re
 import shutil
 import sys
 import zipfile
@@ -307,6 +308,33 @@ def test_an_exported_program_runs_no_code(tmp_path, monkeypatch, subtests):
         assert not (tmp_path / "ran").exists()
         assert os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] == str(number % 2)
     assert load_model(tmp_path / "net.pt2").blocks == ("blocks.0", "blocks.1")
+
+
+def test_expressions_in_an_exported_program_are_arithmetic(tmp_path, subtests):
+    class Halved(nn.Module):
+        def forward(self, x, y):
+            both = torch.cat([x, y])
+            return both[: both.shape[0] // 2]
+
+    x, rows = torch.randn(4, 3), [{0: torch.export.Dim(name)} for name in ("n", "m")]
+    program = torch.export.export(Halved(), (x, torch.randn(6, 3)), dynamic_shapes=tuple(rows))
+    torch.export.save(program, tmp_path / "net.pt2")
+    assert load_model(tmp_path / "net.pt2").module(x, torch.randn(6, 3)).shape == (5, 3)
+    run = f"__import__('os').mkdir({str(tmp_path / 'ran')!r})"
+    for number, text in enumerate(
+        (run, f'Max("{run}")', "Symbol.__mro__", "(lambda: 1)()", "f(1)")
+    ):
+        changed = tmp_path / f"bad{number}.pt2"
+        with zipfile.ZipFile(tmp_path / "net.pt2") as good, zipfile.ZipFile(changed, "w") as bad:
+            for entry in good.namelist():
+                content = good.read(entry)
+                if entry.endswith("model.json"):
+                    quoted = json.dumps(text).encode().replace(b"\\", rb"\\")
+                    content = re.sub(rb'(?<="expr_str": )"[^"]*"', quoted, content)
+                bad.writestr(entry, content)
+        with subtests.test(text), pytest.raises(ValueError, match=r"expr_str .*may run code"):
+            load_model(changed)
+        assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

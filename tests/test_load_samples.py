@@ -99,9 +99,12 @@ def test_a_first_line_that_looks_like_a_sample_and_a_text_that_looks_like_a_tabl
     }.items():
         with subtests.test(name), pytest.warns(UserWarning, match=rf"{name}.*(save it|above it)"):
             load_samples(write(name, content))
+    with pytest.warns(UserWarning, match="'2023'"):
+        load_samples(write("f.csv", "2023,comment\n1,a film\n"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         load_samples(write("good.csv", f"review of the film\n{rows.replace(',', '')}"))
+        load_samples(write("best.txt", "Text, in short, is good\na film\nno film\n"))
         load_samples(write("good.txt", f"A text, label and all .\n{rows}a tab\tin one\n"))
 
 
@@ -378,7 +381,7 @@ def test_copies_are_left_out_on_request(tmp_path, subtests):
             assert (len(few.batch(0, 9)), few.fingerprint) == (2, load_samples(few).fingerprint)
     unique = load_samples(list("abacb"), unique=True)
     assert unique.fingerprint == load_samples(list("abc")).fingerprint
-    with pytest.raises(ValueError, match=r"cannot compare batches"):
+    with pytest.raises(ValueError, match=r"cannot compare the entries of batches"):
         load_samples([torch.eye(2)], unique=True)
 
 

@@ -196,8 +196,9 @@ def with_models(
 def inputs_line(subjects: Sequence[Subject], samples: Samples) -> str:
     """Return one line of what models saw: samples, pooling, layers, what was cut and left out."""
     layers = {s.name: len(s.layers) for s in subjects}
-    several = ", ".join(f"{count} layers of {name}" for name, count in layers.items())
-    each = f"{len(subjects[0].layers)} layers each"
+    counts = {name: f"{n} layer{'s' * (n != 1)}" for name, n in layers.items()}
+    several = ", ".join(f"{count} of {name}" for name, count in counts.items())
+    each = f"{counts[subjects[0].name]} each"
     pooled = {part for s in subjects for part in s.traits["model"].get("pooled", ())}
     pooling = POOLINGS[subjects[0].traits["pooling"]].format(" and ".join(sorted(pooled)))
     parts = [_samples_words(samples, subjects[0].last.n_samples), pooling if pooled else ""]
@@ -244,7 +245,7 @@ def _cuts(subjects: Sequence[Subject]) -> Iterator[str]:
 def _notes(subject: Subject) -> Iterator[str]:
     """Yield how a model pools by itself, and which of its layers were left out."""
     facts, pooling = subject.traits["model"], subject.traits["pooling"]
-    if facts.get("its pooling", pooling) != pooling:
+    if POOLINGS.get(facts.get("its pooling", pooling)) != POOLINGS[pooling]:
         yield f"{subject.name} itself pools by {facts['its pooling']}"
     for layer in subject.traits[CONSTANT]:
         yield f"{subject.name}/{layer} is the same for all samples and left out"

@@ -218,7 +218,7 @@ def _fill(
             if k < done:
                 _check_batch(k, digest, arrays.batches[k].digest)
                 continue
-            raw = loaded.prepare(part) if samples.read and loaded.prepare else part
+            raw = _prepared(loaded, part) if samples.read and loaded.prepare else part
             batch = batch_of(torch, raw, device, inputs, None)
             rows, axes = _rows(loaded, batch, todo, device)
             arrays.append(rows, digest)
@@ -230,6 +230,20 @@ def _fill(
             "list or a loader"
         )
     return pooled
+
+
+def _prepared(loaded: LoadedModel, part: Any) -> Any:
+    """Return the batch that the preparation of a model makes of samples."""
+    assert loaded.prepare is not None
+    try:
+        return loaded.prepare(part)
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever somebody's preparation raises
+        raise ValueError(
+            f"{loaded.name}: the preparation of a batch of {len(part)} samples fails: "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 def _count(samples: Samples, batch_size: int) -> int | None:

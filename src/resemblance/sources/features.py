@@ -175,9 +175,10 @@ def _check_same(
             both = [str(value).rpartition(".")[2] if value else None for value in both]
         is_unknown = what == "data" and None in both  # until a loader has ended
         if both[0] != both[1] and not is_unknown:
+            why = ": its class, options or code changed since" if name == "definition" else ""
             raise ValueError(
                 f"{folder} holds features of another {what} ({name} {theirs.get(name)}, not "
-                f"{ours.get(name)}); {remedy}"
+                f"{ours.get(name)}{why}); {remedy}"
             )
 
 

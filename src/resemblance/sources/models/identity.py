@@ -8,9 +8,10 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -22,6 +23,8 @@ from .preparing import PARTS, is_tokenizer
 
 STORE = dis.opmap["STORE_ATTR"]
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+CALLED = ("LOAD_METHOD", "LOAD_ATTR")  # before the call of a method, by the version of Python
+FILLING = ("append", "extend", "insert", "add", "update", "setdefault", "add_", "copy_", "fill_")
 INSTALLED = {"site-packages", "dist-packages"}
 Seen = dict[int, Any]  # objects by their number, so that none is gone and its number another's
 PLAIN = (bool, int, float, complex, str, bytes, range, Enum, type(None))
@@ -34,9 +37,9 @@ def identity_of(module: Any, processor: Any) -> dict[str, str]:
     """Return fingerprints of what makes the features of a model besides its weights.
 
     ``definition``: of the classes of its parts, their options, its config, and the code of classes
-    and functions that are not from an installed package, with all of theirs that they name. What a
-    method of a part assigns is its state, and does not count. ``preparation``: likewise of the
-    tokenizer, processor or function that makes a batch of samples.
+    and functions that are not from an installed package, with all of theirs that they name. What
+    ``forward``, or a method that it calls, assigns or fills is state, and does not count.
+    ``preparation``: likewise of the tokenizer, processor or function that makes a batch of samples.
     """
     digests = {"definition": _digest(_of_module(module, {}))}
     if processor is not None:
@@ -57,13 +60,17 @@ def _of_module(module: Any, seen: Seen) -> Iterator[str]:
         kind = type(part)
         yield f"part {name} {kind.__qualname__}"
         yield from _pieces(kind, seen)
-        yield from _pieces(_options(part, _inner() | NO_OPTIONS), seen)
-    yield from _pieces(dict(module.named_buffers()), seen)
+        yield from _pieces(_options(part, "forward", _inner() | NO_OPTIONS), seen)
+    for name, buffer in module.named_buffers():
+        part, _, leaf = name.rpartition(".")
+        is_state = leaf in _state(type(module.get_submodule(part)), "forward")
+        known = (str(buffer.dtype), *buffer.shape) if is_state else buffer
+        yield from _pieces([name, known], seen)
 
 
-def _options(value: Any, others: Collection[str] = ()) -> dict[str, Any]:
-    """Return the attributes of an object that are not its state."""
-    state = _state(value.__class__).union(others)
+def _options(value: Any, root: str, others: Collection[str] = ()) -> dict[str, Any]:
+    """Return the attributes of an object that are no state of the method that is called."""
+    state = _state(value.__class__, root).union(others)
     return {
         name: part
         for name, part in vars(value).items()
@@ -86,17 +93,35 @@ def _inner() -> frozenset[str]:
 
 
 @cache
-def _state(kind: type) -> frozenset[str]:
-    """Return the attributes that a method of a class assigns, other than those like __init__."""
-    codes = [
-        function.__code__
-        for base in kind.__mro__
-        for name, function in vars(base).items()
-        if isinstance(function, FunctionType) and not name.startswith("__")
-    ]
-    storing = [code for code in codes if STORE in code.co_code[::2]]
-    steps = [step for code in storing for step in dis.get_instructions(code)]
-    return frozenset(step.argval for step in steps if step.opcode == STORE)
+def _state(kind: type, *roots: str) -> frozenset[str]:
+    """Return the attributes that one of these methods of a class assigns, or a method it names."""
+    state, reached, todo = set[str](), set[str](), set(roots)
+    while todo:
+        reached |= todo
+        functions = [vars(base).get(name) for base in kind.__mro__ for name in todo]
+        methods = [f for f in functions if isinstance(f, FunctionType)]
+        codes = [code for method in methods for code in _codes(method.__code__)]
+        steps = [step for code in codes for step in dis.get_instructions(code)]
+        state |= {step.argval for step in steps if step.opcode == STORE} | _filled(steps)
+        todo = {name for code in codes for name in code.co_names} - reached
+    return frozenset(state)
+
+
+def _filled(steps: Sequence[dis.Instruction]) -> set[str]:
+    """Return the attributes whose entries are set, or which are filled by a method of lists, sets,
+    dicts or tensors."""
+    by_key = {
+        a.argval
+        for a, _, c, d in zip(steps, steps[1:], steps[2:], steps[3:], strict=False)
+        if a.opname == "LOAD_ATTR"
+        and (c.opname == "STORE_SUBSCR" or c.opname == d.opname == "COPY")
+    }
+    called = {
+        a.argval
+        for a, b in pairwise(steps)
+        if a.opname == "LOAD_ATTR" and b.opname in CALLED and str(b.argval) in FILLING
+    }
+    return by_key | called
 
 
 def _pieces(value: Any, seen: Seen) -> Iterator[str]:
@@ -104,13 +129,8 @@ def _pieces(value: Any, seen: Seen) -> Iterator[str]:
     yield type(value).__qualname__
     if isinstance(value, PLAIN):
         yield repr(value)
-    elif isinstance(value, Mapping):
-        for key in sorted(value, key=repr):
-            yield ADDRESS.sub("", repr(key))
-            yield from _pieces(value[key], seen)
-    elif isinstance(value, list | tuple):
-        for entry in value:
-            yield from _pieces(entry, seen)
+    elif isinstance(value, Mapping | list | tuple):
+        yield from _entries(value, seen)
     elif isinstance(value, set | frozenset):
         yield from sorted(ADDRESS.sub("", repr(entry)) for entry in value)
     elif isinstance(value, ModuleType | BuiltinFunctionType):
@@ -127,17 +147,33 @@ def _pieces(value: Any, seen: Seen) -> Iterator[str]:
         yield from _of_object(value, seen)
 
 
+def _entries(value: Any, seen: Seen) -> Iterator[str]:
+    """Yield the words of a container, which is in ``seen`` for as long as it is read: equal ones
+    give equal words, and one that holds itself ends."""
+    if id(value) in seen:
+        return
+    seen[id(value)] = value
+    for key in sorted(value, key=repr) if isinstance(value, Mapping) else range(len(value)):
+        if isinstance(value, Mapping):
+            yield ADDRESS.sub("", repr(key))
+        yield from _pieces(value[key], seen)
+    del seen[id(value)]
+
+
 def _is_array(value: Any) -> bool:
     if isinstance(value, np.ndarray | np.generic):
         return value.dtype != object
     return hasattr(value, "detach") and str(getattr(value, "layout", "")) == "torch.strided"
 
 
-def _of_object(value: Any, seen: Seen) -> Iterator[str]:
+def _of_object(value: Any, seen: Seen, root: str = "__call__") -> Iterator[str]:
     if isinstance(value, FunctionType):
         yield from _of_function(value, seen)
     elif isinstance(value, MethodType):
-        yield from _pieces([value.__func__, value.__self__], seen)
+        yield from _pieces(value.__func__, seen)
+        if id(value.__self__) not in seen:
+            seen[id(value.__self__)] = value.__self__
+            yield from _of_object(value.__self__, seen, value.__name__)
     elif isinstance(value, partial):
         yield from _pieces([value.func, value.args, value.keywords], seen)
     elif isinstance(value, type):
@@ -151,13 +187,13 @@ def _of_object(value: Any, seen: Seen) -> Iterator[str]:
         yield digest_of_arrays(value.named_parameters())
     elif is_tokenizer(value):
         yield from _of_tokenizer(value)
-    elif callable(getattr(value, "to_dict", None)) and not _is_users(type(value)):
+    elif type(value).__module__.startswith("transformers.") and hasattr(value, "to_dict"):
         options = value.to_dict().items()
         yield from _pieces({k: v for k, v in options if k not in NO_OPTIONS}, seen)
         yield from _pieces([getattr(value, part, None) for part in PARTS.values()], seen)
     elif _is_users(type(value)):
         yield from _pieces(
-            [type(value), _options(value) if hasattr(value, "__dict__") else ()], seen
+            [type(value), _options(value, root) if hasattr(value, "__dict__") else ()], seen
         )
     else:
         yield ADDRESS.sub("", repr(value))

@@ -121,8 +121,9 @@ def _parts(model: Any, kind: str | None) -> Parts | LoadedModel:
 def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
     if is_function(spec):
         model, function = call_function(spec, "load_model")
-        about = {"source": spec, "file sha256": checksum(Path(spec.rpartition(":")[0]))}
-        if isinstance(model, LoadedModel):
+        digest = checksum(Path(spec.rpartition(":")[0]))
+        if isinstance(model, LoadedModel):  # whose code is not known
+            about = {"source": spec, "file sha256": digest}
             return model._replace(facts={**model.facts, **about})
         if isinstance(model, str | Path):
             raise ValueError(f"load_model: {spec} returns {model!r}; name that as the model")
@@ -130,6 +131,7 @@ def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
         assert isinstance(parts, Parts)
         if hasattr(parts.module, "eval"):
             parts.module.eval()
+        about = {"source": spec, "sha256 of the code": digest}
         return parts._replace(name=function, facts=about)
     readers: dict[str, Callable[..., Any]] = {
         "hf": hub.read_model,

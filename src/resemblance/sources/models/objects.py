@@ -170,7 +170,7 @@ def without_copies(samples: Samples) -> Samples:
     """Return samples without those that equal an earlier one, and their number in ``facts``."""
     if samples.distinct is None:
         raise ValueError(
-            f"load_samples: unique=True cannot compare {samples.kind} of {samples.name}; leave out "
+            f"load_samples: unique=True cannot compare the entries of {samples.name}; leave out "
             "the copies yourself"
         )
     keys, places = list(samples.distinct), list(samples.distinct.values())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import os
+import re
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -15,6 +18,22 @@ from ...extras import need
 PICKLES = (".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".ts", ".torchscript")
 SUFFIXES = (".pt2", *PICKLES)
 CODE = ("aotinductor", "opaque_obj", "custom_obj")  # parts of an export that are libraries, pickles
+# What PyTorch writes of the sizes of tensors, and evaluates as it reads
+ARITHMETIC = (
+    ast.Expression, ast.Constant, ast.Name, ast.Call, ast.keyword, ast.BinOp, ast.UnaryOp,
+    ast.BoolOp, ast.Compare, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context,
+)  # fmt: skip
+FUNCTIONS = (
+    "Symbol Integer Rational Float Add Mul Pow Max Min Abs And Or Not Equality Unequality "
+    "StrictLessThan LessThan StrictGreaterThan GreaterThan ceiling floor FloorDiv ModularIndexing "
+    "Where PythonMod Mod CleanDiv CeilToInt FloorToInt CeilDiv LShift RShift PowByNatural FloatPow "
+    "FloatTrueDiv IntTrueDiv IsNonOverlappingAndDenseIndicator TruncToFloat TruncToInt RoundToInt "
+    "RoundDecimal ToFloat Identity"
+)
+NAMES = ("name", "as_name", "forward_arg_names")  # that PyTorch writes into the code of forward
+TREES = ("in_spec", "out_spec")
+IMPORTS = ("default_factory_module", "__enum__", r"\u")  # PyTorch imports what a tree names
+SHOWN = 60  # letters of a text in a message
 FORCED, FORBIDDEN = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 BY_CODE = (
     "write a function that builds the model and loads its weights (torch.load with "
@@ -27,14 +46,15 @@ def read_exported(file: str, kind: str | None) -> tuple[Any, None, dict[str, Any
 
     Raises ``ValueError`` for another file: TorchScript does not show what its layers return, and
     pickles, of whole models or of weights, would run code or lack the model. An export with
-    compiled libraries or with pickled objects is refused for the same reason.
+    compiled libraries, with pickled objects, or with sizes that are more than arithmetic is refused
+    for the same reason.
     """
     path = Path(file)
     if path.suffix != ".pt2":
         raise ValueError(f"load_model: {path} {_problem(path)}; {BY_CODE}")
     torch = need("torch")
     try:
-        with warnings.catch_warnings(), _without_pickles(path):
+        with warnings.catch_warnings(), _without_code(path):
             warnings.simplefilter("ignore")  # of PyTorch about its inner parts
             # The flat module of a program has no layers that can be watched
             return torch.export.unflatten(torch.export.load(path)), None, {"file": path.name}
@@ -47,12 +67,15 @@ def read_exported(file: str, kind: str | None) -> tuple[Any, None, dict[str, Any
 
 
 @contextmanager
-def _without_pickles(path: Path) -> Iterator[None]:
-    """Have PyTorch refuse pickles that may run code, which it would read where tensors fail."""
-    with zipfile.ZipFile(path) as archive:
-        parts = {part for name in archive.namelist() for part in Path(name).parts}
-    if any(part.startswith(CODE) for part in parts):
+def _without_code(path: Path) -> Iterator[None]:
+    """Have PyTorch refuse pickles and expressions that may run code, which it would read."""
+    archive = need("torch._C").PyTorchFileReader(str(path))  # two readers may see two contents
+    names = archive.get_all_records()
+    if any(part.startswith(CODE) for name in names for part in Path(name).parts):
         raise ValueError("it holds compiled libraries or pickled objects, which may run code")
+    for name in names:
+        if name.startswith("models/") or name.lower().endswith(".json"):
+            _check_values(json.loads(archive.get_record(name)))
     before = {name: os.environ.pop(name, None) for name in (FORCED, FORBIDDEN)}
     os.environ[FORCED] = "1"
     try:
@@ -60,6 +83,46 @@ def _without_pickles(path: Path) -> Iterator[None]:
     finally:
         del os.environ[FORCED]
         os.environ.update({name: value for name, value in before.items() if value is not None})
+
+
+def _check_values(value: Any, key: str = "") -> None:
+    """Raise ``ValueError`` for a text in a program that would become code as PyTorch reads it."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            _check_values(part, name)
+    elif isinstance(value, list):
+        for part in value:
+            _check_values(part, key)
+    elif isinstance(value, str):
+        is_safe = _is_arithmetic(value) if key == "expr_str" else True
+        if key in NAMES:
+            is_safe = value.isidentifier() or not value
+        elif key == "as_operator":
+            is_safe = value.startswith("torch.ops.") and value.count(".") > 2
+        elif key in TREES:
+            is_safe = not any(word in value for word in IMPORTS)
+        if not is_safe:
+            raise ValueError(f"its {key} {value[:SHOWN]!r} may run code")
+
+
+def _is_arithmetic(text: str) -> bool:
+    """Return whether an expression only computes with numbers and symbols."""
+    if not (text.isascii() and text.isprintable()) or set(text) & {"\\", "#"}:
+        return False
+    try:
+        return all(map(_is_plain, ast.walk(ast.parse(text, mode="eval"))))
+    except (SyntaxError, RecursionError, MemoryError):
+        return False
+
+
+def _is_plain(part: ast.AST) -> bool:
+    if isinstance(part, ast.Call):
+        return isinstance(part.func, ast.Name) and part.func.id in FUNCTIONS.split()
+    if isinstance(part, ast.Name):
+        return not part.id.startswith("_")
+    if isinstance(part, ast.Constant) and isinstance(part.value, str):
+        return re.fullmatch(r"[\w.+-]+", part.value) is not None  # sympy evaluates texts, too
+    return isinstance(part, ARITHMETIC)
 
 
 def check_hooks(torch: Any, module: Any, name: str) -> None:

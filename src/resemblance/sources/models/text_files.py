@@ -65,18 +65,20 @@ def _samples(
 def _warn_of_header(path: Path, names: Sequence[str], chosen: str) -> None:
     """Warn of a first line that is read as the names of columns and looks like a sample."""
     is_text = len(chosen.split()) >= WORDS or chosen.rstrip().endswith(ENDS)
-    if is_text or any(map(is_number, names)):
+    cause = chosen if is_text else next(filter(is_number, names), "")
+    if cause:
         warnings.warn(
             f"load_samples: the first line of {path} names its columns, and looks like a sample "
-            f"({chosen[:SHOWN]!r}); write a line such as {TEXTS[0]} above it",
+            f"({cause[:SHOWN]!r}); write a line such as {TEXTS[0]} above it",
             stacklevel=2,
         )
 
 
 def _warn_of_table(path: Path, texts: Sequence[str]) -> None:
     """Warn of lines that look like the rows of a table."""
-    cells = re.split(r"[\t,;]", texts[0])
+    cells, *rows = (re.split(r"[\t,;]", text) for text in texts)
     is_header = len(cells) > 1 and bool({cell.strip().lower() for cell in cells} & KNOWN)
+    is_header &= 2 * sum(len(row) >= len(cells) for row in rows) > len(rows)
     tabs = {text.count("\t") for text in texts}
     if is_header or (len(texts) > 1 and len(tabs) == 1 and tabs != {0}):
         warnings.warn(
