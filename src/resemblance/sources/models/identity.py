@@ -63,7 +63,7 @@ def _of_module(module: Any, seen: Seen) -> Iterator[str]:
         yield from _pieces(_options(part, "forward", _inner() | NO_OPTIONS), seen)
     for name, buffer in module.named_buffers():
         part, _, leaf = name.rpartition(".")
-        is_state = leaf in _state(type(module.get_submodule(part)), "forward")
+        is_state = leaf in _state(module.get_submodule(part).__class__, "forward")
         known = (str(buffer.dtype), *buffer.shape) if is_state else buffer
         yield from _pieces([name, known], seen)
 
