@@ -224,6 +224,8 @@ def test_two_models_one_command(tmp_path, capsys, monkeypatch):
         (["mine.py:one", "--data", "inputs.npy"], "two models are needed"),
         (["mine.py:one", "mine.py:none", "--data", "inputs.npy"], "no function 'none'"),
         (["mine.py:one", "nowhere", "--data", "inputs.npy"], "nowhere"),
+        (["mine.py:one", "mine.py:other", "--data", "one.npy"], "has one sample"),
+        (["mine.py:one", "mine.py:other", "--data", "one.npy", "--save", "mine.py"], "a folder"),
         (["mine.py:one", "mine.py:other", "--data", "nothing.npy"], "nothing.npy"),
         (["mine.py:one", "mine.py:other", "--data", "inputs.npy", "--layers", "x*"], "no layer"),
         (["mine.py:one", "mine.py:other", "--data", "inputs.npy", "--layers", "["], "no layer '['"),
@@ -237,6 +239,7 @@ def test_mistakes_are_one_line(tmp_path, capsys, monkeypatch, arguments, words):
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(MODELS)
     np.save("inputs.npy", SAMPLES)
+    np.save("one.npy", SAMPLES[:1])
     assert run(["models", *arguments]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1

@@ -98,6 +98,8 @@ def compare_models(
 def features(save: str | Path | None) -> Iterator[Path]:
     """Yield the folder for features: one that stays, or a temporary one."""
     if save is not None:
+        if Path(save).is_file():
+            raise ValueError(f"{save} is a file: features are kept in a folder; name another")
         yield Path(save)  # made by the first model that runs
         return
     with tempfile.TemporaryDirectory(prefix="resemblance-") as folder:
@@ -119,6 +121,8 @@ def extract_models(
 
     One model at a time is in memory, unless they come as modules.
     """
+    if samples.count == 1:
+        raise ValueError(f"{samples.name} has one sample: a comparison needs at least two")
     names: list[str] = []
     subjects = []
     for model in models:
