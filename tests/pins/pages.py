@@ -18,6 +18,7 @@ import resemblance as rs
 from resemblance import suites
 from resemblance.drift import drift_result
 from resemblance.report import write_page
+from resemblance.results.result import Result
 
 from .data import layers
 from .rankings import on_pack
@@ -70,4 +71,7 @@ def results() -> dict[str, Any]:
 def timeless(result: Any) -> Any:
     """A result without times, versions and machines."""
     facts = {name: fact for name, fact in result.provenance.items() if name not in ELSEWHERE}
-    return replace(result, seconds=dict.fromkeys(result.seconds, 0.0), provenance=facts)
+    parts: dict[str, Any] = {"seconds": dict.fromkeys(result.seconds, 0.0), "provenance": facts}
+    if isinstance(result, Result):
+        parts["sections"] = tuple(s for s in result.sections if s.name != "times")
+    return replace(result, **parts)
