@@ -96,10 +96,11 @@ def evidence(
     :class:`Evidence`. Intervals are for the value that other samples of the same number would have:
     Student's t times a standard error, from the values without each sample where a measure has
     them in closed form, without each of 20 groups (of blocks, or of stretches of time), or, for
-    neighbours and topology, on 40 random halves. A biased measure has an interval around its biased
-    value. P-values are one-sided, in the direction of similarity, and the smallest that the design
-    can give is ``evidence.attainable``. ``evidence.cautions`` says where samples are copies of
-    others (:func:`equal_rows` returns blocks of them), or dominate both sides of a pair.
+    topology and neighbours (of at most n / 4 others), on 40 random halves. A biased measure has an
+    interval around its biased value. P-values are one-sided, in the direction of similarity, and
+    the smallest that the design can give is ``evidence.attainable``. ``evidence.cautions`` says
+    where samples are copies of others (:func:`equal_rows` returns blocks of them), or dominate both
+    sides of a pair.
 
     Raises ``ValueError`` as :func:`compare` does, for a level outside 0 to 1, and for labels that
     leave no second order, or whose index has the samples in another order. Results do not depend on
