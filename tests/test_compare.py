@@ -1076,6 +1076,19 @@ def test_an_empty_file_is_no_comparison(tmp_path):
         rs.load(tmp_path / "empty.db")
 
 
+def test_a_file_has_its_tables_from_its_first_byte(tmp_path):
+    path, states = tmp_path / "run.db", []
+
+    class Watched(Store):
+        def _write_ahead(self):
+            with Store(path, read_only=True) as reader:  # as another process, or after a kill
+                states.append(reader.count())
+            super()._write_ahead()
+
+    with Watched(path):
+        assert states == [0]
+
+
 def test_a_full_disk_names_the_file(reps, tmp_path):
     path = tmp_path / "run.db"
     with Store(path) as store:

@@ -94,8 +94,9 @@ class Store:
                 stack.callback(self._db.close)
                 self._check_format()
                 if not read_only:
-                    self._write_ahead()
+                    # The tables come before the log, so that nobody sees a file that lacks them.
                     self._create()
+                    self._write_ahead()
             self._open = stack.pop_all()
 
     def __enter__(self) -> Store:
