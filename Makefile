@@ -4,16 +4,35 @@ BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NEEDED = Python 3.11 or newer with venv is needed (Debian: apt-get install python3-venv); or name one: make PYTHON=python3.12
 
-.PHONY: demo test lint docs papers benchmark validity mutants clean
+.PHONY: demo test long all seconds lint docs papers benchmark validity mutants clean
 
 demo: .venv/installed
 	$(BIN)/resemblance resi run demo $(ARGS)
 
 # A process for each core, and one thread in each: threads that wait for a core burn it.
-test: export OMP_NUM_THREADS = 1
-test: .venv/installed lint
-	$(BIN)/python tests/browser.py
-	@$(BIN)/pytest --numprocesses auto --dist loadfile $(ARGS)
+test long seconds: export OMP_NUM_THREADS = 1
+# The files that take longest come first (tests/seconds.json), so that no core waits for another at the end.
+PYTEST = $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+
+# Linters, types, and all tests but the long ones. The linters run meanwhile, and are printed last.
+test: .venv/installed
+	@$(BIN)/python tests/browser.py
+	@report=$$(mktemp); $(MAKE) --no-print-directory lint >$$report 2>&1 & linters=$$!; \
+	$(PYTEST) -m "not long" $(ARGS); tests=$$?; \
+	wait $$linters; linters=$$?; cat $$report; rm $$report; exit $$((tests + linters))
+
+# What takes minutes and changes seldom: the tests marked so, the papers at their smallest size, ten faults of the tests.
+long: .venv/installed
+	@$(PYTEST) -m long
+	$(BIN)/python -m papers --size small
+	$(BIN)/python scripts/mutants.py --draw 10
+	$(BIN)/python benchmarks/validity.py --quick
+
+all: test docs long
+
+# Record how long each file of tests takes.
+seconds: .venv/installed
+	@$(PYTEST) --write-seconds
 
 lint: .venv/installed
 	$(BIN)/ruff check .

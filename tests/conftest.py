@@ -273,8 +273,10 @@ LEFT_OUT = pytest.StashKey[list[str]]()
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that need a browser where there is none, unless ``CI=true``: the last
-    line says which."""
+    """Put the files that take longest first, and leave out the tests that need a browser where
+    there is none, unless ``CI=true``: the last line says which."""
+    seconds = json.loads(SECONDS.read_text(encoding="utf-8"))
+    items.sort(key=lambda item: (-seconds.get(item.path.name, 0), item.path))
     needing = [item for item in items if "open_page" in getattr(item, "fixturenames", ())]
     if not needing or os.environ.get("CI") == "true" or _browser(config):
         return
@@ -298,6 +300,36 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.get_terminal_writer().line(
             f"Left out for want of a browser: {tests}. To run them, {browser.REMEDY}."
         )
+
+
+# ---------------------------------------------------------------------- the longest files first
+
+SECONDS = Path(__file__).parent / "seconds.json"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--write-seconds", action="store_true", help=f"record in {SECONDS.name} what a file takes"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--write-seconds") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Seconds())
+
+
+class Seconds:
+    """Adds up how long the tests of each file take, and stores those of a second or more."""
+
+    def __init__(self) -> None:
+        self.files: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.files[Path(report.nodeid.split("::")[0]).name] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        seconds = {file: round(total) for file, total in self.files.most_common() if total >= 1}
+        SECONDS.write_text(json.dumps(seconds, indent=1) + "\n", encoding="utf-8")
 
 
 @pytest.fixture
