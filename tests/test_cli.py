@@ -329,9 +329,9 @@ def write_bomb(path):
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_every_mistake_is_one_line(call, folder, subtests):
+    prepare_bad_files(folder)
+    for words, message in [
         ("compare", "Missing argument"),
         ("compare a.npy", "a comparison needs two representations"),
         ("compare missing.npy a.npy", "missing.npy does not exist"),
@@ -413,16 +413,14 @@ def write_bomb(path):
         ("measures --format csv", "--format cannot be 'csv'"),
         ("explain nonsense", "no measure 'nonsense'"),
         ("expalin cka", "No such command"),
-    ],
-)
-def test_every_mistake_is_one_line(call, folder, words, message):
-    prepare_bad_files(folder)
-    code, out, err = call(*words.split())
-    assert code == 2
-    assert out == ""
-    assert err.startswith("error: ")
-    assert message in err
-    assert err.count("\n") == 1
+    ]:
+        with subtests.test(words):
+            code, out, err = call(*words.split())
+            assert code == 2
+            assert out == ""
+            assert err.startswith("error: ")
+            assert message in err
+            assert err.count("\n") == 1
 
 
 def test_a_defect_of_the_library_has_its_own_exit_code(call, monkeypatch):
@@ -631,13 +629,14 @@ def test_explain(call, spec):
         assert "'debiased'" in out
 
 
-@pytest.mark.parametrize("s", rs.list_statistics(), ids=str)
-def test_explain_knows_statistics(call, s):
-    code, out, _ = call("explain", s.label)
-    assert code == 0
-    assert s.name in out
-    assert s.reference in out
-    assert "more stable is" in out
+def test_explain_knows_statistics(call, subtests):
+    for s in rs.list_statistics():
+        with subtests.test(str(s)):
+            code, out, _ = call("explain", s.label)
+            assert code == 0
+            assert s.name in out
+            assert s.reference in out
+            assert "more stable is" in out
 
 
 def commands_below(app, *words):
@@ -647,11 +646,12 @@ def commands_below(app, *words):
         yield from commands_below(group.typer_instance, *words, group.name)
 
 
-@pytest.mark.parametrize("words", list(commands_below(cli.commands)), ids=" ".join)
-def test_every_help_has_examples_that_name_it(call, words):
-    code, out, _ = call(*words, "--help")
-    assert code == 0
-    assert f"resemblance {' '.join(words)}" in out.partition("Examples:")[2]
+def test_every_help_has_examples_that_name_it(call, subtests):
+    for words in commands_below(cli.commands):
+        with subtests.test(" ".join(words)):
+            code, out, _ = call(*words, "--help")
+            assert code == 0
+            assert f"resemblance {' '.join(words)}" in out.partition("Examples:")[2]
 
 
 def test_tables_and_tensors_are_read(call, folder):

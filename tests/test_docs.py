@@ -120,15 +120,14 @@ def run_commands(fence: Fence, page: Path, capsys: pytest.CaptureFixture[str]) -
             assert same, f"{name_of(page)}: {command}\nexpected:\n{expected}\ngot:\n{got}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_options_in_commands_exist(page: Path) -> None:
+def test_options_in_commands_exist(subtests: pytest.Subtests) -> None:
     """Also in fences that are not run, such as those for clusters."""
     import typer
 
     from resemblance.cli import commands
 
-    for fence in fences(page):
-        text = fence.text.replace("\\\n", " ")
+    for page in PAGES:
+        text = "\n".join(fence.text.replace("\\\n", " ") for fence in fences(page))
         for line in re.findall(r"^(?:\$ )?resemblance (.*)$", text, flags=re.MULTILINE):
             command: Any = typer.main.get_command(commands)
             words = shlex.split(line, comments=True)
@@ -136,19 +135,21 @@ def test_options_in_commands_exist(page: Path) -> None:
                 command = command.commands[words.pop(0)]
             known = {spelling for p in command.params for spelling in p.opts} | {"--help"}
             options = {word for word in words if re.fullmatch(r"--\w[\w-]*", word)}
-            assert options <= known | {"--version"}, f"{name_of(page)}: {line}"
+            with subtests.test(f"{name_of(page)}: {line}"):
+                assert options <= known | {"--version"}
 
 
-@pytest.mark.parametrize("m", MEASURES, ids=str)
-def test_every_measure_is_documented(m: rs.Measure) -> None:
+def test_every_measure_is_documented(subtests):
     """A sentence, a formula, the shapes, and a reference that is in the bibliography."""
-    text = inspect.getdoc(m.function) or ""
-    first = text.split("\n\n")[0]
-    assert ".. math::" in text
-    assert first.endswith((".", "?")), "the first paragraph is a sentence"
-    assert not re.search(r"[.?] ", first), "the first paragraph is one sentence"
-    assert m.reference in bibliography(), f"{m.reference} is missing in references.bib"
-    assert "Reference: " in text, "the docstring names its source"
+    for m in MEASURES:
+        with subtests.test(str(m)):
+            text = inspect.getdoc(m.function) or ""
+            first = text.split("\n\n")[0]
+            assert ".. math::" in text
+            assert first.endswith((".", "?")), "the first paragraph is a sentence"
+            assert not re.search(r"[.?] ", first), "the first paragraph is one sentence"
+            assert m.reference in bibliography(), f"{m.reference} is missing in references.bib"
+            assert "Reference: " in text, "the docstring names its source"
 
 
 def test_bibliography_has_no_duplicates_and_complete_entries() -> None:

@@ -258,17 +258,17 @@ def test_a_file_that_changes_while_it_is_packed_is_noticed(content, tmp_path, mo
     assert not list((tmp_path / "out").iterdir())
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "/etc/passwd", "../x", "a/../../x", "a/./b", "a//b", "a/", "", ".", "..", "C:x", "C:\\x",
-        "a\\..\\b", "a\0b", "a ", "a.", "a/b./c", "nul", "COM1.txt", "a/lpt1", "~\u0301", "Ａ",
-        "a:b", "a\tb", "x" * 101, "/".join("x" * 100),
-    ],
+PATHS = (
+    "/etc/passwd", "../x", "a/../../x", "a/./b", "a//b", "a/", "", ".", "..", "C:x", "C:\\x",
+    "a\\..\\b", "a\0b", "a ", "a.", "a/b./c", "nul", "COM1.txt", "a/lpt1", "~\u0301", "Ａ",
+    "a:b", "a\tb", "x" * 101, "/".join("x" * 100),
 )  # fmt: skip
-def test_paths_that_are_not_the_same_on_every_system(name):
-    with pytest.raises(ValueError, match=r"cannot be the path|too long"):
-        check_names([name])
+
+
+def test_paths_that_are_not_the_same_on_every_system(subtests):
+    for name in PATHS:
+        with subtests.test(name), pytest.raises(ValueError, match=r"cannot be the path|too long"):
+            check_names([name])
 
 
 @pytest.mark.parametrize(
@@ -344,15 +344,16 @@ HOSTILE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_archives_are_refused_and_leave_nothing(tmp_path, kind):
-    manifest, entries, reason = HOSTILE[kind]
-    target = write_archive(tmp_path / "h.tar.xz", manifest, [*plain(HONEST), *entries])
-    for act in (verify, lambda path: unpack(path, tmp_path / "new" / "pack")):
-        with pytest.raises(ValueError, match=f"h.tar.xz is refused as a pack: .*{reason}"):
-            act(target)
-    assert below(tmp_path) == {"h.tar.xz"}
-    assert not list((tmp_path / "new").iterdir())
+def test_hostile_archives_are_refused_and_leave_nothing(tmp_path, subtests):
+    for kind in HOSTILE:
+        with subtests.test(str(kind)):
+            manifest, entries, reason = HOSTILE[kind]
+            target = write_archive(tmp_path / "h.tar.xz", manifest, [*plain(HONEST), *entries])
+            for act in (verify, lambda path: unpack(path, tmp_path / "new" / "pack")):
+                with pytest.raises(ValueError, match=f"h.tar.xz is refused as a pack: .*{reason}"):
+                    act(target)
+            assert below(tmp_path) == {"h.tar.xz"}
+            assert not list((tmp_path / "new").iterdir())
 
 
 def test_the_hostile_archives_would_be_fine_without_what_is_wrong_with_them(tmp_path):
@@ -442,13 +443,14 @@ MANIFESTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", MANIFESTS)
-def test_manifests_that_are_none(tmp_path, kind):
-    text, reason = MANIFESTS[kind]
-    target = write_archive(tmp_path / "h.tar.xz", text, plain(HONEST))
-    with pytest.raises(ValueError, match=reason):
-        unpack(target, tmp_path / "pack")
-    assert below(tmp_path) == {"h.tar.xz"}
+def test_manifests_that_are_none(tmp_path, subtests):
+    for kind in MANIFESTS:
+        with subtests.test(str(kind)):
+            text, reason = MANIFESTS[kind]
+            target = write_archive(tmp_path / "h.tar.xz", text, plain(HONEST))
+            with pytest.raises(ValueError, match=reason):
+                unpack(target, tmp_path / "pack")
+            assert below(tmp_path) == {"h.tar.xz"}
 
 
 def test_all_files_together_have_a_limit(tmp_path):

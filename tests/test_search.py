@@ -87,17 +87,18 @@ def assert_same(a: Nearest, b: Nearest) -> None:
         assert np.array_equal(first, second)
 
 
-@each_affinity
-@each_case
-@pytest.mark.parametrize("k", [1, 10])
-def test_the_neighbours_are_those_of_double_precision(case, metric, k):
-    data, is_open = CASES[case]
-    similarity = similarity_of(rs.Representation(data), metric)
-    assert pays(similarity, k)
-    quick = search(similarity, k)
-    assert_same(quick, in_full(similarity, k))
-    if is_open is not None and metric == "euclidean" and k == 10:
-        assert (quick.redone > 0) == is_open
+def test_the_neighbours_are_those_of_double_precision(subtests):
+    for k in [1, 10]:
+        for case in CASES:
+            for metric in AFFINITIES:
+                with subtests.test(f"{k}, {case}, {metric}"):
+                    data, is_open = CASES[case]
+                    similarity = similarity_of(rs.Representation(data), metric)
+                    assert pays(similarity, k)
+                    quick = search(similarity, k)
+                    assert_same(quick, in_full(similarity, k))
+                    if is_open is not None and metric == "euclidean" and k == 10:
+                        assert (quick.redone > 0) == is_open
 
 
 # Samples here differ by about as much as two libraries may in the last digits.
@@ -111,38 +112,45 @@ OF_ROUNDING = {
 }
 
 
-@each_affinity
-@pytest.mark.parametrize("case", sorted(CASES.keys() - OF_ROUNDING))
-def test_tensors_have_the_neighbours_of_arrays(case, metric):
-    data, _ = CASES[case]
-    a, b = (
-        nearest(rs.Representation(kind(data)), k=10, metric=metric)
-        for kind in (np.asarray, torch.asarray)
-    )
-    assert type(b.listed) is np.ndarray
-    assert_same(a, b)
+def test_tensors_have_the_neighbours_of_arrays(subtests):
+    for case in sorted(CASES.keys() - OF_ROUNDING):
+        for metric in AFFINITIES:
+            with subtests.test(f"{case}, {metric}"):
+                data, _ = CASES[case]
+                a, b = (
+                    nearest(rs.Representation(kind(data)), k=10, metric=metric)
+                    for kind in (np.asarray, torch.asarray)
+                )
+                assert type(b.listed) is np.ndarray
+                assert_same(a, b)
 
 
-@each_affinity
-@pytest.mark.parametrize("case", ["one-hot", "duplicates", "grid"])
-def test_tensors_in_single_precision_have_the_neighbours_of_arrays(case, metric):
-    a, b = (
-        nearest(rs.Representation(kind(CASES[case][0]), dtype="float32"), k=10, metric=metric)
-        for kind in (np.asarray, torch.asarray)
-    )
-    assert a.redone == b.redone == 0
-    assert_same(a, b)
+def test_tensors_in_single_precision_have_the_neighbours_of_arrays(subtests):
+    for case in ["one-hot", "duplicates", "grid"]:
+        for metric in AFFINITIES:
+            with subtests.test(f"{case}, {metric}"):
+                a, b = (
+                    nearest(
+                        rs.Representation(kind(CASES[case][0]), dtype="float32"),
+                        k=10,
+                        metric=metric,
+                    )
+                    for kind in (np.asarray, torch.asarray)
+                )
+                assert a.redone == b.redone == 0
+                assert_same(a, b)
 
 
-@each_affinity
-@pytest.mark.parametrize("case", ["Gaussian", "duplicates", "zero rows", "clusters"])
-def test_the_strict_array_api_has_the_neighbours_of_arrays(case, metric):
-    data = CASES[case][0]
-    a, b = (
-        nearest(rs.Representation(kind(data)), k=10, metric=metric)
-        for kind in (np.asarray, array_api_strict.asarray)
-    )
-    assert_same(a, b)
+def test_the_strict_array_api_has_the_neighbours_of_arrays(subtests):
+    for case in ["Gaussian", "duplicates", "zero rows", "clusters"]:
+        for metric in AFFINITIES:
+            with subtests.test(f"{case}, {metric}"):
+                data = CASES[case][0]
+                a, b = (
+                    nearest(rs.Representation(kind(data)), k=10, metric=metric)
+                    for kind in (np.asarray, array_api_strict.asarray)
+                )
+                assert_same(a, b)
 
 
 def test_rows_that_are_open_are_counted():
@@ -200,17 +208,20 @@ def test_the_error_of_single_precision_is_bounded(data, metric):
         assert float(Fraction(float(scores[i, j])) - exact) <= beyond
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("n", [20, 100, 1000, 1001, 5003])
-@pytest.mark.parametrize("k", [1, 7, 19])
-def test_the_largest_entries_are_the_largest(dtype, n, k):
-    block = gaussian((30, n)).astype(dtype)
-    block[::3] = np.round(block[::3])
-    block[4, : n // 2] = -np.inf
-    expected = np.sort(block, axis=1)[:, -k:]
-    for columns in (top(block, k), top(torch.asarray(block), k).numpy()):
-        assert np.array_equal(np.sort(np.take_along_axis(block, columns, 1), axis=1), expected)
-        assert (np.diff(np.sort(columns, axis=1), axis=1) > 0).all()
+def test_the_largest_entries_are_the_largest(subtests):
+    for k in [1, 7, 19]:
+        for n in [20, 100, 1000, 1001, 5003]:
+            for dtype in ["float32", "float64"]:
+                with subtests.test(f"{k}, {n}, {dtype}"):
+                    block = gaussian((30, n)).astype(dtype)
+                    block[::3] = np.round(block[::3])
+                    block[4, : n // 2] = -np.inf
+                    expected = np.sort(block, axis=1)[:, -k:]
+                    for columns in (top(block, k), top(torch.asarray(block), k).numpy()):
+                        assert np.array_equal(
+                            np.sort(np.take_along_axis(block, columns, 1), axis=1), expected
+                        )
+                        assert (np.diff(np.sort(columns, axis=1), axis=1) > 0).all()
 
 
 @pytest.mark.parametrize(("n", "k"), [(512, 10), (511, 10), (4000, 120)])
