@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import functools
 import html
-import importlib.util
 import json
-import marshal
 import os
 import re
-import struct
-import sys
-import tempfile
-import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,101 +15,32 @@ from typing import Any, NamedTuple
 import browser
 import numpy as np
 import pytest
+from factories.files import GOLDEN
 
-from resemblance.checks.trial import for_few_samples as for_few_samples
 from resemblance.views import distances, heat, rectangles
 
-GOLDEN = Path(__file__).parent / "golden"
 
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """``small_blocks()``: from now on, few samples fill several of the blocks in which things are
+    computed."""
 
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let everything that is computed in blocks go through several, for the few samples of a
-    test."""
-    monkeypatch.setattr(distances, "ROWS", 7)
-    monkeypatch.setattr(distances, "GATHERED", 1)
-    monkeypatch.setattr(heat, "COLUMNS", 7)
-    monkeypatch.setattr(rectangles, "ROWS", 5)
-    monkeypatch.setattr(rectangles, "COLUMNS", 7)
+    def shrink() -> None:
+        monkeypatch.setattr(distances, "ROWS", 7)
+        monkeypatch.setattr(distances, "GATHERED", 1)
+        monkeypatch.setattr(heat, "COLUMNS", 7)
+        monkeypatch.setattr(rectangles, "ROWS", 5)
+        monkeypatch.setattr(rectangles, "COLUMNS", 7)
 
-
-def hide(code: str, path: Path) -> None:
-    """Compile another code than its own for a file, as Python keeps it beside: so that it is not
-    compared with the file."""
-    compiled = Path(importlib.util.cache_from_source(str(path)))
-    compiled.parent.mkdir(exist_ok=True)
-    head = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)
-    compiled.write_bytes(head + marshal.dumps(compile(code, path.name, "exec")))
+    return shrink
 
 
 @pytest.fixture(params=["", "small blocks"])
-def any_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def any_blocks(request: pytest.FixtureRequest, small_blocks: Callable[[], None]) -> None:
     """Run a test twice: with blocks of the usual size, of which its samples fill one, and with many
     small blocks."""
     if request.param:
-        small_blocks(monkeypatch)
-
-
-def on_terminal(
-    act: Callable[[], object], columns: int, name: str = "stdout", terminal: str = "dumb"
-) -> str:
-    """What is printed to a terminal of so many columns while ``act`` runs, on standard output or
-    standard error; the usual ``terminal`` has no colours."""
-    import fcntl  # not on Windows
-    import pty
-    import termios
-
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    received: list[bytes] = []
-    reader = threading.Thread(target=_receive, args=(master, received))
-    reader.start()
-    with pytest.MonkeyPatch.context() as patch, open(slave, "w", encoding="utf-8") as stream:
-        patch.setattr(sys, name, stream)
-        patch.setenv("TERM", terminal)
-        act()
-    reader.join()
-    os.close(master)
-    return b"".join(received).decode().replace("\r\n", "\n")
-
-
-def _receive(master: int, received: list[bytes]) -> None:
-    while True:
-        try:
-            received.append(os.read(master, 65536))
-        except OSError:  # nobody writes any more
-            return
-
-
-def emitted(content: Any, kind: str) -> str:
-    """Return what a command writes of a result into a file of this format."""
-    from resemblance.report.output import emit
-
-    with tempfile.TemporaryDirectory() as folder:
-        emit(content, kind, Path(folder) / "written")
-        return (Path(folder) / "written").read_text(encoding="utf-8")
-
-
-def assert_fits(
-    act: Callable[[], object], capsys: pytest.CaptureFixture[str], columns: int = 80
-) -> str:
-    """Check that a terminal gets every word of what a pipe gets, whole, and no longer line; return
-    what it gets."""
-    act()
-    piped = capsys.readouterr().out
-    shown = on_terminal(act, columns)
-    lines = [
-        line for line in shown.splitlines() if not line.startswith("Open ")
-    ]  # a path is to be copied
-    assert max(map(len, lines)) <= columns
-    few, all_words = (
-        {word for word in text.split() if set(word) != {"─"}} for text in (shown, piped)
-    )
-    assert few <= all_words  # none is cut
-    assert all_words - few <= {
-        "claim",
-        "verdict",
-    }  # what is left out: headings where every claim is a block
-    return shown
+        small_blocks()
 
 
 ASK = """<script>

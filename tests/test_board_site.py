@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from urllib.parse import unquote, urldefrag
 
 import pytest
-from small_board import CELLS, SERIES, cards, files_of
+from factories.boards import CELLS, SERIES, cards, files_of
 
 import resemblance as rs
 from resemblance.boards import board_of

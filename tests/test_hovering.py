@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from made_evidence import arrays, compared, made_evidence
+from factories.evidence import arrays, compared, made_evidence
 
 import resemblance as rs
 from resemblance.drift.sections import drift_result

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import emitted
-from made_evidence import N, arrays, compared, made_evidence
+from factories.evidence import N, arrays, compared, made_evidence
+from factories.output import emitted
 
 import resemblance as rs
 from resemblance.inference.cells import EXACT, FIXED

@@ -16,7 +16,8 @@ from typing import Annotated
 import pandas
 import pytest
 import typer
-from conftest import assert_fits, hide
+from factories.files import hide
+from factories.output import assert_fits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import assert_fits
+from factories.output import assert_fits
 
 import resemblance as rs
 from papers.mka import CLAIMS
