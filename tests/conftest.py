@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-import html
 import json
 import os
-import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import browser
 import numpy as np
@@ -41,87 +39,6 @@ def any_blocks(request: pytest.FixtureRequest, small_blocks: Callable[[], None])
     small blocks."""
     if request.param:
         small_blocks()
-
-
-ASK = """<script>
-const middle = mark => {  // of a line a point near its beginning, of anything else the middle
-  if (mark.getPointAtLength && !mark.closest(".marks") && getComputedStyle(mark).fill === "none")
-    return mark.getPointAtLength(mark.getTotalLength() / 10).matrixTransform(mark.getScreenCTM());
-  const box = mark.getBoundingClientRect();
-  return { x: box.left + box.width / 2, y: box.top + box.height / 2 };
-};
-const said = selector => {
-  const mark = document.querySelector(selector);
-  if (!mark) return "nothing is " + selector;
-  mark.scrollIntoView({ block: "center" });
-  const { x, y } = middle(mark), under = document.elementFromPoint(x, y);
-  if (!under) return "nothing is under the pointer";
-  for (const kind of ["pointerover", "pointermove"])
-    under.dispatchEvent(new PointerEvent(kind, { bubbles: true, clientX: x, clientY: y }));
-  const readout = under.closest("figure, .plate")?.querySelector(".readout")
-    ?? (under.closest("#maps") && document.getElementById("maps-readout"));
-  if (readout) return readout.textContent;
-  return under.closest(":has(> title)")?.querySelector(":scope > title").textContent ?? "";
-};
-const scrolls = e => e.scrollHeight > e.clientHeight + 1
-    && ["auto", "scroll"].includes(getComputedStyle(e).overflowY);
-addEventListener("load", () => requestAnimationFrame(() => {
-  const hidden = [...document.querySelectorAll("main *")].filter(scrolls)
-    .map(e => e.tagName + "." + e.className);
-  const wide = document.documentElement.scrollWidth;
-  document.body.dataset.told = JSON.stringify({ said: SELECTORS.map(said), hidden, wide });
-}));
-</script>"""
-
-
-class Seen(NamedTuple):
-    """What a browser shows of a page: a text for every mark under the pointer, what scrolls inside,
-    and its width."""
-
-    said: list[str]
-    hidden: list[str]
-    wide: int
-
-
-@pytest.fixture
-def look(open_page: Callable[..., str]) -> Callable[..., Seen]:
-    """``look(page, folder, selectors=(), width=1280)``: point at the first mark of every selector
-    in a browser."""
-    return functools.partial(_seen, open_page)
-
-
-def _seen(
-    open_page: Callable[..., str],
-    page: Path,
-    folder: Path,
-    selectors: Sequence[str] = (),
-    width: int = 1280,
-) -> Seen:
-    text = re.sub(
-        r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text(encoding="utf-8")
-    )
-    asking = ASK.replace("SELECTORS", json.dumps(list(selectors)))
-    (folder / "asked.html").write_text(
-        text.replace("</body>", asking + "</body>"), encoding="utf-8"
-    )
-    frame = f'<iframe src="asked.html" style="width:{width}px;height:1000px;border:0"></iframe>'
-    tell = (
-        "<script>const wait = setInterval(() => { const told = "
-        "frames[0].document.body?.dataset.told;"
-    )
-    tell += "if (told) { document.body.dataset.seen = told; clearInterval(wait); } }, 50);</script>"
-    (folder / "frame.html").write_text(f"<body style='margin:0'>{frame}{tell}</body>")
-    flags = "--allow-file-access-from-files", "--window-size=1400,1100"
-    for patience in (
-        10**4,
-        10**5,
-        10**6,
-        10**6,
-    ):  # virtual ms, which may pass before a busy machine shows the page
-        dom = open_page(folder / "frame.html", flags=(*flags, f"--virtual-time-budget={patience}"))
-        if told := re.findall(r'data-seen="([^"]*)"', dom):
-            return Seen(**json.loads(html.unescape(told[0])))
-    raise AssertionError(f"the browser did not show {page}")
 
 
 @pytest.fixture(scope="session")
@@ -184,13 +101,28 @@ def pytest_configure_node(node: Any) -> None:
 
 
 @pytest.fixture(scope="session")
-def open_page(pytestconfig: pytest.Config) -> Callable[..., str]:
-    """``open_page(path, fragment="")``: the page after its script has run, in a browser without a
-    window."""
-    found = _browser(pytestconfig)
-    if found is None:
+def window(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[browser.Browser]:
+    """The browser of this process, without a window: see ``open_page`` and ``look``."""
+    program = _browser(pytestconfig)
+    if program is None:
         pytest.fail(f"no browser to open the page with: {browser.REMEDY}", pytrace=False)
-    return functools.partial(browser.opened, found)
+    running = browser.Browser(program, tmp_path_factory.mktemp("profile"))
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="session")
+def open_page(window: browser.Browser) -> Callable[..., str]:
+    """``open_page(path, fragment="", script="")``: the page after its scripts have run."""
+    return window.open_page
+
+
+@pytest.fixture(scope="session")
+def look(window: browser.Browser) -> Callable[..., browser.Seen]:
+    """``look(path, selectors=(), width=1280)``: what is shown, and read by the pointer."""
+    return window.look
 
 
 LEFT_OUT = pytest.StashKey[list[str]]()
@@ -200,7 +132,7 @@ LEFT_OUT = pytest.StashKey[list[str]]()
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests that need a browser where there is none, unless ``CI=true``: the last
     line says which."""
-    needing = [item for item in items if "open_page" in getattr(item, "fixturenames", ())]
+    needing = [item for item in items if "window" in getattr(item, "fixturenames", ())]
     if not needing or os.environ.get("CI") == "true" or _browser(config):
         return
     items[:] = [item for item in items if item not in needing]

@@ -383,7 +383,7 @@ def _plain(text):
 
 def test_pages_are_no_wider_than_a_phone(square, pair, tmp_path, look):
     for evidence in (square, pair):
-        assert look(write_page(evidence, tmp_path / "page.html"), tmp_path, width=400).wide <= 400
+        assert look(write_page(evidence, tmp_path / "page.html"), width=400).wide <= 400
 
 
 # -------------------------------------------------------------------------------------------- files
