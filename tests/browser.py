@@ -1,25 +1,27 @@
-"""Find a browser without a window for the tests that open pages, or install one: ``python
-tests/browser.py``.
+"""The browser without a window that opens pages for the tests; ``python tests/browser.py`` finds or
+installs one.
 
 ``BROWSER_BIN`` names the browser to use, or is ``none``.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 NAMES = (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
-    "microsoft-edge", "microsoft-edge-stable", "msedge",
+    "microsoft-edge", "microsoft-edge-stable",
 )  # fmt: skip
 MACOS = ("Google Chrome", "Chromium", "Microsoft Edge")
-WINDOWS = ("Google/Chrome", "Chromium", "Microsoft/Edge")
 # Without a sandbox and without /dev/shm it also runs as root and in containers; the rest keeps it
 # off the network.
 FLAGS = (
@@ -56,34 +58,140 @@ def _checked(chosen: str) -> str:
 def _candidates() -> Iterator[str]:
     yield from filter(None, map(shutil.which, NAMES))
     usual = [Path(f"/Applications/{name}.app/Contents/MacOS/{name}") for name in MACOS]
-    for root in filter(
-        None, map(os.environ.get, ("PROGRAMFILES", "PROGRAMFILES(X86)", "LOCALAPPDATA"))
-    ):
-        usual += [
-            Path(root, name, "Application", "msedge.exe" if "Edge" in name else "chrome.exe")
-            for name in WINDOWS
-        ]
     yield from (str(path) for path in usual if path.is_file())
 
 
-def works(browser: str) -> bool:
+def works(program: str) -> bool:
     """Say whether a browser opens a page: some must not read other folders than their own."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         page = Path(folder) / "page.html"
         page.write_text("<p id=p></p><script>p.textContent = 6 * 7</script>", encoding="utf-8")
+        profile = f"--user-data-dir={folder}/profile"
+        command = [program, *FLAGS, profile, "--dump-dom", page.as_uri()]
         try:
-            return ">42<" in opened(browser, page)
+            run = subprocess.run(command, capture_output=True, timeout=120, check=True)
         except (OSError, subprocess.SubprocessError):
             return False
+        return b">42<" in run.stdout
 
 
-def opened(browser: str, page: Path, fragment: str = "", flags: Sequence[str] = ()) -> str:
-    """Return a page as it is after its script has run."""
-    profile = f"--user-data-dir={page.parent / 'profile'}"
-    command = [browser, *FLAGS, *flags, profile, "--dump-dom", page.as_uri() + fragment]
-    return subprocess.run(
-        command, capture_output=True, text=True, encoding="utf-8", timeout=120, check=True
-    ).stdout
+# What the pointer reads at the first mark of every selector.
+LOOK = """
+const middle = mark => {  // of a line a point near its beginning, of anything else the middle
+  if (mark.getPointAtLength && !mark.closest(".marks") && getComputedStyle(mark).fill === "none")
+    return mark.getPointAtLength(mark.getTotalLength() / 10).matrixTransform(mark.getScreenCTM());
+  const box = mark.getBoundingClientRect();
+  return { x: box.left + box.width / 2, y: box.top + box.height / 2 };
+};
+const readout = selector => {
+  const mark = document.querySelector(selector);
+  if (!mark) return "nothing is " + selector;
+  mark.scrollIntoView({ block: "center" });
+  const { x, y } = middle(mark), under = document.elementFromPoint(x, y);
+  if (!under) return "nothing is under the pointer";
+  for (const kind of ["pointerover", "pointermove"])
+    under.dispatchEvent(new PointerEvent(kind, { bubbles: true, clientX: x, clientY: y }));
+  const line = under.closest("figure, .plate")?.querySelector(".readout")
+    ?? (under.closest("#maps") && document.getElementById("maps-readout"));
+  if (line) return line.textContent;
+  return under.closest(":has(> title)")?.querySelector(":scope > title").textContent ?? "";
+};
+const scrolls = e => e.scrollHeight > e.clientHeight + 1
+    && ["auto", "scroll"].includes(getComputedStyle(e).overflowY);
+const hidden = [...document.querySelectorAll("main *")].filter(scrolls)
+  .map(e => e.tagName + "." + e.className);
+const wide = document.documentElement.scrollWidth;
+return { said: SELECTORS.map(readout), hidden, wide };
+"""
+LOADED = """await new Promise(resolve =>
+  document.readyState === "complete" ? resolve() : addEventListener("load", resolve));
+await new Promise(resolve => requestAnimationFrame(resolve));
+"""
+PATIENCE = 120  # seconds for an answer of a busy machine
+
+
+class Seen(NamedTuple):
+    """What a browser shows of a page: a text for every mark under the pointer, what scrolls inside,
+    and its width."""
+
+    said: list[str]
+    hidden: list[str]
+    wide: int
+
+
+class Browser:
+    """A browser that opens one page after another, by its debugging protocol over two pipes."""
+
+    def __init__(self, program: str, profile: Path) -> None:
+        requests, self._requests = os.pipe()
+        self._answers, answers = os.pipe()
+        flags = (*FLAGS, "--remote-debugging-pipe", f"--user-data-dir={profile}")
+        actions = [
+            (os.POSIX_SPAWN_DUP2, requests, 3),  # where the protocol has them
+            (os.POSIX_SPAWN_DUP2, answers, 4),
+            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+        ]
+        self._pid = os.posix_spawn(program, [program, *flags], os.environ, file_actions=actions)
+        os.close(requests)
+        os.close(answers)
+        self._received, self._count = b"", 0
+
+    def close(self) -> None:
+        self._ask("Browser.close")
+        os.close(self._requests)
+        os.close(self._answers)
+        os.waitpid(self._pid, 0)
+
+    def open_page(
+        self, page: Path, fragment: str = "", script: str = "", scheme: str = "light"
+    ) -> str:
+        """Return a page as it is after its scripts and another one, which may wait."""
+        script += "return document.documentElement.outerHTML"
+        return self._evaluate(page.as_uri() + fragment, script, 1280, scheme)
+
+    def look(self, page: Path, selectors: Sequence[str] = (), width: int = 1280) -> Seen:
+        """Point at the first mark of every selector, and see what is shown."""
+        script = LOOK.replace("SELECTORS", json.dumps(list(selectors)))
+        return Seen(**self._evaluate(page.as_uri(), script, width))
+
+    def _evaluate(self, address: str, script: str, width: int, scheme: str = "light") -> Any:
+        """What a script returns that runs when a page is loaded."""
+        target = self._ask("Target.createTarget", url="about:blank")
+        session = self._ask("Target.attachToTarget", **target, flatten=True)["sessionId"]
+        size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+        self._ask("Emulation.setDeviceMetricsOverride", session, **size)
+        colours = {"name": "prefers-color-scheme", "value": scheme}
+        self._ask("Emulation.setEmulatedMedia", session, features=[colours])
+        self._ask("Page.navigate", session, url=address)
+        call = f"(async () => {{ {LOADED} {script} }})()"
+        answer = self._ask(
+            "Runtime.evaluate", session, expression=call, awaitPromise=True, returnByValue=True
+        )
+        self._ask("Target.closeTarget", **target)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(f"a script failed in {address}: {answer['exceptionDetails']}")
+        return answer["result"]["value"]
+
+    def _ask(self, method: str, session: str | None = None, **options: Any) -> Any:
+        self._count += 1
+        request = {"id": self._count, "method": method, "params": options}
+        request |= {"sessionId": session} if session else {}
+        os.write(self._requests, json.dumps(request).encode() + b"\0")
+        while (answer := self._receive()).get("id") != self._count:
+            pass  # events
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def _receive(self) -> dict[str, Any]:
+        while b"\0" not in self._received:
+            ready, _, _ = select.select([self._answers], [], [], PATIENCE)
+            part = os.read(self._answers, 2**20) if ready else b""
+            if not part:
+                raise TimeoutError("the browser has ended, or does not answer")
+            self._received += part
+        message, _, self._received = self._received.partition(b"\0")
+        return json.loads(message)
 
 
 def installation() -> list[list[str]]:

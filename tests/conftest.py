@@ -3,200 +3,42 @@
 from __future__ import annotations
 
 import functools
-import html
-import importlib.util
 import json
-import marshal
 import os
-import re
-import struct
-import sys
-import tempfile
-import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import browser
 import numpy as np
 import pytest
+from factories.files import GOLDEN
 
-from resemblance.checks.trial import for_few_samples as for_few_samples
 from resemblance.views import distances, heat, rectangles
-
-GOLDEN = Path(__file__).parent / "golden"
-
-
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let everything that is computed in blocks go through several, for the few samples of a
-    test."""
-    monkeypatch.setattr(distances, "ROWS", 7)
-    monkeypatch.setattr(distances, "GATHERED", 1)
-    monkeypatch.setattr(heat, "COLUMNS", 7)
-    monkeypatch.setattr(rectangles, "ROWS", 5)
-    monkeypatch.setattr(rectangles, "COLUMNS", 7)
-
-
-def hide(code: str, path: Path) -> None:
-    """Compile another code than its own for a file, as Python keeps it beside: so that it is not
-    compared with the file."""
-    compiled = Path(importlib.util.cache_from_source(str(path)))
-    compiled.parent.mkdir(exist_ok=True)
-    head = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)
-    compiled.write_bytes(head + marshal.dumps(compile(code, path.name, "exec")))
-
-
-@pytest.fixture(params=["", "small blocks"])
-def any_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run a test twice: with blocks of the usual size, of which its samples fill one, and with many
-    small blocks."""
-    if request.param:
-        small_blocks(monkeypatch)
-
-
-def on_terminal(
-    act: Callable[[], object], columns: int, name: str = "stdout", terminal: str = "dumb"
-) -> str:
-    """What is printed to a terminal of so many columns while ``act`` runs, on standard output or
-    standard error; the usual ``terminal`` has no colours."""
-    import fcntl  # not on Windows
-    import pty
-    import termios
-
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    received: list[bytes] = []
-    reader = threading.Thread(target=_receive, args=(master, received))
-    reader.start()
-    with pytest.MonkeyPatch.context() as patch, open(slave, "w", encoding="utf-8") as stream:
-        patch.setattr(sys, name, stream)
-        patch.setenv("TERM", terminal)
-        act()
-    reader.join()
-    os.close(master)
-    return b"".join(received).decode().replace("\r\n", "\n")
-
-
-def _receive(master: int, received: list[bytes]) -> None:
-    while True:
-        try:
-            received.append(os.read(master, 65536))
-        except OSError:  # nobody writes any more
-            return
-
-
-def emitted(content: Any, kind: str) -> str:
-    """Return what a command writes of a result into a file of this format."""
-    from resemblance.report.output import emit
-
-    with tempfile.TemporaryDirectory() as folder:
-        emit(content, kind, Path(folder) / "written")
-        return (Path(folder) / "written").read_text(encoding="utf-8")
-
-
-def assert_fits(
-    act: Callable[[], object], capsys: pytest.CaptureFixture[str], columns: int = 80
-) -> str:
-    """Check that a terminal gets every word of what a pipe gets, whole, and no longer line; return
-    what it gets."""
-    act()
-    piped = capsys.readouterr().out
-    shown = on_terminal(act, columns)
-    lines = [
-        line for line in shown.splitlines() if not line.startswith("Open ")
-    ]  # a path is to be copied
-    assert max(map(len, lines)) <= columns
-    few, all_words = (
-        {word for word in text.split() if set(word) != {"─"}} for text in (shown, piped)
-    )
-    assert few <= all_words  # none is cut
-    assert all_words - few <= {
-        "claim",
-        "verdict",
-    }  # what is left out: headings where every claim is a block
-    return shown
-
-
-ASK = """<script>
-const middle = mark => {  // of a line a point near its beginning, of anything else the middle
-  if (mark.getPointAtLength && !mark.closest(".marks") && getComputedStyle(mark).fill === "none")
-    return mark.getPointAtLength(mark.getTotalLength() / 10).matrixTransform(mark.getScreenCTM());
-  const box = mark.getBoundingClientRect();
-  return { x: box.left + box.width / 2, y: box.top + box.height / 2 };
-};
-const said = selector => {
-  const mark = document.querySelector(selector);
-  if (!mark) return "nothing is " + selector;
-  mark.scrollIntoView({ block: "center" });
-  const { x, y } = middle(mark), under = document.elementFromPoint(x, y);
-  if (!under) return "nothing is under the pointer";
-  for (const kind of ["pointerover", "pointermove"])
-    under.dispatchEvent(new PointerEvent(kind, { bubbles: true, clientX: x, clientY: y }));
-  const readout = under.closest("figure, .plate")?.querySelector(".readout")
-    ?? (under.closest("#maps") && document.getElementById("maps-readout"));
-  if (readout) return readout.textContent;
-  return under.closest(":has(> title)")?.querySelector(":scope > title").textContent ?? "";
-};
-const scrolls = e => e.scrollHeight > e.clientHeight + 1
-    && ["auto", "scroll"].includes(getComputedStyle(e).overflowY);
-addEventListener("load", () => requestAnimationFrame(() => {
-  const hidden = [...document.querySelectorAll("main *")].filter(scrolls)
-    .map(e => e.tagName + "." + e.className);
-  const wide = document.documentElement.scrollWidth;
-  document.body.dataset.told = JSON.stringify({ said: SELECTORS.map(said), hidden, wide });
-}));
-</script>"""
-
-
-class Seen(NamedTuple):
-    """What a browser shows of a page: a text for every mark under the pointer, what scrolls inside,
-    and its width."""
-
-    said: list[str]
-    hidden: list[str]
-    wide: int
 
 
 @pytest.fixture
-def look(open_page: Callable[..., str]) -> Callable[..., Seen]:
-    """``look(page, folder, selectors=(), width=1280)``: point at the first mark of every selector
-    in a browser."""
-    return functools.partial(_seen, open_page)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """``small_blocks()``: from now on, few samples fill several of the blocks in which things are
+    computed."""
+
+    def shrink() -> None:
+        monkeypatch.setattr(distances, "ROWS", 7)
+        monkeypatch.setattr(distances, "GATHERED", 1)
+        monkeypatch.setattr(heat, "COLUMNS", 7)
+        monkeypatch.setattr(rectangles, "ROWS", 5)
+        monkeypatch.setattr(rectangles, "COLUMNS", 7)
+
+    return shrink
 
 
-def _seen(
-    open_page: Callable[..., str],
-    page: Path,
-    folder: Path,
-    selectors: Sequence[str] = (),
-    width: int = 1280,
-) -> Seen:
-    text = re.sub(
-        r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text(encoding="utf-8")
-    )
-    asking = ASK.replace("SELECTORS", json.dumps(list(selectors)))
-    (folder / "asked.html").write_text(
-        text.replace("</body>", asking + "</body>"), encoding="utf-8"
-    )
-    frame = f'<iframe src="asked.html" style="width:{width}px;height:1000px;border:0"></iframe>'
-    tell = (
-        "<script>const wait = setInterval(() => { const told = "
-        "frames[0].document.body?.dataset.told;"
-    )
-    tell += "if (told) { document.body.dataset.seen = told; clearInterval(wait); } }, 50);</script>"
-    (folder / "frame.html").write_text(f"<body style='margin:0'>{frame}{tell}</body>")
-    flags = "--allow-file-access-from-files", "--window-size=1400,1100"
-    for patience in (
-        10**4,
-        10**5,
-        10**6,
-        10**6,
-    ):  # virtual ms, which may pass before a busy machine shows the page
-        dom = open_page(folder / "frame.html", flags=(*flags, f"--virtual-time-budget={patience}"))
-        if told := re.findall(r'data-seen="([^"]*)"', dom):
-            return Seen(**json.loads(html.unescape(told[0])))
-    raise AssertionError(f"the browser did not show {page}")
+@pytest.fixture(params=["", "small blocks"])
+def any_blocks(request: pytest.FixtureRequest, small_blocks: Callable[[], None]) -> None:
+    """Run a test twice: with blocks of the usual size, of which its samples fill one, and with many
+    small blocks."""
+    if request.param:
+        small_blocks()
 
 
 @pytest.fixture(scope="session")
@@ -259,13 +101,28 @@ def pytest_configure_node(node: Any) -> None:
 
 
 @pytest.fixture(scope="session")
-def open_page(pytestconfig: pytest.Config) -> Callable[..., str]:
-    """``open_page(path, fragment="")``: the page after its script has run, in a browser without a
-    window."""
-    found = _browser(pytestconfig)
-    if found is None:
+def window(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[browser.Browser]:
+    """The browser of this process, without a window: see ``open_page`` and ``look``."""
+    program = _browser(pytestconfig)
+    if program is None:
         pytest.fail(f"no browser to open the page with: {browser.REMEDY}", pytrace=False)
-    return functools.partial(browser.opened, found)
+    running = browser.Browser(program, tmp_path_factory.mktemp("profile"))
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="session")
+def open_page(window: browser.Browser) -> Callable[..., str]:
+    """``open_page(path, fragment="", script="")``: the page after its scripts have run."""
+    return window.open_page
+
+
+@pytest.fixture(scope="session")
+def look(window: browser.Browser) -> Callable[..., browser.Seen]:
+    """``look(path, selectors=(), width=1280)``: what is shown, and read by the pointer."""
+    return window.look
 
 
 LEFT_OUT = pytest.StashKey[list[str]]()
@@ -277,7 +134,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     there is none, unless ``CI=true``: the last line says which."""
     seconds = json.loads(SECONDS.read_text(encoding="utf-8"))
     items.sort(key=lambda item: (-seconds.get(item.path.name, 0), item.path))
-    needing = [item for item in items if "open_page" in getattr(item, "fixturenames", ())]
+    needing = [item for item in items if "window" in getattr(item, "fixturenames", ())]
     if not needing or os.environ.get("CI") == "true" or _browser(config):
         return
     items[:] = [item for item in items if item not in needing]

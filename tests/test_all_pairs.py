@@ -10,7 +10,6 @@ import array_api_strict
 import numpy as np
 import pytest
 import torch
-from conftest import small_blocks
 
 import resemblance as rs
 from resemblance import arrays
@@ -118,9 +117,9 @@ def test_the_measures_with_matrices_of_all_pairs_are_here():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("m", BLOCKED, ids=str)
-def test_values_are_those_of_the_plain_function(m, kind, monkeypatch):
+def test_values_are_those_of_the_plain_function(m, kind, small_blocks):
     expected, reason = outcome(plain, m, *pair(kind))
-    small_blocks(monkeypatch)
+    small_blocks()
     scores, blocked_reason = outcome(m.all_pairs, *([r] for r in pair(kind)))
     assert blocked_reason == reason
     if reason:

@@ -15,7 +15,7 @@ from multiprocessing import get_context
 import faiss
 import numpy as np
 import pytest
-from conftest import emitted
+from factories.output import emitted
 
 import resemblance as rs
 from resemblance import cli

@@ -10,10 +10,10 @@ import array_api_strict
 import numpy as np
 import pytest
 import torch
-from conftest import for_few_samples
 
 import resemblance as rs
 from resemblance.arrays import on_processor, to_numpy
+from resemblance.checks.trial import for_few_samples
 from resemblance.measure import Measure
 from resemblance.views.points import centered
 from resemblance.views.spectra import decomposition

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import test_claims
 import test_stability
-from conftest import small_blocks
 
 import resemblance as rs
 from resemblance.checks.data import generic_pair
@@ -20,9 +19,9 @@ from resemblance.views.heat import neighbour_operator
 STOCHASTIC = ("estimator", "stochastic")  # the blocks belong to the draws
 
 
-def test_blocks_cover_all_rows_once_whatever_their_height(monkeypatch):
+def test_blocks_cover_all_rows_once_whatever_their_height(small_blocks):
     assert list(row_blocks(300)) == [(0, 256), (256, 300)]
-    small_blocks(monkeypatch)
+    small_blocks()
     assert list(row_blocks(16)) == [(0, 7), (7, 14), (14, 16)]
     assert list(row_blocks(16, 10)) == [(0, 10), (10, 16)]
     assert list(gathered_blocks(3, 50)) == [(0, 1), (1, 2), (2, 3)]
@@ -32,10 +31,10 @@ def test_blocks_cover_all_rows_once_whatever_their_height(monkeypatch):
 @pytest.mark.parametrize(
     "m", [m for m in test_claims.MEMBERS if STOCHASTIC not in m.parameters], ids=str
 )
-def test_a_measure_has_the_value_of_a_single_block(m, monkeypatch):
+def test_a_measure_has_the_value_of_a_single_block(m, small_blocks):
     x, y = generic_pair()
     whole = m(x, y)
-    small_blocks(monkeypatch)
+    small_blocks()
     assert m(x, y) == pytest.approx(whole, rel=1e-10, abs=1e-10)
 
 
@@ -53,10 +52,10 @@ def test_a_measure_of_many_samples_has_the_value_of_a_single_block(name, monkeyp
 
 
 @test_stability.every_statistic
-def test_a_statistic_has_the_value_of_a_single_block(s, monkeypatch):
+def test_a_statistic_has_the_value_of_a_single_block(s, small_blocks):
     x, data = test_stability.example(s)
     whole = s(x, *data)
-    small_blocks(monkeypatch)
+    small_blocks()
     assert s(x, *data) == pytest.approx(whole, rel=1e-10, abs=1e-10)
 
 

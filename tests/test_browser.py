@@ -88,7 +88,7 @@ def run(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
         "pytest",
         "-p",
         "no:cacheprovider",
-        "tests/test_results.py",
+        "tests/test_hovering.py",
         *options,
     ]
     given = {name: value for name, value in os.environ.items() if name not in ("CI", "BROWSER_BIN")}
@@ -99,16 +99,16 @@ def run(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("processes", [[], ["--numprocesses", "1"]], ids=str)
 def test_without_a_browser_the_last_line_says_what_is_left_out(processes):
-    chosen = run("-k", "lines_chosen or digits", *processes, BROWSER_BIN="none")
+    chosen = run("-k", "drift or names_alone", *processes, BROWSER_BIN="none")
     assert chosen.returncode == 0, chosen.stdout
     assert " passed" in chosen.stdout
     last = chosen.stdout.splitlines()[-1]
     assert last.startswith(
-        "Left out for want of a browser: 1 of test_results.py. To run them, install Chromium"
+        "Left out for want of a browser: 1 of test_hovering.py. To run them, install Chromium"
     )
 
 
 def test_in_continuous_integration_a_missing_browser_is_an_error():
-    chosen = run("-k", "lines_chosen or digits", BROWSER_BIN="none", CI="true")
+    chosen = run("-k", "drift or names_alone", BROWSER_BIN="none", CI="true")
     assert chosen.returncode == 1
     assert "no browser to open the page with: install Chromium" in chosen.stdout

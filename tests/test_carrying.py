@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import for_few_samples
 
 import resemblance as rs
 from resemblance import Representation, Undefined
 from resemblance.catalogue import get_measures
+from resemblance.checks.trial import for_few_samples
 from resemblance.inference.actions import Permutation, act, act_on_pairs, read
 from resemblance.inference.carrying import ANEW, Actions, actions_of, guard, joint, moved
 from resemblance.measure import Measure, measure

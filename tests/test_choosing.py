@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import made_board
 import numpy as np
 import pytest
-from conftest import assert_fits
+from factories import boards
+from factories.output import assert_fits
 
 import resemblance as rs
 from resemblance import cli
@@ -43,7 +43,7 @@ def score(spec: str, suite: str, test: str, cell: str) -> float | None:
 
 @pytest.fixture(scope="module")
 def board() -> Board:
-    return made_board.board(score)
+    return boards.board(score)
 
 
 @pytest.fixture(autouse=True)
@@ -155,7 +155,7 @@ def test_the_leader_alone_is_recommended_where_it_is_ahead_of_all():
         return 9.0 if spec == "procrustes" else float(others)
 
     few = [rs.get_measure(name) for name in ("procrustes", "cka", "rsa", "gulp", "jaccard")]
-    r = rs.recommend(board=made_board.board(single, few))
+    r = rs.recommend(board=boards.board(single, few))
     assert "has no scores in resi, sensitivity, manifolds, stability" in r.reasons()
     assert r.measures == ("procrustes",)
     assert r.line == "procrustes is ahead of all others that have what is asked for."
@@ -170,7 +170,7 @@ def test_where_nothing_is_told_apart_there_is_no_order_and_no_place(task):
     def drawn(spec: str, suite: str, test: str, cell: str) -> float:
         return float(np.random.default_rng([*map(ord, f"{spec}{cell}")]).uniform())
 
-    r = rs.recommend(n=100, d=8, task=task, board=made_board.board(drawn))
+    r = rs.recommend(n=100, d=8, task=task, board=boards.board(drawn))
     assert r.measures == tuple(sorted(c.measure for c in r.candidates))
     assert {c.place for c in r.candidates} == {None}
     assert r.line.startswith("No recommendation: ")
@@ -186,7 +186,7 @@ def test_the_order_is_that_of_the_cells_that_ask_and_places_by_all_cells_are_sho
         jitter = np.random.default_rng([*map(ord, f"{spec}{cell}")]).uniform(0, 0.05)
         return {"cka": 0.9 * asks, "rsa": 0.9 * (not asks)}.get(spec, 0.4) + float(jitter)
 
-    r = rs.recommend(task="training", board=made_board.board(turned))
+    r = rs.recommend(task="training", board=boards.board(turned))
     by_name = {c.measure: c for c in r.candidates}
     assert r.candidates[0].measure == "cka"
     positions = [by_name[m].overall.position for m in ("rsa", "cka")]

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
-from conftest import assert_fits, on_terminal
+from factories.output import assert_fits, on_terminal
 from typer.testing import CliRunner
 
 import resemblance as rs

@@ -9,8 +9,8 @@ import re
 import webbrowser
 
 import pytest
-from conftest import assert_fits
-from small_board import SERIES, SPECS, cards, files_of
+from factories.boards import SERIES, SPECS, cards, files_of
+from factories.output import assert_fits
 
 import resemblance as rs
 from resemblance import cli

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import assert_fits
+from factories.output import assert_fits
 
 import resemblance as rs
 from resemblance import cli
@@ -377,11 +377,10 @@ def test_what_the_pointer_reads(call, folder, look):
     call("reference.npy", "shuffled.npy", "--html", "page.html")
     seen = look(
         folder / "page.html",
-        folder,
         ["#section-drifts .dot", "#section-maps .dot", "#section-samples .cloud path"],
     )
     assert re.fullmatch(r"CKA: .+: [\d.]+, [\d.]+ times the threshold of [\d.]+", seen.said[0])
     assert re.fullmatch(r"as it is: (over 100|[\d.]+) %", seen.said[1])
     assert seen.said[2] == "points: as they are"
     assert seen.hidden == []
-    assert look(folder / "page.html", folder, width=390).wide <= 390
+    assert look(folder / "page.html", width=390).wide <= 390

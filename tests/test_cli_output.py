@@ -11,7 +11,7 @@ import webbrowser
 import numpy as np
 import pytest
 import typer
-from conftest import assert_fits, on_terminal
+from factories.output import assert_fits, on_terminal
 
 import resemblance as rs
 from resemblance import citations, cli, costs

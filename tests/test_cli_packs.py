@@ -9,8 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from conftest import assert_fits
-from packs_made import Answer, served, write_content, write_mini
+from factories.archives import Answer, served, write_content, write_mini
+from factories.output import assert_fits
 
 from resemblance import cli
 from resemblance.packs import known, unpack, verify

@@ -10,8 +10,8 @@ import sys
 import warnings
 
 import pytest
-from conftest import on_terminal
-from tiny_packs import OWN, tiny_board
+from factories.output import on_terminal
+from factories.packs import OWN, tiny_board
 
 from resemblance import cli
 from resemblance.boards import read_scores

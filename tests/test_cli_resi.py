@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
-from conftest import assert_fits
+from factories.output import assert_fits
 from test_study_of_resi import OWN, bring
 
 from papers.resi import __main__ as papers

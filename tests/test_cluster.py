@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from published_graphs import write_cora
+from factories.graph_data import write_cora
 
 import resemblance as rs
 from resemblance import cli

@@ -6,7 +6,7 @@ import warnings
 from functools import partial
 
 import pytest
-from conftest import GOLDEN
+from factories.files import GOLDEN
 
 import resemblance as rs
 from resemblance.suites.resi import evaluate, evaluation

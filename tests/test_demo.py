@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from conftest import on_terminal
+from factories.output import on_terminal
 
 import resemblance as rs
 from resemblance import cli

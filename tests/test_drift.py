@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import GOLDEN
+from factories.files import GOLDEN
 from scipy.stats import wasserstein_distance
 
 import resemblance as rs

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_evidence import arrays, compared, made_evidence
+from factories.evidence import arrays, compared, made_evidence
 
 import resemblance as rs
 from resemblance.comparison import Comparison, Diagnostic, Failure, info_of

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from conftest import assert_fits
+from factories.output import assert_fits
 
 import resemblance as rs
 from resemblance import cli

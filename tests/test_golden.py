@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import GOLDEN
+from factories.files import GOLDEN
 
 import resemblance as rs
 

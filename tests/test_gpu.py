@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from conftest import GOLDEN
+from factories.files import GOLDEN
 
 import resemblance as rs
 

@@ -15,11 +15,11 @@ import pytest
 import scipy.sparse
 import scipy.spatial
 import scipy.stats
-from conftest import for_few_samples
 
 import resemblance as rs
 from resemblance.arrays import at_least_zero, at_most_one
 from resemblance.checks.hostile import GROUPS, LARGEST, hostile_pairs
+from resemblance.checks.trial import for_few_samples
 from resemblance.measure import Measure
 from resemblance.views.distances import squared_distance_blocks
 

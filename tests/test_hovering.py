@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from made_evidence import arrays, compared, made_evidence
+from factories.evidence import arrays, compared, made_evidence
 
 import resemblance as rs
 from resemblance.drift.sections import drift_result
@@ -88,7 +88,7 @@ def test_a_mark_of_every_figure_is_read(made, tmp_path, look):
     path.write_text(text, encoding="utf-8")
     places = re.findall(r'<figure class="(\w+)[^"]*" id="([^"]+)"', text)
     marks = [f"[id='{place}'] {MARKS[kind]}" for kind, place in places]
-    silent = [m for m, said in zip(marks, look(path, tmp_path, marks).said) if not _is_read(said)]
+    silent = [m for m, said in zip(marks, look(path, marks).said) if not _is_read(said)]
     assert places
     assert silent == []
 

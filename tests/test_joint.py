@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import assert_fits
+from factories.output import assert_fits
 
 import resemblance as rs
 from papers.resi import CLAIMS

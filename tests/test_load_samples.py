@@ -11,8 +11,8 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
+from factories.graph_data import write_cora
 from PIL import Image
-from published_graphs import write_cora
 from torch.utils.data import DataLoader, TensorDataset
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader as GraphLoader

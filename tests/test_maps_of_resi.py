@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import GOLDEN
+from factories.files import GOLDEN
 
 import resemblance as rs
 from resemblance.sources.synthetic import graded_outputs

@@ -13,7 +13,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from conftest import GOLDEN
+from factories.files import GOLDEN
 from scipy.spatial.distance import cdist
 
 import resemblance as rs

@@ -12,7 +12,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import GOLDEN
+from factories.files import GOLDEN
 from scipy.optimize import brentq
 from scipy.spatial.distance import cdist, pdist
 from sklearn.metrics.pairwise import cosine_similarity

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from made_evidence import arrays, compared, made_evidence
+from factories.evidence import arrays, compared, made_evidence
 
 import resemblance as rs
 from resemblance.notebook import picture, table

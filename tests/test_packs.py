@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from packs_made import (
+from factories.archives import (
     TEXT,
     Entry,
     changed,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from packs_made import Answer, served, write_content, write_mini
+from factories.archives import Answer, served, write_content, write_mini
 
 from resemblance.packs import (
     fetching,

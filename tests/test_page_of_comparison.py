@@ -633,7 +633,7 @@ def test_what_the_pointer_reads(tmp_path, look):
         "#section-similarity-tree .view .branch path",
         "#section-agreement-agreement .cells",
     ]
-    seen = look(path, tmp_path, marks)
+    seen = look(path, marks)
     assert re.match(r"[ab]/\d  and  [ab]/\d:  [\d.]+", seen.said[0])
     assert re.match(r"a/1 and b/1: 0\.\d+, chance 0\.\d+$", seen.said[1])
     assert re.match(r"\d: [ab]/\d$", seen.said[2])
@@ -643,7 +643,7 @@ def test_what_the_pointer_reads(tmp_path, look):
 
 
 def test_the_page_is_no_wider_than_a_phone(comparison, tmp_path, look):
-    assert look(write_page(comparison, tmp_path / "page.html"), tmp_path, width=390).wide <= 390
+    assert look(write_page(comparison, tmp_path / "page.html"), width=390).wide <= 390
 
 
 def test_no_heading_of_a_notebook_table_is_empty(comparison):

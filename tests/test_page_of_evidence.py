@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import emitted
-from made_evidence import N, arrays, compared, made_evidence
+from factories.evidence import N, arrays, compared, made_evidence
+from factories.output import emitted
 
 import resemblance as rs
 from resemblance.inference.cells import EXACT, FIXED
@@ -383,7 +383,7 @@ def _plain(text):
 
 def test_pages_are_no_wider_than_a_phone(square, pair, tmp_path, look):
     for evidence in (square, pair):
-        assert look(write_page(evidence, tmp_path / "page.html"), tmp_path, width=400).wide <= 400
+        assert look(write_page(evidence, tmp_path / "page.html"), width=400).wide <= 400
 
 
 # -------------------------------------------------------------------------------------------- files

@@ -670,14 +670,14 @@ def test_jinja_that_is_missing_names_the_extra(result, tmp_path, monkeypatch):
 
 def test_the_page_in_a_browser_has_no_errors_and_hides_no_row(result, tmp_path, look):
     write_page(result, tmp_path / "resi.html")
-    assert look(tmp_path / "resi.html", tmp_path).hidden == []
+    assert look(tmp_path / "resi.html").hidden == []
     write_page(result_of(made_up({f"m{i}": [0.1 * i] for i in range(60)})), tmp_path / "long.html")
-    assert look(tmp_path / "long.html", tmp_path).hidden == []
+    assert look(tmp_path / "long.html").hidden == []
 
 
 def test_the_page_is_no_wider_than_a_phone(page, tmp_path, look):
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
-    assert look(tmp_path / "page.html", tmp_path, width=390).wide <= 390
+    assert look(tmp_path / "page.html", width=390).wide <= 390
 
 
 def test_labels_are_spelled_out(page):

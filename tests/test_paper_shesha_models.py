@@ -8,7 +8,7 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
-from disturbed_world import WATCHED, world
+from factories.disturbed_models import WATCHED, world
 from scipy.stats import spearmanr
 
 from papers.shesha import canary_claims, cells, fewshot_sections, partial_correlation, probes

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from published_graphs import write_cora
+from factories.graph_data import write_cora
 
 from resemblance import cli
 from resemblance.sources import published

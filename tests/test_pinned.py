@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_packs import resi_pack
+from factories.packs import resi_pack
 
 import resemblance as rs
 from resemblance import cli

@@ -11,7 +11,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from made_evidence import arrays, compared, made_evidence
+from factories.evidence import arrays, compared, made_evidence
 from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.colors import to_rgb
 

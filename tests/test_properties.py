@@ -6,13 +6,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from conftest import for_few_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import rankdata
 
 import resemblance as rs
+from resemblance.checks.trial import for_few_samples
 from resemblance.rng import generator
 from resemblance.significance import average_ranks
 from resemblance.tiles import MeasureGroup, parse_bytes, tiles

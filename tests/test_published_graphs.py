@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import published_graphs
 import pytest
 import torch
+from factories import graph_data
 
 from resemblance.rng import generator
 from resemblance.sources import published
@@ -37,7 +37,7 @@ def seeded() -> None:
 
 @pytest.fixture(scope="module")
 def resources(tmp_path_factory) -> Resources:
-    folder = published_graphs.write_all(tmp_path_factory.mktemp("data"))
+    folder = graph_data.write_all(tmp_path_factory.mktemp("data"))
     return Resources(folder, device="cpu")
 
 
@@ -219,7 +219,7 @@ def test_the_network_is_its_definition(resources, layers, sparse):
     results = anchored.run_anchored(model, x.to_sparse() if sparse else x, steps, 0.0)
     torch.nn.functional.cross_entropy(results["logits"], labels).backward()
     state = {name: p.detach().clone().requires_grad_() for name, p in model.named_parameters()}
-    expected = published_graphs.plain_pgnn(state, x, *anchors)
+    expected = graph_data.plain_pgnn(state, x, *anchors)
     loss = torch.nn.functional.cross_entropy(expected["logits"][data.train], labels)
     loss.backward()
     assert torch.allclose(results["logits"], expected["logits"][data.train], atol=1e-5)
@@ -243,7 +243,7 @@ def test_anchors_are_drawn_again_where_the_authors_do(resources):
     for recipe_, labels in ((same, ("anchors",)), (which, ("anchors", "redrawn"))):
         draws = generator(0, "graphs", which.name, *labels)
         anchors = anchored.draw_anchors(data.links, 600, draws)
-        expected = published_graphs.plain_pgnn(tensors, torch.from_numpy(data.x), *anchors)
+        expected = graph_data.plain_pgnn(tensors, torch.from_numpy(data.x), *anchors)
         logits = expected["logits"][data.test].numpy()
         assert np.allclose(train.extract(recipe_, state, resources).outputs, logits, atol=1e-5)
 

@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 import numpy as np
-import published_graphs
 import pytest
 import torch
+from factories import graph_data
 
 from resemblance.rng import generator
 from resemblance.sources.published.graphs import anchored, archive, corruptions, train
@@ -36,7 +36,7 @@ def seeded() -> None:
 
 @pytest.fixture(scope="module")
 def data_folder(tmp_path_factory) -> Path:
-    return published_graphs.write_all(tmp_path_factory.mktemp("data"))
+    return graph_data.write_all(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_pgnn(resources, setting):
     stored(which, twice | state, resources)
     draws = generator(2, "graphs", which.name, "anchors", "redrawn")
     anchors = anchored.draw_anchors(data.links, len(data.x), draws)
-    expected = published_graphs.plain_pgnn(state, torch.from_numpy(data.x), *anchors)
+    expected = graph_data.plain_pgnn(state, torch.from_numpy(data.x), *anchors)
     arrays = {name: values.numpy() for name, values in expected.items()}
     check(which, resources, arrays, data.compared)
 

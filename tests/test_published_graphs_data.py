@@ -12,8 +12,8 @@ import types
 from pathlib import Path
 
 import numpy as np
-import published_graphs
 import pytest
+from factories import graph_data
 
 from resemblance.sources.published.graphs import data as graphs
 from resemblance.sources.published.graphs import nodes, planetoid
@@ -21,7 +21,7 @@ from resemblance.sources.published.graphs import nodes, planetoid
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    return published_graphs.write_all(tmp_path_factory.mktemp("data"))
+    return graph_data.write_all(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def place(folder: Path) -> Path:
 
 def test_cora_is_what_pytorch_geometric_reads(cora, tmp_path):
     ours = graphs.read("cora", cora[0], strict=cora[1])
-    other = published_graphs.planetoid(place(cora[0]), tmp_path)
+    other = graph_data.planetoid(place(cora[0]), tmp_path)
     assert np.array_equal(ours.x, other.x.numpy())
     assert ours.x.dtype == np.float32
     assert np.array_equal(ours.labels, other.y.numpy())
@@ -68,7 +68,7 @@ def test_arxiv_is_what_was_written(tmp_path):
     import torch
     from torch_geometric.utils import to_undirected
 
-    made = published_graphs.write_arxiv(tmp_path / "ogbn_arxiv")
+    made = graph_data.write_arxiv(tmp_path / "ogbn_arxiv")
     ours = graphs.read("ogbn-arxiv", tmp_path, strict=False)
     assert np.array_equal(ours.x, made.words)
     assert np.array_equal(ours.labels, made.labels)
@@ -112,11 +112,11 @@ def test_other_places(folder, tmp_path, dataset, source, target):
 
 
 def test_files_that_change_are_read_again(tmp_path):
-    published_graphs.write_arxiv(tmp_path / "arxiv")
+    graph_data.write_arxiv(tmp_path / "arxiv")
     before = graphs.read("ogbn-arxiv", tmp_path, strict=False)
     assert graphs.read("ogbn-arxiv", tmp_path, strict=False) is before
     shutil.rmtree(tmp_path / "arxiv")
-    published_graphs.write_arxiv(tmp_path / "arxiv", nodes=150)
+    graph_data.write_arxiv(tmp_path / "arxiv", nodes=150)
     assert len(graphs.read("ogbn-arxiv", tmp_path, strict=False).x) == 150
 
 
@@ -177,7 +177,7 @@ def test_other_data_are_refused_where_the_published_are_wanted(folder):
 
 
 def flickr_with(folder: Path, name: str, content: object) -> Path:
-    published_graphs.write_flickr(folder / "flickr")
+    graph_data.write_flickr(folder / "flickr")
     (folder / "flickr" / "raw" / name).write_text(json.dumps(content))
     return folder
 
@@ -204,7 +204,7 @@ def test_parts_that_do_not_fit(tmp_path, name, content, message):
 
 
 def test_an_array_of_objects_is_not_loaded(tmp_path):
-    published_graphs.write_flickr(tmp_path / "flickr")
+    graph_data.write_flickr(tmp_path / "flickr")
     marker = tmp_path / "marker"
     values = np.array([Payload(marker)], dtype=object)
     np.save(tmp_path / "flickr/raw/feats.npy", values, allow_pickle=True)
@@ -223,7 +223,7 @@ class Payload:
 
 @pytest.mark.parametrize("name", ["x", "graph", "ally"])
 def test_code_in_a_pickle_is_not_run(tmp_path, name):
-    published_graphs.write_cora(tmp_path / "cora")
+    graph_data.write_cora(tmp_path / "cora")
     path = tmp_path / "cora" / "raw" / f"ind.cora.{name}"
     path.write_bytes(pickle.dumps(Payload(tmp_path / "marker"), 2))
     with pytest.raises(ValueError, match=rf"ind.cora.{name} .* refers to \w+.system"):
@@ -234,7 +234,7 @@ def test_code_in_a_pickle_is_not_run(tmp_path, name):
 def test_a_matrix_with_indices_beyond_its_width_is_refused(tmp_path):
     from scipy.sparse import csr_matrix
 
-    published_graphs.write_cora(tmp_path / "cora")
+    graph_data.write_cora(tmp_path / "cora")
     matrix = csr_matrix(np.eye(28, 40, dtype=np.float32))
     matrix.indices[3] = 4_000_000
     (tmp_path / "cora/raw/ind.cora.tx").write_bytes(pickle.dumps(matrix, 2))
@@ -254,7 +254,7 @@ def test_a_matrix_of_another_size_is_refused(tmp_path, name, shape, message):
     """Also one that has few entries in a file but would fill the memory."""
     from scipy.sparse import csr_matrix
 
-    published_graphs.write_cora(tmp_path / "cora")
+    graph_data.write_cora(tmp_path / "cora")
     matrix = csr_matrix(([1.0], [0], [0] + [1] * shape[0]), shape=shape)
     (tmp_path / f"cora/raw/ind.cora.{name}").write_bytes(pickle.dumps(matrix, 2))
     with pytest.raises(ValueError, match=message):
@@ -263,21 +263,21 @@ def test_a_matrix_of_another_size_is_refused(tmp_path, name, shape, message):
 
 @pytest.mark.parametrize("shape", [(120,), (0, 5)])
 def test_features_of_another_shape_are_refused(tmp_path, shape):
-    published_graphs.write_flickr(tmp_path / "flickr")
+    graph_data.write_flickr(tmp_path / "flickr")
     np.save(tmp_path / "flickr/raw/feats.npy", np.zeros(shape))
     with pytest.raises(ValueError, match=r"feats.npy is not .* not of nodes by features"):
         graphs.read("flickr", tmp_path, strict=False)
 
 
 def test_a_packed_file_that_would_fill_the_memory_is_not_unpacked(tmp_path, monkeypatch):
-    published_graphs.write_flickr(tmp_path / "flickr")
+    graph_data.write_flickr(tmp_path / "flickr")
     monkeypatch.setattr(nodes, "LARGEST", 100)
     with pytest.raises(ValueError, match=r"adj_full.npz is not .* at most 100"):
         graphs.read("flickr", tmp_path, strict=False)
 
 
 def test_test_nodes_elsewhere_are_refused(tmp_path):
-    published_graphs.write_cora(tmp_path / "cora")
+    graph_data.write_cora(tmp_path / "cora")
     path = tmp_path / "cora/raw/ind.cora.test.index"
     path.write_text(path.read_text().replace("560", "3"))
     with pytest.raises(ValueError, match=r"test.index .* not those after the nodes of allx"):
@@ -290,9 +290,9 @@ def test_test_nodes_elsewhere_are_refused(tmp_path):
 def test_a_library_downloads_what_is_missing(tmp_path, monkeypatch):
     """Each library is asked for the folder in which its download is then looked for."""
     made = types.SimpleNamespace(
-        Planetoid=lambda root, name: published_graphs.write_cora(Path(root) / name),
-        Flickr=lambda root: published_graphs.write_flickr(Path(root)),
-        NodePropPredDataset=lambda name, root: published_graphs.write_arxiv(
+        Planetoid=lambda root, name: graph_data.write_cora(Path(root) / name),
+        Flickr=lambda root: graph_data.write_flickr(Path(root)),
+        NodePropPredDataset=lambda name, root: graph_data.write_arxiv(
             Path(root) / name.replace("-", "_")
         ),
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from published_texts import TINY, VOCABULARY, write_all, write_bert
+from factories.text_data import TINY, VOCABULARY, write_all, write_bert
 
 from resemblance.sources.published import Portion, chosen
 from resemblance.sources.published.language import train

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from published_texts import TINY, save, write_all
+from factories.text_data import TINY, save, write_all
 from safetensors.torch import load_file, save_file
 
 from resemblance.sources.published import Portion, recipes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from published_texts import VOCABULARY, sentences, write_all
+from factories.text_data import VOCABULARY, sentences, write_all
 
 from resemblance.rng import generator
 from resemblance.sources.published.language import corruptions, train

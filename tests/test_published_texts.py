@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
-from published_texts import sentences, write_mnli, write_sst2
+from factories.text_data import sentences, write_mnli, write_sst2
 from pyarrow import parquet
 
 from resemblance.sources.published.language import data

@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 import pytest
+from factories.image_data import make_cifar100, make_imagenet100, make_vit
 from PIL import Image
-from published_images import make_cifar100, make_imagenet100, make_vit
 
 from resemblance.sources.published import DATASETS, Portion, recipes
 from resemblance.sources.published.resources import Resources

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from published_images import make_archive, make_cifar100, make_imagenet100, make_vit
+from factories.image_data import make_archive, make_cifar100, make_imagenet100, make_vit
 
 from resemblance.sources.published.resources import Resources
 from resemblance.sources.published.vision import archive, models, pretrained, train

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from factories.image_data import class_images, make_cifar100, make_imagenet100, old_pickle
 from PIL import Image
-from published_images import class_images, make_cifar100, make_imagenet100, old_pickle
 
 from resemblance.sources.published.vision import cifar100, data, imagenet100
 from resemblance.sources.published.vision.pictures import picture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from published_images import make_vit
+from factories.image_data import make_vit
 from torch.nn import functional as F
 
 from resemblance.sources.published import DATASETS

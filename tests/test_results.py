@@ -16,7 +16,8 @@ from typing import Annotated
 import pandas
 import pytest
 import typer
-from conftest import assert_fits, hide
+from factories.files import hide
+from factories.output import assert_fits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -815,10 +816,10 @@ def test_marks_of_every_kind_of_figure_are_read(tmp_path, look):
         f"{place.format('ties')} .tie path": "no two can be told apart: CKA, <b>",
         f"{place.format('choice')} .maps .cells .q99": "a  and  a:  expected 0, by CKA 0",
     }
-    seen = look(tmp_path / "page.html", tmp_path, list(marks))
+    seen = look(tmp_path / "page.html", list(marks))
     assert dict(zip(marks, seen.said, strict=True)) == marks
     assert seen.hidden == []
-    assert look(tmp_path / "page.html", tmp_path, width=390).wide <= 390
+    assert look(tmp_path / "page.html", width=390).wide <= 390
 
 
 CHOOSING = """<script>
@@ -883,14 +884,14 @@ def test_what_the_pointer_reads(tmp_path, look):
         f"{chart.format(3)} .limit path": "threshold 0.3",
         "#standing .dot": "CKA: 1",
     }
-    seen = look(tmp_path / "page.html", tmp_path, list(marks))
+    seen = look(tmp_path / "page.html", list(marks))
     assert dict(zip(marks, seen.said, strict=True)) == marks
     assert seen.hidden == []  # no row of a long table is out of sight
 
 
 def test_the_page_is_no_wider_than_a_phone(tmp_path, look):
     write_page(FINDINGS, tmp_path / "page.html")
-    assert look(tmp_path / "page.html", tmp_path, width=390).wide <= 390
+    assert look(tmp_path / "page.html", width=390).wide <= 390
 
 
 def test_numbers_with_words_stand_and_sort_as_numbers_with_real_minus_signs(tmp_path):

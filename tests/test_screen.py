@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
-from conftest import GOLDEN
+from factories.files import GOLDEN
 
 import resemblance as rs
 from resemblance import stability as st

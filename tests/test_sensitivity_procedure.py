@@ -11,7 +11,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from conftest import GOLDEN
+from factories.files import GOLDEN
 from scipy.stats import kendalltau, spearmanr
 
 import resemblance as rs

@@ -9,7 +9,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import GOLDEN
+from factories.files import GOLDEN
 from scipy import optimize, stats
 from scipy.stats import rankdata
 from test_docs import bibliography

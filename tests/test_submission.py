@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tiny_packs import OWN, tiny_board
+from factories.packs import OWN, tiny_board
 
 import resemblance as rs
 from resemblance.boards import repository, submission

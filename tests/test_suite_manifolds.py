@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import assert_fits
+from factories.output import assert_fits
 
 import resemblance as rs
 from papers.mka import CLAIMS
@@ -625,14 +625,14 @@ def test_what_the_pointer_reads(page, tmp_path, look):
         "#section-rings .m:not(.off) .marks": r"\S+.*: [\d.−]+ at rings = \d",
         "#section-rings .cloud path": "points: 1 of radius 1",
     }
-    seen = look(page, tmp_path, list(marks))
+    seen = look(page, list(marks))
     for (mark, expected), said in zip(marks.items(), seen.said, strict=True):
         assert re.fullmatch(expected, said), (mark, said)
     assert seen.hidden == []
 
 
 def test_the_page_is_no_wider_than_a_phone(page, tmp_path, look):
-    assert look(page, tmp_path, width=390).wide <= 390
+    assert look(page, width=390).wide <= 390
 
 
 def test_what_a_notebook_shows(result, facts):

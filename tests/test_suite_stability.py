@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import assert_fits
-from disturbed_world import WATCHED, world
+from factories.disturbed_models import WATCHED, world
+from factories.output import assert_fits
 
 import resemblance as rs
 from resemblance.cli import run as command

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from disturbed_world import WATCHED
+from factories.disturbed_models import WATCHED
 
 from resemblance.results.result import load_result
 from resemblance.suites.experiments import RunConfig

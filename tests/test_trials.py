@@ -8,7 +8,7 @@ import array_api_strict
 import numpy as np
 import pytest
 import torch
-from conftest import GOLDEN
+from factories.files import GOLDEN
 
 import resemblance as rs
 from resemblance import stability as st

@@ -7,8 +7,8 @@ import os
 import shutil
 
 import pytest
-from conftest import hide
-from tiny_packs import MEASURES, OWN, tiny_board
+from factories.files import hide
+from factories.packs import MEASURES, OWN, tiny_board
 
 from resemblance import tiles
 from resemblance.boards import apart, read_scores, submission, verifying, write_scores

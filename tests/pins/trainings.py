@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import published_graphs
-import published_images
-import published_texts
+from factories import graph_data, image_data, text_data
 
 from resemblance.sources import published, trained
 from resemblance.sources.published.resources import Resources
@@ -74,12 +72,12 @@ def _transferred() -> Iterator[tuple[str, Weights]]:
 
 def _published(folder: Path) -> Iterator[tuple[str, Weights]]:
     """Recipes of the paper at reduced size, on made data in the layout of the real ones."""
-    published_graphs.write_all(folder)
-    published_texts.write_all(folder)
-    published_images.make_cifar100(folder)
-    published_images.make_imagenet100(folder)
+    graph_data.write_all(folder)
+    text_data.write_all(folder)
+    image_data.make_cifar100(folder)
+    image_data.make_imagenet100(folder)
     for architecture in ("vit-b32", "vit-l32"):
-        published_images.make_vit(folder, architecture, layers=4)
+        image_data.make_vit(folder, architecture, layers=4)
     resources = Resources(folder, device="cpu")
     seen = set()
     for dataset, about in published.DATASETS.items():

@@ -1,0 +1,1 @@
+"""What several test files make: data, models, packs, boards, evidence."""

@@ -1,0 +1,114 @@
+"""Score files and boards of made-up scores, as the board reads them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+import resemblance as rs
+from resemblance.boards import Board, MeasureCard, ScoredCell, ScoreFile, board_of
+from resemblance.boards.scoring import card_of
+from resemblance.catalogue import get_measure
+from resemblance.measure import Measure
+
+SERIES = "tiny"
+SPECS = ("cka", "cka[estimator=debiased]", "procrustes", "jaccard", "angular_shape")
+CELLS = {
+    "resi": [
+        *(
+            ("accuracy", f"accuracy/spearman/{d}/digits/{i}")
+            for d in ("vision", "graphs")
+            for i in "abc"
+        ),
+        *(("output", f"output/jsd/{d}/digits/{i}") for d in ("vision", "graphs") for i in "ab"),
+    ],
+    "sensitivity": [("layers", f"vision/digits/resnet/{i}") for i in range(7)],
+    "manifolds": [("rings", "tau"), ("clusters", "tau")],
+}
+ENVIRONMENT = {"resemblance": "0.1.0", "numpy": "2.0", "machine": "a machine, 2 cores"}
+
+DOMAINS = ("vision/digits/resnet/mean", "language/docstrings/bert/cls", "graphs/stdlib/sage/node")
+ALL_CELLS: dict[str, tuple[tuple[str, str], ...]] = {
+    "resi": tuple(
+        (test, f"{test}/{quality}/{domain}")
+        for test, quality in (
+            ("accuracy", "spearman_accuracy"),
+            ("output", "spearman_jsd"),
+            ("output", "spearman_disagreement"),
+            ("labels", "auprc"),
+            ("shortcut", "auprc"),
+            ("augmentation", "auprc"),
+            ("layers", "spearman"),
+        )
+        for domain in DOMAINS
+    ),
+    "sensitivity": tuple(
+        (test, f"{domain}/{what}/spearman")
+        for test, what in (
+            ("layers", "probe"),
+            ("deletion", "probe"),
+            ("finetuning", "shifted"),
+            ("pretraining", "shifted"),
+        )
+        for domain in DOMAINS
+    ),
+    "manifolds": (("swiss roll", "peak"), ("rings", "tau"), ("clusters", "tau")),
+    "stability": (
+        ("spectral", "order"),
+        *(
+            ("canary", f"{domain.partition('/')[0]}/model, {kind}")
+            for domain in DOMAINS
+            for kind in ("noise: AUC", "rounding: Spearman", "adapters: AUC")
+        ),
+    ),
+}
+Score = Callable[[str, str, str, str], float | None]  # of a measure, suite, test and cell
+
+
+def cards(specs: Sequence[str] = SPECS) -> list[MeasureCard]:
+    """The cards of measures of the catalogue, with what scores are drawn by."""
+    return [card_of(get_measure(spec)) for spec in specs]
+
+
+def files_of(
+    measures: Sequence[MeasureCard] | None = None,
+    *,
+    seed: int = 0,
+    suites: Sequence[str] = tuple(CELLS),
+) -> tuple[ScoreFile, ...]:
+    """A score file for every suite and measure; earlier measures have the better scores."""
+    measures = cards() if measures is None else measures
+    return tuple(_file(s, card, i, seed) for s in suites for i, card in enumerate(measures))
+
+
+def _file(suite: str, card: MeasureCard, place: int, seed: int) -> ScoreFile:
+    g = np.random.default_rng([seed, place, len(suite)])
+    scores = [
+        round(float(v), 6) for v in 1 - 0.2 * place + 0.3 * g.standard_normal(len(CELLS[suite]))
+    ]
+    cells = (ScoredCell(t, c, v, (), False, "one") for (t, c), v in zip(CELLS[suite], scores))
+    return _score_file(f"{suite}-{SERIES}@1", suite, card, cells, 1.0 + place)
+
+
+def board(score: Score, measures: Iterable[Measure] | None = None) -> Board:
+    """A board on which a measure has these scores in all cells; by default all entries of the
+    board."""
+    files = []
+    for suite, cells in ALL_CELLS.items():
+        for m in rs.preset("board") if measures is None else measures:
+            values = [score(m.spec, suite, *cell) for cell in cells]
+            scored = (
+                ScoredCell(*cell, value, reason="" if value is not None else "it failed")
+                for cell, value in zip(cells, values)
+            )
+            files.append(_score_file(f"{suite}-compact@1", suite, card_of(m), scored))
+    return board_of(files)
+
+
+def _score_file(
+    pack: str, suite: str, card: MeasureCard, cells: Iterable[ScoredCell], seconds: float = 1.0
+) -> ScoreFile:
+    manifest, code = (hashlib.sha256(text.encode()).hexdigest() for text in (suite, card.spec))
+    return ScoreFile(pack, manifest, suite, card, code, seconds, ENVIRONMENT, tuple(cells))
