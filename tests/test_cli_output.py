@@ -166,15 +166,16 @@ def leaves(command, *words):
 LEAVES = dict(leaves(typer.main.get_command(cli.commands)))
 
 
-@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
-def test_examples_of_every_help_are_calls_that_parse(words):
-    lines = (LEAVES[words].epilog or "").replace(r"\[", "[").split("\n\n")
-    assert lines[0] == "Examples:"
-    assert len(lines) > 1
-    for line in lines[1:]:
-        call = shlex.split(line.partition(" > ")[0])
-        assert call[: 1 + len(words)] == ["resemblance", *words]
-        LEAVES[words].make_context("example", call[1 + len(words) :])
+def test_examples_of_every_help_are_calls_that_parse(subtests):
+    for words in LEAVES:
+        with subtests.test(str(words)):
+            lines = (LEAVES[words].epilog or "").replace(r"\[", "[").split("\n\n")
+            assert lines[0] == "Examples:"
+            assert len(lines) > 1
+            for line in lines[1:]:
+                call = shlex.split(line.partition(" > ")[0])
+                assert call[: 1 + len(words)] == ["resemblance", *words]
+                LEAVES[words].make_context("example", call[1 + len(words) :])
 
 
 # ------------------------------------------------------------------------------- widths

@@ -69,18 +69,21 @@ def graded(protocol, kind, quality, case, expectation):
 # ------------------------------------------------------------------- the code of the ReSi benchmark
 
 
-@pytest.mark.parametrize("name", GOLDEN["list_functions"])
-def test_lists_of_pairs_as_in_the_authors_code(name):
-    case = GOLDEN["list_functions"][name]
-    measured, expected = lists(case)
-    violations = 1 - conformity_strict(measured, expected).value
-    np.testing.assert_allclose(violations, number(case["violation_rate"]), rtol=1e-12)
-    # Called like this the code forgets missing pairs and empty lists, which its caller looks after.
-    if name not in ("with_nan__dist", "empty_intra__sim"):
-        quality = auprc_of_similarities if case["larger_is_more_similar"] else auprc_of_ratios
-        np.testing.assert_allclose(
-            quality(measured, expected).value, number(case["auprc"]), rtol=1e-12
-        )
+def test_lists_of_pairs_as_in_the_authors_code(subtests):
+    for name in GOLDEN["list_functions"]:
+        with subtests.test(str(name)):
+            case = GOLDEN["list_functions"][name]
+            measured, expected = lists(case)
+            violations = 1 - conformity_strict(measured, expected).value
+            np.testing.assert_allclose(violations, number(case["violation_rate"]), rtol=1e-12)
+            # Called like this the code forgets missing pairs and empty lists, which its caller
+            # looks after.
+            if name not in ("with_nan__dist", "empty_intra__sim"):
+                larger = case["larger_is_more_similar"]
+                quality = auprc_of_similarities if larger else auprc_of_ratios
+                np.testing.assert_allclose(
+                    quality(measured, expected).value, number(case["auprc"]), rtol=1e-12
+                )
 
 
 def groups_of(case):
@@ -127,25 +130,25 @@ def behaviour(case, key):
     return abs(accuracy[:, None] - accuracy[None, :])
 
 
-@pytest.mark.parametrize("name", GOLDEN["output_correlation"])
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_output_correlation(name, function):
-    case, key = GOLDEN["output_correlation"][name], FUNCTIONS[function]
-    expected = behaviour(case, key)
-    reference = case["reference"][function]["spearmanr"]
-    for protocol in RULES:
-        value = graded(protocol, "prediction", "spearman", case, expected)
-        np.testing.assert_allclose(value, number(reference["corr"]), rtol=1e-9)
-    block = by_prediction(expected, both_orders=not case["is_symmetric"])[0]
-    p = pairings(differences(case)[block.rows, block.columns], block.expected)
-    if np.isnan(
-        number(reference["corr"])
-    ):  # the code gives a p-value, and stars, to a correlation that does not exist
-        assert np.isnan(p)
-    else:
-        exact = len(case["accuracy"]) == 4
-        tolerance = 1e-12 if exact else 0.06  # the reference drew 999 pairings, without a seed
-        assert p == pytest.approx(reference["pval_two_sided_permutation"], abs=tolerance)
+def test_output_correlation(subtests):
+    for function in FUNCTIONS:
+        for name in GOLDEN["output_correlation"]:
+            with subtests.test(f"{function}, {name}"):
+                case, key = GOLDEN["output_correlation"][name], FUNCTIONS[function]
+                expected = behaviour(case, key)
+                reference = case["reference"][function]["spearmanr"]
+                for protocol in RULES:
+                    value = graded(protocol, "prediction", "spearman", case, expected)
+                    np.testing.assert_allclose(value, number(reference["corr"]), rtol=1e-9)
+                block = by_prediction(expected, both_orders=not case["is_symmetric"])[0]
+                p = pairings(differences(case)[block.rows, block.columns], block.expected)
+                # The code gives a p-value, and stars, to a correlation that does not exist.
+                if np.isnan(number(reference["corr"])):
+                    assert np.isnan(p)
+                    continue
+                drawn = reference["pval_two_sided_permutation"]  # 999 pairings, without a seed
+                tolerance = 1e-12 if len(case["accuracy"]) == 4 else 0.06
+                assert p == pytest.approx(drawn, abs=tolerance)
 
 
 # ------------------------------------------------------------------------------ blocks, by counting

@@ -76,12 +76,13 @@ def shrunk(x: np.ndarray, shrinkage: float) -> np.ndarray:
     return (1 - shrinkage) * len(k) * k / np.trace(k) + shrinkage * np.eye(len(k))
 
 
-@pytest.mark.parametrize("shrinkage", [0.001, 0.1, 0.9])
-def test_riemannian_is_the_norm_of_log_generalised_eigenvalues(pair, shrinkage):
-    k, l = (shrunk(z, shrinkage) for z in pair)
-    expected = np.linalg.norm(np.log(eigh(k, l, eigvals_only=True)))
-    assert rs.riemannian(*pair, shrinkage=shrinkage) == pytest.approx(expected, rel=1e-9)
-    assert rs.riemannian(*pair, shrinkage=1) == pytest.approx(0, abs=1e-12)
+def test_riemannian_is_the_norm_of_log_generalised_eigenvalues(pair, subtests):
+    for shrinkage in [0.001, 0.1, 0.9]:
+        with subtests.test(str(shrinkage)):
+            k, l = (shrunk(z, shrinkage) for z in pair)
+            expected = np.linalg.norm(np.log(eigh(k, l, eigvals_only=True)))
+            assert rs.riemannian(*pair, shrinkage=shrinkage) == pytest.approx(expected, rel=1e-9)
+            assert rs.riemannian(*pair, shrinkage=1) == pytest.approx(0, abs=1e-12)
 
 
 def test_riemannian_of_gram_matrices_with_the_same_eigenvectors(rng):
@@ -125,12 +126,13 @@ def half_white(x: np.ndarray, alpha: float) -> np.ndarray:
     return x / np.linalg.norm(x)
 
 
-@pytest.mark.parametrize("alpha", [0, 0.3, 0.5, 0.99, 1])
 @pytest.mark.parametrize("pair", SHAPES[:2], ids=str, indirect=True)
-def test_shape_by_its_definition(pair, alpha):
-    x, y = (half_white(z, alpha) for z in pair)
-    expected = np.arccos(np.linalg.svd(x.T @ y, compute_uv=False).sum())
-    assert rs.shape(*pair, alpha=alpha) == pytest.approx(expected, rel=1e-9)
+def test_shape_by_its_definition(pair, subtests):
+    for alpha in [0, 0.3, 0.5, 0.99, 1]:
+        with subtests.test(str(alpha)):
+            x, y = (half_white(z, alpha) for z in pair)
+            expected = np.arccos(np.linalg.svd(x.T @ y, compute_uv=False).sum())
+            assert rs.shape(*pair, alpha=alpha) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")

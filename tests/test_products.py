@@ -43,13 +43,14 @@ def test_linear_regression_by_its_definition(kappa):
     assert rs.linear_regression(x, x @ RNG.standard_normal((8, 8))) == pytest.approx(1, abs=1e-12)
 
 
-@pytest.mark.parametrize("kappa", KAPPAS)
-@pytest.mark.parametrize("shift", [0.0, 1e-6, 1.0, 1e3])
-def test_eigenspace_overlap_by_its_definition(kappa, shift):
-    x, y = conditioned(kappa, shift=shift), conditioned(2.0, d=5, shift=shift)
-    expected = np.linalg.norm(basis(x).T @ basis(y)) ** 2 / 8
-    bound = 1e-14 * max(kappa, 1) * max(shift, 1)
-    assert rs.eigenspace_overlap(x, y) == pytest.approx(expected, rel=1e-12 + bound)
+def test_eigenspace_overlap_by_its_definition(subtests):
+    for shift in [0.0, 1e-6, 1.0, 1e3]:
+        for kappa in KAPPAS:
+            with subtests.test(f"{shift}, {kappa}"):
+                x, y = conditioned(kappa, shift=shift), conditioned(2.0, d=5, shift=shift)
+                expected = np.linalg.norm(basis(x).T @ basis(y)) ** 2 / 8
+                bound = 1e-14 * max(kappa, 1) * max(shift, 1)
+                assert rs.eigenspace_overlap(x, y) == pytest.approx(expected, rel=1e-12 + bound)
 
 
 @pytest.mark.parametrize(
@@ -81,21 +82,24 @@ def test_products_of_rows_as_they_are_by_their_definition(shift):
     assert rs.permutation_procrustes(x, y) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("shared", [0, 1, 6])
-@pytest.mark.parametrize("noise", [1.0, 1e-2, 1e-5, 1e-8, 0.0])
-@pytest.mark.parametrize("shrinkage", [0.1, 1e-3])
-def test_riemannian_by_its_definition(shared, noise, shrinkage):
+def regular(points, shrinkage):
+    points = centred(points) / np.linalg.norm(centred(points))
+    return (1 - shrinkage) * N * points @ points.T + shrinkage * np.eye(N)
+
+
+def test_riemannian_by_its_definition(subtests):
     """Also where both share directions, or nearly."""
-    x, y = conditioned(3.0, d=6), conditioned(3.0, d=7)
-    y[:, :shared] = x[:, :shared] + noise * y[:, :shared]
-
-    def regular(points):
-        points = centred(points) / np.linalg.norm(centred(points))
-        return (1 - shrinkage) * N * points @ points.T + shrinkage * np.eye(N)
-
-    expected = np.linalg.norm(np.log(scipy.linalg.eigvalsh(regular(y), regular(x))))
-    assert rs.riemannian(x, y, shrinkage=shrinkage) == pytest.approx(expected, rel=1e-9)
-    assert rs.riemannian(x, x @ np.linalg.qr(RNG.standard_normal((6, 6)))[0]) < 1e-9
+    for shrinkage in [0.1, 1e-3]:
+        for noise in [1.0, 1e-2, 1e-5, 1e-8, 0.0]:
+            for shared in [0, 1, 6]:
+                with subtests.test(f"{shrinkage}, {noise}, {shared}"):
+                    x, y = conditioned(3.0, d=6), conditioned(3.0, d=7)
+                    y[:, :shared] = x[:, :shared] + noise * y[:, :shared]
+                    k, l = regular(x, shrinkage), regular(y, shrinkage)
+                    expected = np.linalg.norm(np.log(scipy.linalg.eigvalsh(l, k)))
+                    value = rs.riemannian(x, y, shrinkage=shrinkage)
+                    assert value == pytest.approx(expected, rel=1e-9)
+                    assert rs.riemannian(x, x @ np.linalg.qr(RNG.standard_normal((6, 6)))[0]) < 1e-9
 
 
 def test_norms_neither_overflow_nor_underflow():
