@@ -63,19 +63,41 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture(scope="session")
-def vision_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished study of ReSi on the smallest vision models, made once for all processes of a run:
-    copy it before you change it."""
-    from resemblance.suites.resi import run
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """``once(name, make)``: the folder that ``make(folder)`` fills, once for all processes of a
+    run; copy it before you change it."""
     from resemblance.suites.study import alone
 
     base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "vision"
-    shared.mkdir(exist_ok=True)
-    with alone(shared, patience=600):
-        if not (shared / "study" / "result.json").exists():
-            run(shared / "study", size="slice", domains=["vision"], measures=["cka", "gulp"])
-    return shared / "study"
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def filled(name: str, make: Callable[[Path], object]) -> Path:
+        place = shared / name
+        place.mkdir(exist_ok=True)
+        with alone(place, patience=600):
+            if not (place / "finished").exists():
+                make(place / name)
+                (place / "finished").touch()
+        return place / name
+
+    return filled
+
+
+@pytest.fixture(scope="session")
+def vision_study(once: Callable[..., Path]) -> Path:
+    """A finished study of ReSi on the smallest vision models."""
+    from resemblance.suites.resi import run
+
+    options = {"size": "slice", "domains": ["vision"], "measures": ["cka", "gulp"]}
+    return once("study", lambda folder: run(folder, **options))
+
+
+@pytest.fixture(scope="session")
+def tiny_board(once: Callable[..., Path]) -> Path:
+    """Two tiny packs, and scores of four measures on them."""
+    from factories.packs import write_board
+
+    return once("board", write_board)
 
 
 # ------------------------------------------------------------------------ tests that open a browser

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import subprocess
 import sys
 import warnings
 
 import pytest
 from factories.output import on_terminal
-from factories.packs import OWN, tiny_board
+from factories.packs import OWN, packs_in
 
 from resemblance import cli
 from resemblance.boards import read_scores
@@ -20,11 +21,10 @@ from resemblance.suites import run
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tiny")
-    packs = tiny_board(folder)
+def tiny(tiny_board, tmp_path_factory):
+    folder = shutil.copytree(tiny_board, tmp_path_factory.mktemp("tiny") / "board")
     (folder / "scores").rename(folder / "results")
-    (folder / "board.toml").write_text(rules_text(rules_of(packs)))
+    (folder / "board.toml").write_text(rules_text(rules_of(packs_in(folder))))
     return folder
 
 

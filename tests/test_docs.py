@@ -22,6 +22,8 @@ import resemblance as rs
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+SLOW = ("drift.md", "evaluate-your-measure.md", "maps-of-layers.md", "more-than-chance.md")
+SLOW += ("stability-suite.md",)
 MEASURES = rs.list_measures()
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -44,7 +46,11 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=pytest.mark.long) if p.name in SLOW else p for p in PAGES],
+    ids=name_of,
+)
 def test_snippets_run(
     page: Path,
     tmp_path: Path,

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from factories.packs import OWN, tiny_board
+from factories.packs import OWN, packs_in
 
 import resemblance as rs
 from resemblance.boards import repository, submission
@@ -30,9 +30,8 @@ def failing(measure):
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tiny")
-    return folder, tiny_board(folder)
+def tiny(tiny_board):
+    return tiny_board, packs_in(tiny_board)
 
 
 @pytest.fixture

@@ -98,10 +98,16 @@ def _written(content: Path, folder: Path, suite: str, facts: dict, version: int)
     return open_pack(folder / f"{suite}-tiny@{version}.tar.xz", cache=folder / "cache")
 
 
-def tiny_board(folder: Path) -> tuple[Pack, ...]:
+def write_board(folder: Path) -> None:
     """Write both packs, and scores of four measures on them in ``folder/scores``."""
-    packs = (resi_pack(folder), manifolds_pack(folder))
-    for pack in packs:
+    for pack in (resi_pack(folder), manifolds_pack(folder)):
         for measure in MEASURES:
             write_scores(folder / "scores", score(pack, measure))
-    return packs
+
+
+def packs_in(folder: Path) -> tuple[Pack, ...]:
+    """Both packs of a written board."""
+    return tuple(
+        open_pack(folder / f"{suite}-tiny@1.tar.xz", cache=folder / "cache")
+        for suite in ("resi", "manifolds")
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,11 @@ MEASURES = ("cka[estimator=debiased]", "rsa", "procrustes")
 
 
 def pages(scratch: Path) -> dict[str, Any]:
-    write_pages(scratch)
+    return pinned_parts(scratch, results_of_arrays() | results_on_packs())
+
+
+def pinned_parts(scratch: Path, results: Mapping[str, Any]) -> dict[str, Any]:
+    write_pages(scratch, results)
     parts = {file.stem: PARTS.split(file.read_text()) for file in sorted(scratch.glob("*.html"))}
     return {
         "digests": {name: list(map(digest, of_page)) for name, of_page in parts.items()},
@@ -46,13 +51,14 @@ def digest(part: str) -> str:
     return hashlib.sha256(part.encode()).hexdigest()[:16]
 
 
-def write_pages(folder: Path) -> None:
-    """Write a page for every kind of result, without what differs from run to run."""
-    for name, result in results().items():
+def write_pages(folder: Path, results: Mapping[str, Any]) -> None:
+    """Write a page for each of these results."""
+    for name, result in results.items():
         write_page(result, folder / f"{name}.html", title=name)
 
 
-def results() -> dict[str, Any]:
+def results_of_arrays() -> dict[str, Any]:
+    """Results that take seconds, without what differs from run to run."""
     comparison = rs.compare(layers(), measures=MEASURES, progress=False)
     certain = rs.evidence(layers(), measures=MEASURES, draws=19, progress=False)
     rng = np.random.default_rng(11)
@@ -60,12 +66,16 @@ def results() -> dict[str, Any]:
     report = rs.drift(
         old, old @ rng.standard_normal((6, 6)), labels=np.arange(120) % 3, draws=10, progress=False
     )
-    table: dict[str, Any] = {
+    return {
         "comparison": timeless(comparison),
         "evidence": replace(certain, comparison=timeless(certain.comparison)),
         "drift": timeless(drift_result(report)),
     }
-    return table | {suite: timeless(on_pack(suite)) for suite in suites.SUITES}
+
+
+def results_on_packs() -> dict[str, Any]:
+    """A result of each suite, without what differs from run to run."""
+    return {suite: timeless(on_pack(suite)) for suite in suites.SUITES}
 
 
 def timeless(result: Any) -> Any:
