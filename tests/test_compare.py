@@ -1343,3 +1343,15 @@ def test_missing_optional_dependency(reps, monkeypatch):
     assert {f.reason for f in result.failures} == {
         f"needs an optional dependency: {install_hint('topology')}"
     }
+
+
+def test_a_value_that_is_there_stays(tmp_path):
+    first, second = np.array([0], np.int32), np.array([1], np.int32)
+    with Store(tmp_path / "c.db") as store:
+        for value in (1.0, 2.0):
+            store.put([Column("own", 1, ("a", "b"), first, second, np.array([value]), 0.1)])
+            store.flush()
+        assert [column.values.tolist() for column in store.columns()] == [[1.0]]
+        store.put([Column("own", 1, ("a", "b"), first, first, np.array([3.0]), 0.1)])
+        store.flush()
+        assert (store.count(), store.count(alone=True)) == (2, 1)
