@@ -26,7 +26,7 @@ MUTANTS = (
     Mutant("small distances by a difference of ones", "measures/alignment.py",
            "return residual() if scalar(squared) < epsilon(squared) ** 0.4 else root(squared)",
            "return root(squared)", "test_identities.py"),
-    Mutant("duplicates are apart", "views/distances.py", "block <= 4 * epsilon(points) * both", "block < 0",
+    Mutant("duplicates are apart", "views/distances.py", "block <= rounding * both", "block < 0",
            "test_claims.py test_hostile.py"),
     Mutant("stochastic IMD is the largest repeat", "measures/topology.py",
            "np.mean(np.max(WEIGHT * difference, axis=1))", "np.max(WEIGHT * difference)", "test_blocks.py"),
@@ -337,7 +337,7 @@ MUTANTS = (
            "if not (math.isfinite(number) and math.isfinite(cell.seconds)):", "if not math.isfinite(cell.seconds):",
            "test_compare.py::test_a_damaged_or_forged_file_is_refused_by_its_name"),
     Mutant("positions one beyond the data", "packing.py", "positions.max() >= count", "positions.max() > count",
-           "test_compare.py test_columns.py"),
+           "test_compare.py::test_a_tile_names_all_its_data"),
     Mutant("chance of a representation with itself", "scoring.py", "if measure.chance is None or x is y:",
            "if measure.chance is None:", "test_chance.py test_compare.py"),
     # ---- checks

@@ -26,6 +26,7 @@ from resemblance.columns import Column
 from resemblance.compare import compare_many
 from resemblance.comparison import Comparison, describe
 from resemblance.outline import Request
+from resemblance.packing import column_of, tile_rows
 from resemblance.recording import columns_of
 from resemblance.store import Store
 from resemblance.workers import LostWorkerError
@@ -1355,3 +1356,12 @@ def test_a_value_that_is_there_stays(tmp_path):
         store.put([Column("own", 1, ("a", "b"), first, first, np.array([3.0]), 0.1)])
         store.flush()
         assert (store.count(), store.count(alone=True)) == (2, 1)
+
+
+def test_a_tile_names_all_its_data():
+    sides = np.array([0], np.int32), np.array([1], np.int32)
+    column = Column("own", 1, ("a", "b"), *sides, np.array([1.0]), 0.1)
+    (row,) = tile_rows(column)
+    assert column_of(*row).data == ("a", "b")
+    with pytest.raises(ValueError, match="does not name"):
+        column_of(*row[:4], '["a"]', *row[5:])
