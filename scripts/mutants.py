@@ -1,147 +1,152 @@
-"""Do the tests notice a fault? Put faults into a copy of the tree, one at a time, and run the tests
+"""Do the tests notice a fault? Put faults into copies of the tree, one at a time, and run the tests
 that should fail.
 
-``make mutants`` runs all, ``make mutants ARGS="cka ranking"`` those whose name contains a word.
-There are two kinds of faults: a line that is replaced (``MUTANTS``), and a measure or statistic
-whose value is a thousandth too large, which the test that is said to prove its value
-(``tests/test_values.py``) must notice. The exit code is 1 when a fault survives, or when a line to
-replace is no longer there.
+``make mutants`` runs all, ``make mutants ARGS="cka drift/"`` those whose name or file contains a
+word, ``make mutants ARGS="--draw 10 --seed 3"`` ten of them, drawn at random. There are two kinds
+of faults: a line that is replaced (``mutant_table.py``), and a measure or statistic whose value is
+a thousandth too large, which the test that is said to prove its value (``tests/test_values.py``)
+must notice. The exit code is 1 when a fault survives, or when a line to replace is no longer there.
 """
 
 from __future__ import annotations
 
+import argparse
 import functools
 import os
+import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, NamedTuple
+
+from mutant_table import MUTANTS, Mutant
 
 ROOT = Path(__file__).parent.parent
 LEFT_BEHIND = (".*", "demo", "_build", "__pycache__", "*.egg-info", "shared")
+FAILED = re.compile(r"^(?:FAILED|SUBFAILED|ERROR)\S*(?: \[.*\])? tests/([^\s[]+)", re.MULTILINE)
+OPTIONS = ("-x", "-p", "no:cacheprovider", "--no-header")
+PATIENCE = 900  # seconds for the tests of one fault
 
 
-class Mutant(NamedTuple):
-    """A fault: in this file of the package the old text, which occurs once, becomes the new one."""
+class Outcome(NamedTuple):
+    """What came of a fault: "killed", "survived", or why it could not be tried; and the test that
+    noticed it."""
 
-    name: str
-    file: str
-    old: str
-    new: str
-    tests: str
+    what: str
+    test: str = ""
 
 
-# fmt: off
-MUTANTS = (
-    Mutant("HSIC with n - 1", "views/grams.py",
-           "diagonal * n / (n - 2) +", "diagonal * n / (n - 1) +", "test_identities.py"),
-    Mutant("rank similarity of squares", "measures/neighbours.py",
-           "(1 + np.abs(r - s))", "(1 + np.abs(r - s) ** 2)", "test_identities.py"),
-    Mutant("small distances by a difference of ones", "measures/alignment.py",
-           "return residual() if scalar(squared) < epsilon(squared) ** 0.4 else root(squared)",
-           "return root(squared)", "test_identities.py"),
-    Mutant("duplicates are apart", "views/distances.py",
-           "block <= 4 * epsilon(points) * both", "block < 0", "test_claims.py test_hostile.py"),
-    Mutant("stochastic IMD is the largest repeat", "measures/topology.py",
-           "np.mean(np.max(WEIGHT * difference, axis=1))",
-           "np.max(WEIGHT * difference)", "test_blocks.py"),
-    Mutant("mean without an offset", "views/points.py",
-           "x.xp.mean(x.array - first, axis=0) + first[0, :]",
-           "x.xp.mean(x.array, axis=0)", "test_identities.py"),
-    Mutant("distances from the lengths of the first block", "views/distances.py",
-           "both = squares[start:stop, None] +",
-           "both = squares[: stop - start, None] +", "test_blocks.py"),
-    Mutant("matrices centred by the first block", "views/distances.py",
-           "a[i:j, :] - means[i:j, None]", "a[i:j, :] - means[: j - i, None]", "test_blocks.py"),
-    Mutant("Spearman of two pairs undefined", "grounding.py",
-           "    a, b = (ranks_of_rows(v) for",
-           "    if len(measured) < 3:\n        return Agreement(np.nan)\n"
-           "    a, b = (ranks_of_rows(v) for",
-           "test_grounding.py"),
-    Mutant("blocks weigh the same", "grounding.py",
-           "weights=[a.weight for a in known]", "weights=[1 for a in known]", "test_grounding.py"),
-    Mutant("equal correlations are no evidence", "significance/permutation.py",
-           "(drawn >= observed - ROUNDING)",
-           "(drawn > observed + ROUNDING)", "test_grounding.py test_suite_resi.py"),
-    Mutant("rounding decides ranks", "significance/cell_ranks.py",
-           "m: round(v, 9) for", "m: v for", "test_suite_resi.py"),
-    Mutant("failures share the last rank", "significance/cell_ranks.py",
-           "1.0 + len(complete))", "0.0 + len(complete))", "test_suite_resi.py"),
-    Mutant("two stars below 0.01 only", "significance/permutation.py",
-           '"**" if p_value <= 0.01',
-           '"**" if p_value < 0.01', "test_suite_resi.py test_page_of_resi.py"),
-    Mutant("ranking: interval of 90 %", "significance/estimates.py",
-           "INTERVAL = (0.025, 0.975)", "INTERVAL = (0.05, 0.95)",
-           "test_grounding.py test_suite_resi.py"),
-    Mutant("ranking: of the architectures only the first", "suites/resi/ranking.py",
-           "cell[:5] if is_code", "cell[:4] if is_code",
-           "test_grounding.py test_suite_resi.py"),
-    Mutant("ranking: conformity counts", "suites/resi/ranking.py",
-           '"auprc", "spearman")', '"auprc", "spearman", "conformity")',
-           "test_grounding.py test_suite_resi.py"),
-)
-# fmt: on
+Trial = Callable[[Path], Outcome]  # of a fault, in a copy of the tree
 
 
-def main(words: list[str]) -> int:
-    """Run the faults whose name contains one of the words, or all; return the exit code."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "tree"
-        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
-        faults = {m.name: functools.partial(outcome_of, m, copy) for m in MUTANTS}
-        faults |= {
-            f"value of {n}": functools.partial(outcome_of_value, n, test, copy)
-            for n, test in proofs().items()
-        }
-        chosen = {
-            name: run
-            for name, run in faults.items()
-            if not words or any(word in name for word in words)
-        }
-        outcomes = []
-        for name, run in chosen.items():
-            outcomes.append(run())
-            print(f"{outcomes[-1]:<10}{name}", flush=True)
-    killed = outcomes.count("killed")
-    print(f"{killed} of {len(outcomes)} killed")
+def main(arguments: Sequence[str]) -> int:
+    """Try the faults that are asked for; return the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+    parser.add_argument("words", nargs="*", help="parts of names or files; all faults without one")
+    parser.add_argument("--draw", type=int, metavar="N", help="try N of them, drawn at random")
+    parser.add_argument("--seed", type=int, default=0, help="of the draw")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="faults at a time")
+    options = parser.parse_args(arguments)
+    trials = {
+        name: trial
+        for name, trial in all_trials().items()
+        if not options.words or any(word in name for word in options.words)
+    }
+    if options.draw is not None:
+        names = random.Random(options.seed).sample(list(trials), min(options.draw, len(trials)))
+        trials = {name: trials[name] for name in names}
+    outcomes = tried(trials, max(1, options.jobs))
+    killed = sum(outcome.what == "killed" for outcome in outcomes.values())
+    print(f"\n{table(outcomes)}\n\n{killed} of {len(outcomes)} killed")
     return int(killed < len(outcomes))
 
 
-def outcome_of(mutant: Mutant, copy: Path) -> str:
-    """Replace the line in the copy, run the tests, put it back."""
+def all_trials() -> dict[str, Trial]:
+    """Return the trial of every fault, by the file and the name of a mutant or by a value."""
+    lines = {f"{m.file}: {m.name}": functools.partial(of_line, m) for m in MUTANTS}
+    values = {f"value of {n}": functools.partial(of_value, n, t) for n, t in proofs().items()}
+    return {**lines, **values}
+
+
+def tried(trials: Mapping[str, Trial], jobs: int) -> dict[str, Outcome]:
+    """Try faults, each job in a copy of its own, print a line for each, and return the outcomes in
+    the order of the faults."""
+    jobs = min(jobs, len(trials)) or 1
+    outcomes: dict[str, Outcome] = {}
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        copies = SimpleQueue[Path]()
+        for job in range(jobs):
+            copy = Path(folder) / str(job)
+            shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
+            copies.put(copy)
+
+        def in_a_copy(trial: Trial) -> Outcome:
+            copy = copies.get()
+            try:
+                return trial(copy)
+            finally:
+                copies.put(copy)
+
+        running = {pool.submit(in_a_copy, trial): name for name, trial in trials.items()}
+        for done in as_completed(running):
+            name = running[done]
+            outcomes[name] = done.result()
+            print(f"{outcomes[name].what:<10}{name}", flush=True)
+    return {name: outcomes[name] for name in trials}
+
+
+def table(outcomes: Mapping[str, Outcome]) -> str:
+    """Return the faults with the tests that noticed them, those that none noticed last."""
+    rows = sorted(outcomes.items(), key=lambda row: row[1].what != "killed")
+    width = max(map(len, outcomes), default=0)
+    return "\n".join(f"{name:<{width}}  {outcome.test or outcome.what}" for name, outcome in rows)
+
+
+def of_line(mutant: Mutant, copy: Path) -> Outcome:
+    """Replace a line in the copy, run the tests, put it back."""
     path = copy / "src/resemblance" / mutant.file
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if text.count(mutant.old) != 1:
-        return "gone"
+        return Outcome("gone")
     path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
     try:
-        return outcome(["-m", "pytest", *(f"tests/{file}" for file in mutant.tests.split())], copy)
+        tests = [f"tests/{test}" for test in mutant.tests.split()]
+        return outcome_of(["-m", "pytest", *tests, *OPTIONS], copy)
     finally:
         path.write_text(text, encoding="utf-8")
 
 
-def outcome_of_value(name: str, proof: str, copy: Path) -> str:
+def of_value(name: str, proof: str, copy: Path) -> Outcome:
     """Run the proof of a value with that value a thousandth too large."""
     module, _, test = proof.partition(".")
-    return outcome(["scripts/mutants.py", "--wrong", name, f"tests/{module}.py::{test}"], copy)
+    return outcome_of(["scripts/mutants.py", "--wrong", name, f"tests/{module}.py::{test}"], copy)
 
 
-def outcome(arguments: list[str], copy: Path) -> str:
-    """Run tests in the copy until one fails: killed, survived, or broken when they could not be
-    run."""
-    options = ["-x", "-p", "no:cacheprovider", "--no-header"] if arguments[0] == "-m" else []
-    environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    run = subprocess.run(
-        [sys.executable, *arguments, *options],
-        cwd=copy,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return {0: "survived", 1: "killed"}.get(run.returncode, f"broken ({run.returncode})")
+def outcome_of(arguments: Sequence[str], copy: Path) -> Outcome:
+    """Run tests in the copy until one fails."""
+    more = {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    try:
+        run = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=copy,
+            env=os.environ | more,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+    except subprocess.TimeoutExpired:
+        return Outcome("hangs")
+    if run.returncode != 1:
+        return Outcome("survived" if run.returncode == 0 else f"broken ({run.returncode})")
+    failed = FAILED.search(run.stdout)
+    return Outcome("killed", failed[1]) if failed else Outcome("broken (no test failed)")
 
 
 def proofs() -> dict[str, str]:
@@ -168,7 +173,7 @@ def test_wrong(name: str, test: str) -> int:
 
     for declared in (wrong, wrong.base):
         object.__setattr__(declared, "function", function)
-    return int(pytest.main([test, "-x", "-p", "no:cacheprovider", "--no-header"]))
+    return int(pytest.main([test, *OPTIONS]))
 
 
 if __name__ == "__main__":

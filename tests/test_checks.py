@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import random as standard
 from pathlib import Path
 from typing import Literal
 
@@ -71,6 +72,22 @@ def too_modest(x, y):
 def too_streamed(x, y):
     """Claims that maps of the samples change nothing, and weights them."""
     return weighted(x, y)
+
+
+@declare(symmetric=False, identity=False)
+def anchored(x, y):
+    """Claims that a translation of Y changes nothing."""
+    value, unit = cka(x, y), y.array / y.xp.max(y.xp.abs(y.array))
+    rest = unit - y.xp.mean(unit, axis=0)
+    return value * y.xp.sum(rest**2) / y.xp.sum(unit**2)
+
+
+@declare()
+def refusing(x, y):
+    """Claims that scale changes nothing, and refuses all but one."""
+    if not all(0.5 < float(abs(r.array).max()) < 8 for r in (x, y)):
+        raise rs.Undefined("refusing: too large, or too small")
+    return cka(x, y)
 
 
 @declare(symmetric=False)
@@ -168,6 +185,12 @@ def writing(x, y):
 
 
 @declare()
+def writing_into_y(x, y):
+    """Halves Y in its place."""
+    return writing.function(y, x)
+
+
+@declare()
 def remembering(x, y):
     """Depends on what was computed before."""
     is_warm = len(x._views) > 2  # the check for NaN has its own
@@ -191,6 +214,13 @@ def random(x, y):
 def drawing(x, y):
     """Draws from the global generator."""
     np.random.random()  # noqa: NPY002 - that is what is wrong
+    return cka(x, y)
+
+
+@declare()
+def drawing_elsewhere(x, y):
+    """Draws from the generator of Python."""
+    standard.random()
     return cka(x, y)
 
 
@@ -279,6 +309,8 @@ WRONG = {
     right: set(),
     too_invariant: {"invariant to invertible linear", "invariant to affine"},
     too_modest: {"invariant to translation"},
+    anchored: {"invariant to translation"},
+    refusing: {"invariant to isotropic scaling"},
     secretly_symmetric: {"symmetric"},
     one_sided: {"symmetric", "different widths"},
     never_one: {"identity"},
@@ -290,10 +322,12 @@ WRONG = {
     metric_similarity: {"triangle inequality"},
     order_dependent: {"order of samples"},
     writing: {"inputs unchanged"},
+    writing_into_y: {"inputs unchanged"},
     remembering: {"same value cold and warm"},
     precise: {"float32"},
     random: {"deterministic"},
     drawing: {"global generator untouched"},
+    drawing_elsewhere: {"global generator untouched"},
     narrow: {"different widths", "hostile: shapes"},
     demanding: {"few samples", "hostile: few samples"},
     incomplete: {"variants"},
@@ -431,6 +465,8 @@ def test_the_command_shows_what_holds(call, own):
     count = len(check_measure("cka"))
     assert out.splitlines()[-1] == f"{count} of {count} checks hold"
     assert call("check", own, "cka")[0] == 1
+    assert outcome("nbs", "variants").holds is None
+    assert call("check", "nbs", "-q")[0] == 0
 
 
 def test_a_measure_of_a_file_is_loaded_anew_for_workers(call, own):
@@ -442,6 +478,13 @@ def test_a_measure_of_a_file_is_loaded_anew_for_workers(call, own):
     assert [held[name] for name in ("pickles", "variants", "symmetric")] == [True] * 3
     assert not held["invariant to orthogonal"]
     assert not held["invariant to translation"]
+
+
+def test_a_file_that_is_another_each_time_it_is_loaded_is_found(call, own):
+    drawn = "import random\nDRAWN = random.random()\n"
+    Path("own.py").write_text(drawn + OWN.replace("(1 + half)", "(1 + half + DRAWN)"))
+    records = json.loads(call("check", own, "--format", "json")[1])["records"]
+    assert {r["check"]: r["holds"] for r in records}["pickles"] is False
 
 
 def test_formats_have_the_same_outcomes(call, own, tmp_path):

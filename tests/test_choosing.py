@@ -243,6 +243,20 @@ def test_what_argues_against_a_measure_is_said():
     assert "not symmetric" in by_name["pwcca"]
 
 
+def test_saturated_measures_come_last_in_a_group_that_is_tied():
+    debiased = "cka[estimator=debiased]"
+
+    def nearly_equal(spec: str, suite: str, test: str, cell: str) -> float:
+        jitter = np.random.default_rng([*map(ord, f"{spec}{cell}")]).uniform(0, 0.05)
+        return {"mean_cca": 0.81, debiased: 0.8}.get(spec, 0.2) + float(jitter)
+
+    close = made_board.board(nearly_equal)
+    for size, first in (({}, "mean_cca"), ({"n": 30, "d": 100}, debiased)):
+        group = [c for c in rs.recommend(board=close, **size).candidates if c.is_tied]
+        assert {c.measure for c in group} == {"mean_cca", debiased}
+        assert group[0].measure == first
+
+
 @pytest.mark.parametrize("task", QUESTIONS)
 def test_every_task_has_tests_that_the_suites_have(task, board):
     chosen = cells.asked_cells(board, QUESTIONS[task])
@@ -295,9 +309,12 @@ def test_what_is_too_large_is_not_drawn_but_has_a_cost():
 
 
 def test_costs_grow_with_pairs_and_views_are_shared():
+    """One pair is of two representations, three are of three, and ten of five."""
     m = rs.get_measure("cka")
-    one, three = (sizes.seconds_of([m], 500, 128, p) for p in (1, 3))
+    one, three, ten = (sizes.seconds_of([m], 500, 128, p) for p in (1, 3, 10))
     assert one < three < 3 * one
+    views = one - three / 3
+    assert ten == pytest.approx(5 * views + 10 * (one - 2 * views))
 
 
 # --------------------------------------------------------------------------------- the result

@@ -26,6 +26,7 @@ from resemblance.columns import Column
 from resemblance.compare import compare_many
 from resemblance.comparison import Comparison, describe
 from resemblance.outline import Request
+from resemblance.packing import column_of, tile_rows
 from resemblance.recording import columns_of
 from resemblance.store import Store
 from resemblance.workers import LostWorkerError
@@ -1343,3 +1344,24 @@ def test_missing_optional_dependency(reps, monkeypatch):
     assert {f.reason for f in result.failures} == {
         f"needs an optional dependency: {install_hint('topology')}"
     }
+
+
+def test_a_value_that_is_there_stays(tmp_path):
+    first, second = np.array([0], np.int32), np.array([1], np.int32)
+    with Store(tmp_path / "c.db") as store:
+        for value in (1.0, 2.0):
+            store.put([Column("own", 1, ("a", "b"), first, second, np.array([value]), 0.1)])
+            store.flush()
+        assert [column.values.tolist() for column in store.columns()] == [[1.0]]
+        store.put([Column("own", 1, ("a", "b"), first, first, np.array([3.0]), 0.1)])
+        store.flush()
+        assert (store.count(), store.count(alone=True)) == (2, 1)
+
+
+def test_a_tile_names_all_its_data():
+    sides = np.array([0], np.int32), np.array([1], np.int32)
+    column = Column("own", 1, ("a", "b"), *sides, np.array([1.0]), 0.1)
+    (row,) = tile_rows(column)
+    assert column_of(*row).data == ("a", "b")
+    with pytest.raises(ValueError, match="does not name"):
+        column_of(*row[:4], '["a"]', *row[5:])

@@ -8,12 +8,16 @@ import json
 import numpy as np
 import pytest
 from factories.files import GOLDEN
-from scipy.stats import wasserstein_distance
+from scipy.stats import t, wasserstein_distance
 
 import resemblance as rs
+from resemblance.drift.changes import ClassMeans, class_means, moved_classes
 from resemblance.drift.diagnosis import diagnose
-from resemblance.drift.kinds import interval, margin
+from resemblance.drift.kinds import LEVEL, interval, margin
+from resemblance.drift.losses import classes_of
+from resemblance.drift.retrieval import lost
 from resemblance.drift.rows import rows_of, same_rows
+from resemblance.drift.table import Rules, noisy, table
 from resemblance.stability import effective_rank, participation_ratio
 
 SHESHA = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())
@@ -205,6 +209,10 @@ def test_the_samples_that_moved_most(pair):
     assert {m.id for m in found.moved[:2]} == {"s7", "s31"}
     assert [m.index for m in found.moved_before] != [m.index for m in found.moved]
     assert found.moved_before[0].distance >= found.moved_before[1].distance
+    y = 3 * x
+    y[7] += 4 * y.std()
+    first, second = rs.drift(x, y, draws=10).moved[:2]
+    assert (first.index, second.unexplained < 0.1 * first.unexplained) == (7, True)
 
 
 def test_maps_of_more_freedom_leave_less(pair):
@@ -495,6 +503,14 @@ def test_calibrated_thresholds_mean_noise_of_the_tolerance_in_every_dimension(d,
     assert min(limit[name] for name in names) > 1e-4
 
 
+def test_noise_of_the_tolerance_is_rarely_drift():
+    x = np.random.default_rng(0).standard_normal((60, 5))
+    rules = Rules(threshold=None, tolerance=0.1, draws=20, seed=0)
+    versions = noisy(x, rules._replace(seed=1), 12)
+    drifts = [d for y in versions for d in table(x, y, rules, lambda share: None)]
+    assert sum(d.exceeds for d in drifts if d.name == "displacement") <= 2
+
+
 def test_calibrated_thresholds_turn_with_the_data(pair):
     x, _, g = pair
     first, second = (
@@ -574,8 +590,9 @@ def test_the_margin_is_that_of_a_mean():
 
 def test_bootstrap_intervals_have_the_width_of_their_level():
     values = np.random.default_rng(0).standard_normal(400)
-    low, high = interval(values, 0)
-    assert (high - low) / 2 == pytest.approx(2.576 * values.std() / 20, rel=0.1)
+    for level, quantile in ((0.99, 2.576), (0.8, 1.282)):
+        low, high = interval(values, 0, level=level)
+        assert (high - low) / 2 == pytest.approx(quantile * values.std() / 20, rel=0.1)
 
 
 def test_the_unit_of_the_data_does_not_matter_and_overflow_is_refused(pair):
@@ -815,6 +832,13 @@ def test_duplicates_and_ties_are_no_losses():
     assert by["old_index"] > 0.1
 
 
+def test_a_neighbour_that_rounding_puts_farther_is_not_lost():
+    """0.4 is as far from 0.1 as from 0.7, but 0.4 - 0.1 > 0.7 - 0.4 in double precision."""
+    for other, expected in ((0.1, 0), (0.0999, 1)):
+        rows, first = np.array([[0.7], [other]]), np.zeros((1, 1), int)
+        assert lost(np.array([[0.4]]), first, first + 1, rows.__getitem__) == expected
+
+
 def test_a_loss_that_the_map_explains_is_not_called_none(pair):
     from resemblance.drift.sections import status
 
@@ -1008,6 +1032,36 @@ def test_unmoved_classes_are_not_named(subtests):
             with subtests.test(classes=classes):
                 found = rs.drift(x, unmoved, labels=labels, draws=10, max_samples=200)
                 assert not found.findings[-1].named, found.findings[-1].said
+
+
+def test_a_loss_of_accuracy_by_chance_is_not_named(subtests):
+    labels = np.arange(60) % 2
+    for seed in range(8):
+        with subtests.test(f"{seed}"):
+            before, after = np.random.default_rng(seed).standard_normal((2, 60, 3))
+            finding = classes_of(before + labels[:, None], after + labels[:, None], labels, seed)
+            assert not finding.named, finding.said
+
+
+def test_the_scatter_of_a_class_is_an_unbiased_variance(rng):
+    groups, rest = np.repeat([0, 1], [3, 9]), rng.standard_normal((12, 4))
+    x = rng.standard_normal((12, 4))
+    means = class_means([(groups, x, x + rest, x)], {0: "a", 1: "b"})
+    expected = [rest[groups == c].var(axis=0, ddof=1).sum() for c in (0, 1)]
+    np.testing.assert_allclose(means.scatter, expected)
+
+
+def test_the_limit_of_moved_classes_is_that_of_all_together(subtests):
+    """That of Student for four classes of ten samples, or five times the usual distance."""
+    by_chance = t.isf((1 - LEVEL) / 2 / 4, 9) * np.sqrt(4 / 10)
+    for scatter, usual, limit in ((4.0, 0.0, by_chance), (1e-6, 0.2, 1.0)):
+        for share in (0.98, 1.02):
+            with subtests.test(f"{scatter:g}, {share}"):
+                after = np.diag([usual, usual, usual, share * limit])
+                counts, before = np.full(4, 10.0), np.zeros((4, 4))
+                means = ClassMeans([*"abcd"], counts, before, after, before, np.full(4, scatter))
+                finding, _ = moved_classes(means, (1.0, 1.0))
+                assert finding.named == (share > 1)
 
 
 def test_which_class_moved_needs_three_of_them_and_samples(pair):

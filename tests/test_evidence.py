@@ -13,13 +13,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 import resemblance as rs
 from resemblance.inference import BiasedDifferenceWarning
-from resemblance.inference.cells import EXACT, FIXED
+from resemblance.inference.cells import EXACT, FIXED, SMALLEST
 from resemblance.report.evidence_tables import evidence_tables
 from resemblance.report.output import as_json
 from resemblance.representation import fingerprint
+from resemblance.significance.adjusting import holm
 from resemblance.store import Store
 
 N = 48
@@ -228,8 +230,8 @@ def test_a_series_is_compared_with_shifted_windows():
     steps = rng.standard_normal((2, 200, 4))
     X, Y = steps.copy()
     for series, noise in zip((X, Y), steps):
-        for t in range(1, 200):
-            series[t] = 0.9 * series[t - 1] + noise[t]
+        for step in range(1, 200):
+            series[step] = 0.9 * series[step - 1] + noise[step]
     options = {"measures": ["cka[estimator=debiased]"], "draws": 99, "progress": False}
     free, shifted = rs.evidence(X, Y, **options), rs.evidence(X, Y, series=True, **options)
     related = rs.evidence(X, Y + 2 * X, series=True, **options)
@@ -243,6 +245,10 @@ def test_adjusted_p_values_are_never_smaller(square):
         tested = ~np.isnan(square.p(m.spec))
         assert (square.adjusted(m.spec) >= square.p(m.spec))[tested].all()
         assert (square.fdr(m.spec) >= square.p(m.spec) - 1e-12)[tested].all()
+    assert square.how("cka") == EXACT
+    above = np.triu_indices(3, 1)  # each pair is one test of three
+    expected = np.fmax(holm(square.nulls["cka"].p[above]), SMALLEST)
+    np.testing.assert_allclose(square.adjusted("cka")[above], expected)
 
 
 def test_the_best_pair_pays_for_the_search(square):
@@ -285,10 +291,15 @@ def test_a_difference_is_paired_over_samples(square):
 
 
 def test_a_difference_to_other_samples_adds_both_errors(square):
-    other = rs.evidence(three(60), measures=["mean_cca"], draws=9, progress=False)
-    gap = square.difference("mean_cca", ("A", "B"), ("A", "B"), of=other)
-    errors = [e.standard_error("mean_cca")[0, 1] for e in (square, other)]
-    assert gap.high - gap.value > 1.9 * math.hypot(*errors)
+    """The degrees of freedom are those of the side of fewer parts."""
+    spec = "cka[estimator=debiased]"
+    other = rs.evidence(three(60), measures=[spec], draws=9, progress=False)
+    assert [e.parts[spec].values.shape[-1] for e in (square, other)] == [N, 60]
+    error = math.hypot(*(e.standard_error(spec)[0, 1] for e in (square, other)))
+    for mine, theirs in ((square, other), (other, square)):
+        one = mine.difference(spec, ("A", "B"), ("A", "B"), of=theirs)
+        assert one.high - one.value == pytest.approx(t.isf(0.025, N - 1) * error)
+        assert one.p == pytest.approx(2 * t.sf(abs(one.value) / error, N - 1))
 
 
 def test_a_difference_of_biased_cka_warns(square):
@@ -401,6 +412,14 @@ def test_three_samples_have_no_interval():
         assert np.isfinite(some[m]).all()
         assert np.isnan(some.low(m)).all()
     assert all("use more samples" in failure.reason for failure in some.failures)
+
+
+def test_intervals_of_neighbours_follow_the_number_of_samples():
+    """In halves of fewer samples than four times the neighbours nearly all are neighbours."""
+    for n, kind in ((40, "halves"), (39, "groups")):
+        A, B, _ = three(n).values()
+        some = rs.evidence(A, B, measures=["mutual_knn"], draws=9, progress=False)
+        assert some.parts["mutual_knn"].kind == kind
 
 
 def test_parts_that_do_not_vary_give_no_interval():

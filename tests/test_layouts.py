@@ -77,6 +77,12 @@ def test_only_real_tokens_count(mask, pool, expected, kind, library):
     assert np.array_equal(numbers(found), expected)
 
 
+def test_the_largest_of_negative_tokens_is_none_of_the_padding():
+    tokens = -1 - np.abs(TOKENS)
+    found = rs.from_tokens(tokens, pool="max", mask=RIGHT)
+    assert np.array_equal(numbers(found), [tokens[0, :2].max(axis=0), tokens[1].max(axis=0)])
+
+
 def test_holes_in_a_mask_and_masks_of_another_library():
     mask = np.array([[0, 1, 0], [1, 0, 1]])
     for given in (mask, mask.tolist(), torch.asarray(mask)):

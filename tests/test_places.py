@@ -55,6 +55,36 @@ def test_variances_are_those_within_strata():
     assert np.ptp(free.simultaneous) > 4 * expected
 
 
+def test_variances_of_groups_add_up():
+    """The interval of a mean over groups is that of Welch and Satterthwaite."""
+    gaps = np.random.default_rng(2).normal(size=(2, 10))
+    groups = {str(i): cells_of(np.stack([0 * of, of], axis=1)) for i, of in enumerate(gaps)}
+    low, high = places(groups, draws=20_000).differences["b", "a"]
+    parts = gaps.var(axis=1, ddof=1) / 10 / 4
+    freedom = parts.sum() ** 2 / (parts**2 / 9).sum()
+    expected = t.isf(0.025, freedom + 4) * np.sqrt(parts.sum())
+    assert (high - low) / 2 == pytest.approx(expected, rel=0.02)
+
+
+def test_strata_of_two_cells_vary_as_much_as_they_should():
+    """Samples of two cells vary half as much as other cells would, which is made up for."""
+    gaps = np.random.default_rng(2).normal(size=(30, 2)) + 10 * np.arange(30)[:, None]
+    cells = cells_of(np.stack([0 * gaps.ravel(), gaps.ravel()], axis=1))
+    strata = {"g": {i: f"{i // 2}" for i in cells}}
+    low, high = places({"g": cells}, strata=strata, draws=20_000).differences["b", "a"]
+    parts = gaps.var(axis=1, ddof=1) * 2 / 60**2
+    freedom = parts.sum() ** 2 / (parts**2).sum()
+    expected = t.isf(0.025, freedom + 4) * np.sqrt(parts.sum())
+    assert (high - low) / 2 == pytest.approx(expected, rel=0.05)
+
+
+def test_a_gap_that_is_the_same_everywhere_borrows_a_spread():
+    noise = np.random.default_rng(0).normal(size=30)
+    found = places({"g": cells_of(np.stack([0 * noise, 0 * noise + 1, noise], axis=1))})
+    low, high = found.differences["b", "a"]
+    assert 0 < low < 1 < high
+
+
 def test_more_measures_need_wider_intervals():
     table = random_ranks(60, 12)
     widths = [
@@ -173,14 +203,17 @@ def test_a_measure_that_is_apart_from_all_is_a_group_of_itself():
 def test_equal_measures_are_tied():
     found = places({"g": cells_of([[1, 1, 3]] * 8)})
     assert found.groups == (("a", "b"), ("c",))
+    assert [(place.best, place.worst) for place in found.rows] == [(1, 2), (1, 2), (3, 3)]
     assert found.rows[1].simultaneous == (0.0, 0.0)
+    assert found.before["a", "b"] == found.before["b", "a"] == 0.5
 
 
 def test_few_cells_tie_all():
-    found = places({"g": cells_of([[1, 2, 3]] * (SETTLING - 1))})
+    """Five cells of one order are no evidence at 5 %, 2 / 2^5, and six are."""
+    found = places({"g": cells_of([[1, 2, 3]] * 5)})
     assert found.groups == (("a", "b", "c"),)
     assert np.isnan(found.rows[2].simultaneous).all()
-    assert not places({"g": cells_of([[1, 2, 3]] * SETTLING)}).rows[2].is_tied
+    assert not places({"g": cells_of([[1, 2, 3]] * 6)}).rows[2].is_tied
 
 
 def test_a_measure_of_few_ranks_is_tied_and_widens_no_other_interval():

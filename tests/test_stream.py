@@ -16,6 +16,7 @@ import pytest
 
 import resemblance as rs
 from resemblance import streamed as streamed_module
+from resemblance.stream.sums import ProductSums
 from resemblance.streamed import needs_of
 
 # Values mean little, or not, in the same way.
@@ -158,8 +159,14 @@ def test_the_order_of_samples_and_of_merging_changes_only_rounding(method):
     layers = related(n=9000)
     order = np.argsort(layers["a"][:, 0])  # the first rows are far from the mean
     ordered = streamed({k: x[order] for k, x in layers.items()}, method=method)
+    halves = [
+        streamed({k: x[rows] for k, x in layers.items()}, method=method)
+        for rows in np.array_split(order, 2)  # each more than is added at a time
+    ]
+    halves[0].merge(halves[1])
     for m in (rs.cka, rs.cka.where(estimator="debiased"), rs.procrustes, rs.magnitude_difference):
         assert_same(m, layers, ordered)
+        assert_same(m, layers, halves[0])
         assert_same(m, layers, merged(layers, parts=5, method=method))
 
 
@@ -228,6 +235,9 @@ def test_float32_is_cut_where_all_samples_at_once_are(method):
     layers = {"a": x, "b": np.float32(x[:, :5] + rng.standard_normal((2000, 5)))}
     assert_same(rs.mean_cca, layers, merged(layers, method=method), 1e-6)
     assert_same(rs.gulp, layers, merged(layers, method=method), 1e-6)
+    later = streamed({k: a[:900] for k, a in layers.items()}, method=method)
+    later.update({k: a[900:].astype(np.float64) for k, a in layers.items()})
+    assert_same(rs.mean_cca, layers, later, 1e-6)
 
 
 def test_dependent_columns_in_double_precision_need_the_triangular_factor():
@@ -258,6 +268,31 @@ def test_fewer_samples_than_features():
         for spec in ("cka", "cka[estimator=debiased]", "procrustes", "aligned_cosine", "ensd"):
             assert_same(rs.get_measure(spec), layers, stream)
     assert_same(rs.svcca, layers, stream)
+
+
+def sum_of_squares(blocks) -> float:
+    """What the sums of one column say of its centred squares."""
+    sums, n = ProductSums([1], [(0, 0)], np.zeros(0)), 0
+    for z in map(np.array, blocks):
+        sums.add([np.stack([np.ones_like(z), z, z**2], axis=1)])
+        n += len(z)
+    (factor,) = sums.moments([0], n).factors
+    return float(np.vdot(factor, factor))
+
+
+def test_rounding_of_sums_is_made_up_for():
+    """Each of the later products is too small to change a sum of 2^53."""
+    blocks = [[2.0**26, -(2.0**26)], *20_000 * [[0.5, -0.5]]]
+    assert sum_of_squares(blocks) == pytest.approx(2**53 + 10_000, rel=1e-15)
+
+
+def test_a_column_that_barely_varies_counts_and_a_constant_one_does_not(subtests):
+    signs = np.resize([1.0, -1.0], 1000)
+    for value in (0.1, 1 / 3, 0.7, 3.1):
+        with subtests.test(value=value):
+            assert sum_of_squares([value + 0 * signs]) == 0
+            barely = sum_of_squares([value + 1e-6 * value * signs])
+            assert barely == pytest.approx(1000 * (1e-6 * value) ** 2, rel=0.05)
 
 
 @pytest.mark.parametrize("scale", [1e-50, 1e50])
@@ -580,7 +615,8 @@ def damaged(file, change) -> None:
     (lambda about, arrays: about.update(method="else"), "method must be"),
     (lambda about, arrays: arrays.pop("rows.1"), "'rows.1' is missing"),
     (lambda about, arrays: arrays.update(counts=np.zeros(3)), "'counts' is missing or of another"),
-    (lambda about, arrays: arrays["rows.0"].fill(np.nan), "'rows.0' holds NaN"),
+    (lambda about, arrays: about.pop("pairs"), "format"),
+    (lambda about, arrays: arrays["rows.0"].put(7, np.nan), "'rows.0' holds NaN"),
     (lambda about, arrays: about["layers"][0].__setitem__(3, None), "resolution"),
     (lambda about, arrays: about["layers"][0].__setitem__(1, 10**7), "rows.0|allocate"),
     (lambda about, arrays: about["layers"][0].__setitem__(1, 40.5), "width"),

@@ -206,6 +206,7 @@ def test_mean_and_median_ranks():
     assert summarize({}) == ()
     assert duels(cells)["a", "b"] == (20, 0, 20)
     assert duels(cells)["b", "a"] == (0, 0, 20)
+    assert duels({0: {"a": 1.5, "b": 1.5}, 1: {"a": 1.0, "b": 2.0}})["a", "b"] == (1, 1, 2)
 
 
 # Two architectures with two poolings each, by two qualities of which one counts; one value is

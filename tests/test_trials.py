@@ -54,6 +54,8 @@ def test_bins_are_pooled_in_the_window(library):
     assert np.array_equal(
         rs.from_trials(RESPONSES, pool="mean", axes=AXES).source, RESPONSES.mean(axis=1)
     )
+    with pytest.raises(ValueError, match="window"):
+        rs.from_trials(RESPONSES, pool="mean", axes=AXES, window=(1, RESPONSES.shape[1] + 1))
 
 
 @pytest.mark.parametrize("axes", ["trials units bins", "units trials bins", "bins units trials"])

@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 
 import pytest
 from factories.files import hide
 from factories.packs import MEASURES, OWN, packs_in
 
+import resemblance as rs
 from resemblance import tiles
 from resemblance.boards import apart, read_scores, submission, verifying, write_scores
 from resemblance.boards.repository import RULES
+from resemblance.boards.scoring import scores_of
 from resemblance.boards.site.authors import AuthorsCard
 from resemblance.boards.skeleton import init
-from resemblance.boards.verifying import verify_repository, verify_shipped
+from resemblance.boards.verifying import score_faults, verify_repository, verify_shipped
 from resemblance.checks import Outcome
 from resemblance.cli.options import own_measure
 from resemblance.packs import open_pack
+from resemblance.results.sections import RankRule
+from resemblance.suites.pinned import run_pack
 
 CARD = AuthorsCard("Top share", ("Ada",), licence="MIT")
 
@@ -75,6 +80,16 @@ def only(lines, text):
     assert all(text in line for line in lines), lines
 
 
+def test_a_score_says_that_comparisons_are_missing(made, monkeypatch):
+    monkeypatch.setenv("RESEMBLANCE_CACHE", str(made / "cache"))
+    pack, cka = open_pack("manifolds-tiny@1"), rs.get_measure("cka")
+    result = run_pack(pack, measures=[cka], with_intervals=False, memory="half", progress=None)
+    rule = RankRule(incomplete=("cka",))
+    sections = tuple(s._replace(rules=dict.fromkeys(s.scores, rule)) for s in result.sections)
+    for some, expected in ((result, False), (replace(result, sections=sections), True)):
+        assert {c.is_incomplete for c in scores_of(pack, some, cka)} == {expected}
+
+
 def test_a_submission_holds(root, made):
     verified = verify_repository(root, base=made / "base")
     assert verified.holds
@@ -113,8 +128,28 @@ def test_changed_cells_are_found(root, changes, text):
     only(problems(root), text)
 
 
+def test_every_entry_of_a_cell_is_compared(root, subtests):
+    scores = read_scores(score_file(root))
+    cell = scores.cells[0]._replace(value=0.5, parts=(0.25, None), is_incomplete=False, reason="")
+    file = scores._replace(cells=(cell,))
+    assert not list(score_faults(file, file, 0.0))
+    for changes, text in (
+        ({"value": 0.6}, "the score is"),
+        ({"parts": (0.5, None)}, "part 1 is"),
+        ({"parts": (0.25, 1.0)}, "part 2 is"),
+        ({"is_incomplete": True}, "complete when computed"),
+    ):
+        other = scores._replace(cells=(cell._replace(**changes),))
+        for stored, again in ((file, other), (other, file)):
+            with subtests.test(text):
+                (line,) = score_faults(stored, again, 1e-6)
+                assert text in line
+
+
 def test_scores_within_the_tolerance_hold(root):
     cells = read_scores(score_file(root)).cells
+    assert [c.value for c in cells] == [round(c.value, 12) for c in cells]
+    assert any(c.value != round(c.value, 11) for c in cells)
     rewritten(root, cells=tuple(c._replace(value=c.value + 1e-8) for c in cells))
     assert not problems(root)
     only(problems(root, tolerance=1e-9), "when computed")
@@ -280,8 +315,10 @@ def test_what_a_measure_raises_steers_no_terminal(root):
 
 
 def test_an_answer_with_other_scores_is_refused(root, monkeypatch):
-    scores = read_scores(score_file(root))._replace(pack="other-tiny@1")
-    for given in ((), (scores,)):
+    files = sorted((root / "results").glob("*/top_share@*"))
+    right = tuple(map(read_scores, files))
+    other = right[0]._replace(pack="other-tiny@1")
+    for given in ((), (other,), (*right, other)):
         monkeypatch.setattr(verifying, "answers", lambda *_, given=given: [apart.Answer((), given)])
         only(problems(root), "does not give the scores that its card lists")
 
@@ -344,6 +381,10 @@ def test_a_variant_may_join_the_card_of_its_measure(root, made):
     measure = own_measure(made / "mine.py", "top_share").where(power=2)
     submission.submit(measure, root, CARD, check=fine)
     assert not problems(root, base=made / "new")
+    card = root / "measures/top_share.toml"
+    card.write_text(card.read_text().replace('"top_share", ', ""))
+    lines = problems(root, base=made / "new")
+    assert "measures/top_share.toml: was changed" in " ".join(lines)
 
 
 def test_scores_that_a_pull_request_adds_are_computed_again(root, made, tmp_path):
