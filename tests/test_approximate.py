@@ -68,14 +68,15 @@ def poor(monkeypatch):
 # ------------------------------------------------------------------------------------ what is found
 
 
-@pytest.mark.parametrize("spec", MEASURES)
-def test_the_value_is_the_exact_one_where_every_neighbour_is_found(spec):
-    x = clusters()
-    y = x + 0.5 * clusters(seed=1)
-    m = rs.get_measure(spec)
-    assert m(x, y, index="hnsw") == m(x, y)
-    assert m.where(index="exact") == m
-    assert (m.extra, m.where(index="hnsw").extra) == (None, "neighbours")
+def test_the_value_is_the_exact_one_where_every_neighbour_is_found(subtests):
+    for spec in MEASURES:
+        with subtests.test(str(spec)):
+            x = clusters()
+            y = x + 0.5 * clusters(seed=1)
+            m = rs.get_measure(spec)
+            assert m(x, y, index="hnsw") == m(x, y)
+            assert m.where(index="exact") == m
+            assert (m.extra, m.where(index="hnsw").extra) == (None, "neighbours")
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner"])
@@ -184,9 +185,8 @@ def test_recall_of_many_samples_is_estimated(poor):
     assert rs.neighbour_recall(r, k=10) == recall
 
 
-@pytest.mark.parametrize(
-    ("x", "parameters", "message"),
-    [
+def test_mistakes_are_named(subtests):
+    for x, parameters, message in [
         (clusters(30), {"k": 30}, "k must be from 1 to 29"),
         (
             clusters(30),
@@ -196,11 +196,9 @@ def test_recall_of_many_samples_is_estimated(poor):
         (clusters(30), {"k": 5, "index": "ivf"}, "index must be one of 'exact', 'hnsw'"),
         (np.full((30, 2), np.nan), {"k": 5}, "60 NaN"),
         (np.ones((30, 2)), {"k": 5}, "is constant"),
-    ],
-)
-def test_mistakes_are_named(x, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        rs.neighbour_recall(x, **parameters)
+    ]:
+        with subtests.test(f"{message}"), pytest.raises(ValueError, match=message):
+            rs.neighbour_recall(x, **parameters)
 
 
 def test_a_missing_package_names_its_extra(monkeypatch):
@@ -301,40 +299,25 @@ def test_kept_in_the_file_and_continued_from_it(reps, compared, tmp_path):
     assert rs.load(tmp_path / "other.db").diagnostics == compared.diagnostics
 
 
-@pytest.mark.parametrize(
-    "diagnostics",
-    [
-        "{",
-        "[]",
-        "3",
-        '{"n": "x"}',
-        "null",
-        "NaN",
-        '{"n": NaN}',
-        '{"n": [1]}',
-        '{"n": true}',
-        '{"value": 1}',
-        "",
-        3,
-        '{"n": 1e999}',
-        '{"caveat": 1}',
-        b"\xff",
-    ],
-    ids=repr,
-)
-def test_damaged_diagnostics_name_the_file(diagnostics, reps, tmp_path):
+def test_damaged_diagnostics_name_the_file(reps, tmp_path, subtests):
     path = tmp_path / "run.db"
     rs.compare(reps, measures="cka", save=path, progress=False)
-    connection = sqlite3.connect(path)
-    connection.execute("UPDATE cells SET diagnostics = ?", [diagnostics])
-    connection.commit()
-    connection.close()
-    for call in (
+    calls = (
         lambda: rs.load(path),
         lambda: rs.compare(reps, measures="cka", save=path, progress=False),
-    ):
-        with pytest.raises(ValueError, match=r"run\.db is damaged: diagnostics must be"):
-            call()
+    )
+    wrong = ("{", "[]", "3", '{"n": "x"}', "null", "NaN", '{"n": NaN}', '{"n": [1]}', '{"n": true}')
+    for diagnostics in (*wrong, '{"value": 1}', "", 3, '{"n": 1e999}', '{"caveat": 1}', b"\xff"):
+        connection = sqlite3.connect(path)
+        connection.execute("UPDATE cells SET diagnostics = ?", [diagnostics])
+        connection.commit()
+        connection.close()
+        for call in calls:
+            with (
+                subtests.test(repr(diagnostics)),
+                pytest.raises(ValueError, match=r"run\.db is damaged: diagnostics must be"),
+            ):
+                call()
 
 
 @pytest.mark.parametrize(

@@ -147,27 +147,31 @@ def close(expected: float, m: Measure) -> Any:
 # ------------------------------------------------------------------------------- the catalogue
 
 
-@pytest.mark.parametrize("m", catalogue(), ids=str)
-def test_carried_views_give_the_same_value(m):
-    actions = actions_of(m)
-    name = m.name if m.name == "accuracy_difference" else str(m)  # its labels are part of it
-    assert (actions.of_view is None) == (name in VIEWS_ANEW)
-    assert actions.is_fixed == (name in NEEDS_NO_PAIRING)
-    values = 0
-    for kind in (*CONTINUOUS, *TIED):
-        x, y = pair_of(kind)
-        if m == rs.jensen_shannon.where(outputs="probabilities"):
-            x, y = (np.exp(r) / np.exp(r).sum(axis=1, keepdims=True) for r in (x, y))
-        assert_carried(m, Representation(x), Representation(y))
-        values += not math.isnan(value_of(m, Representation(x), Representation(y)))
-    assert values
+def test_carried_views_give_the_same_value(subtests):
+    for m in catalogue():
+        with subtests.test(str(m)):
+            actions = actions_of(m)
+            name = (
+                m.name if m.name == "accuracy_difference" else str(m)
+            )  # its labels are part of it
+            assert (actions.of_view is None) == (name in VIEWS_ANEW)
+            assert actions.is_fixed == (name in NEEDS_NO_PAIRING)
+            values = 0
+            for kind in (*CONTINUOUS, *TIED):
+                x, y = pair_of(kind)
+                if m == rs.jensen_shannon.where(outputs="probabilities"):
+                    x, y = (np.exp(r) / np.exp(r).sum(axis=1, keepdims=True) for r in (x, y))
+                assert_carried(m, Representation(x), Representation(y))
+                values += not math.isnan(value_of(m, Representation(x), Representation(y)))
+            assert values
 
 
-@pytest.mark.parametrize("kind", [*CONTINUOUS, *TIED])
-def test_the_guard_lets_carried_views_pass(kind):
-    x, y = map(Representation, pair_of(kind))
-    for m in get_measures(["cka", "mutual_knn", "rsa", "mka[k=10]", "procrustes", "imd"]):
-        assert guard(m, x, y, orders(N), actions_of(m))
+def test_the_guard_lets_carried_views_pass(subtests):
+    for kind in [*CONTINUOUS, *TIED]:
+        with subtests.test(str(kind)):
+            x, y = map(Representation, pair_of(kind))
+            for m in get_measures(["cka", "mutual_knn", "rsa", "mka[k=10]", "procrustes", "imd"]):
+                assert guard(m, x, y, orders(N), actions_of(m))
 
 
 def test_an_approximate_search_is_carried_where_it_finds_the_same_neighbours():
@@ -311,16 +315,17 @@ def test_bad_data_are_named_as_before():
 # -------------------------------------------------------------------------------- single values
 
 
-@pytest.mark.parametrize("kind", [*CONTINUOUS, *TIED])
-@pytest.mark.parametrize("metric", ["cosine", "euclidean", "inner"])
-def test_neighbours_and_their_ties(kind, metric):
-    x, order = Representation(pair_of(kind)[1]), orders(N)[0]
-    near = nearest(x, k=7, metric=metric)
-    carried = act(read(near, N), near, Permutation(order))
-    anew = nearest(Representation(x.source[order]), k=7, metric=metric)
-    for part, other in zip((carried.listed, *carried.ties), (anew.listed, *anew.ties)):
-        assert np.array_equal(part, other)
-        assert part.dtype == other.dtype
+def test_neighbours_and_their_ties(subtests):
+    for metric in ["cosine", "euclidean", "inner"]:
+        for kind in [*CONTINUOUS, *TIED]:
+            with subtests.test(f"{metric}, {kind}"):
+                x, order = Representation(pair_of(kind)[1]), orders(N)[0]
+                near = nearest(x, k=7, metric=metric)
+                carried = act(read(near, N), near, Permutation(order))
+                anew = nearest(Representation(x.source[order]), k=7, metric=metric)
+                for part, other in zip((carried.listed, *carried.ties), (anew.listed, *anew.ties)):
+                    assert np.array_equal(part, other)
+                    assert part.dtype == other.dtype
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])

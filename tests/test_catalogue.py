@@ -46,45 +46,54 @@ def test_names_and_labels_are_unique():
     assert len(set(names)) == len(names) - len(shared)
 
 
-@every_measure
-def test_every_measure_is_described(m):
-    text = inspect.getdoc(m.function)
-    assert ".. math::" in text
-    assert "Reference: " in text
-    assert m.summary.endswith(".")
-    assert ":" in m.summary
-    assert m.family in FAMILIES
-    assert m.invariant_to == implied(m.invariant_to)
-    assert re.fullmatch(r"[a-z]+\d{4}[a-z]*", m.reference)
-    assert m.range[0] < m.range[1]
-    assert not (m.metric and m.larger_is_more_similar)
-    assert len(text.splitlines()) > 4
-    assert getattr(rs, m.name) is m
-    assert m.__doc__ == m.function.__doc__
+def test_every_measure_is_described(subtests):
+    for m in rs.list_measures():
+        with subtests.test(str(m)):
+            text = inspect.getdoc(m.function)
+            assert ".. math::" in text
+            assert "Reference: " in text
+            assert m.summary.endswith(".")
+            assert ":" in m.summary
+            assert m.family in FAMILIES
+            assert m.invariant_to == implied(m.invariant_to)
+            assert re.fullmatch(r"[a-z]+\d{4}[a-z]*", m.reference)
+            assert m.range[0] < m.range[1]
+            assert not (m.metric and m.larger_is_more_similar)
+            assert len(text.splitlines()) > 4
+            assert getattr(rs, m.name) is m
+            assert m.__doc__ == m.function.__doc__
 
 
-@pytest.mark.parametrize("declared", [*rs.list_measures(), *rs.list_statistics()], ids=str)
-def test_a_body_shows_its_formula_at_a_glance(declared):
+def test_a_body_shows_its_formula_at_a_glance(subtests):
     """Below the docstring a measure has at most 10 lines, a statistic at most 17."""
-    function = ast.parse(textwrap.dedent(inspect.getsource(declared.function))).body[0]
-    lines = function.end_lineno - function.body[1].lineno + 1
-    assert lines <= (10 if isinstance(declared, rs.Measure) else 17)
+    for declared in [*rs.list_measures(), *rs.list_statistics()]:
+        with subtests.test(str(declared)):
+            function = ast.parse(textwrap.dedent(inspect.getsource(declared.function))).body[0]
+            lines = function.end_lineno - function.body[1].lineno + 1
+            assert lines <= (10 if isinstance(declared, rs.Measure) else 17)
 
 
-@every_measure
-def test_parameters_are_keyword_only_with_hashable_defaults(m):
-    for parameter in list(inspect.signature(m.function).parameters.values())[2:]:
-        assert parameter.kind is parameter.KEYWORD_ONLY
-        assert parameter.default is not parameter.empty
-        hash(parameter.default)
+def test_parameters_are_keyword_only_with_hashable_defaults(subtests):
+    for m in rs.list_measures():
+        with subtests.test(str(m)):
+            for parameter in list(inspect.signature(m.function).parameters.values())[2:]:
+                assert parameter.kind is parameter.KEYWORD_ONLY
+                assert parameter.default is not parameter.empty
+                hash(parameter.default)
 
 
-@every_measure
-def test_found_by_name_label_and_specification(m):
-    assert rs.get_measure(m.name) == rs.get_measure(m.label) == rs.get_measure(m.label.upper()) == m
-    assert m in rs.list_measures(family=m.family)
-    for invariance in m.invariant_to:
-        assert m in rs.list_measures(invariant_to=invariance)
+def test_found_by_name_label_and_specification(subtests):
+    for m in rs.list_measures():
+        with subtests.test(str(m)):
+            assert (
+                rs.get_measure(m.name)
+                == rs.get_measure(m.label)
+                == rs.get_measure(m.label.upper())
+                == m
+            )
+            assert m in rs.list_measures(family=m.family)
+            for invariance in m.invariant_to:
+                assert m in rs.list_measures(invariant_to=invariance)
 
 
 def test_specifications_round_trip():
@@ -109,9 +118,8 @@ def plain(x, y):
     return 0.0
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+def test_mistakes_are_named_with_a_remedy(subtests):
+    for call, message in [
         (lambda: rs.get_measure("ckaa"), "did you mean 'cka'"),
         (lambda: rs.get_measure("cka[estimater=debiased]"), "did you mean 'estimator'"),
         (
@@ -168,11 +176,9 @@ def plain(x, y):
             lambda: rs.rtd(np.eye(5), np.eye(5), seed=-1, sample=4),
             "seed must be a non-negative integer",
         ),
-    ],
-)
-def test_mistakes_are_named_with_a_remedy(call, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
+    ]:
+        with subtests.test(message), pytest.raises(ValueError, match=re.escape(message)):
+            call()
 
 
 def test_what_is_suggested_exists():
@@ -305,13 +311,14 @@ def test_a_measure_that_returns_nan_is_an_error_not_a_number(rng):
         broken(*rng.standard_normal((2, 5, 3)))
 
 
-@pytest.mark.parametrize("found", [*rs.list_measures(), *rs.stability.list_statistics()], ids=str)
-def test_a_repr_says_the_claims_in_a_few_words(found):
-    text = repr(found)
-    assert len(text) < 300
-    assert text.startswith(f"<{type(found).__name__.lower()} {found.spec}: {found.label}, ")
-    assert all(name.replace("_", " ") in text for name in found.invariant_to)
-    assert html.escape(found.summary) in found._repr_html_()
+def test_a_repr_says_the_claims_in_a_few_words(subtests):
+    for found in [*rs.list_measures(), *rs.stability.list_statistics()]:
+        with subtests.test(str(found)):
+            text = repr(found)
+            assert len(text) < 300
+            assert text.startswith(f"<{type(found).__name__.lower()} {found.spec}: {found.label}, ")
+            assert all(name.replace("_", " ") in text for name in found.invariant_to)
+            assert html.escape(found.summary) in found._repr_html_()
 
 
 def test_the_repr_of_a_measure():

@@ -71,18 +71,19 @@ def mean_over_orders(measure: rs.Measure, x: Representation, y: Representation) 
     return float(np.mean(values))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("spec", KNOWN)
-def test_chance_is_the_mean_over_all_orders(spec, kind):
-    x, y = pair(kind)
-    measure = with_classes(spec, (x, y))
-    if kind == "tied" and measure.name in ORDERED:
-        with pytest.raises(rs.Undefined, match="no closed form of chance where"):
-            measure.chance(x, y)
-        return
-    assert measure.chance(x, y) == pytest.approx(
-        mean_over_orders(measure, x, y), rel=1e-9, abs=1e-9
-    )
+def test_chance_is_the_mean_over_all_orders(subtests):
+    for spec in KNOWN:
+        for kind in KINDS:
+            with subtests.test(f"{spec}, {kind}"):
+                x, y = pair(kind)
+                measure = with_classes(spec, (x, y))
+                if kind == "tied" and measure.name in ORDERED:
+                    with pytest.raises(rs.Undefined, match="no closed form of chance where"):
+                        measure.chance(x, y)
+                    continue
+                assert measure.chance(x, y) == pytest.approx(
+                    mean_over_orders(measure, x, y), rel=1e-9, abs=1e-9
+                )
 
 
 def test_chance_is_claimed_exactly_where_it_is_known():
@@ -135,22 +136,22 @@ def test_lists_of_most_samples_have_no_chance_that_is_cheap():
 # ------------------------------------------------------------------------------------ above chance
 
 
-@pytest.mark.parametrize(
-    ("spec", "corrected"),
-    [
-        ("mutual_knn[k=3]", {"corrected": True}),
-        ("cycle_knn[k=2]", {"corrected": True}),
-        ("mka[k=3]", {"baseline": "permutation"}),
-        ("mka[k=3,symmetrize=True]", {"baseline": "permutation"}),
-    ],
-)
-@pytest.mark.parametrize("kind", KINDS)
-def test_corrected_values_are_those_above_chance(spec, corrected, kind):
-    x, y = pair(kind)
-    measure = rs.get_measure(spec)
-    value, chance = measure.evaluate(x, y), measure.chance(x, y)
-    above = (value - chance) / (1 - chance)
-    assert measure.where(**corrected).evaluate(x, y) == pytest.approx(above, rel=1e-12, abs=1e-12)
+def test_corrected_values_are_those_above_chance(subtests):
+    for kind in KINDS:
+        for spec, corrected in [
+            ("mutual_knn[k=3]", {"corrected": True}),
+            ("cycle_knn[k=2]", {"corrected": True}),
+            ("mka[k=3]", {"baseline": "permutation"}),
+            ("mka[k=3,symmetrize=True]", {"baseline": "permutation"}),
+        ]:
+            with subtests.test(f"{spec}, {kind}"):
+                x, y = pair(kind)
+                measure = rs.get_measure(spec)
+                value, chance = measure.evaluate(x, y), measure.chance(x, y)
+                above = (value - chance) / (1 - chance)
+                assert measure.where(**corrected).evaluate(x, y) == pytest.approx(
+                    above, rel=1e-12, abs=1e-12
+                )
 
 
 def test_corrected_imbalance_is_one_minus_what_is_above_chance():

@@ -17,7 +17,8 @@ from factories.output import assert_fits
 import resemblance as rs
 from resemblance import cli
 from resemblance.checks import behaviour, check_measure
-from resemblance.checks.arrays import NO_TORCH
+from resemblance.checks.arrays import NO_STRICT, NO_TORCH, tensors
+from resemblance.checks.checking import checks_of
 from resemblance.views.points import preshape
 from resemblance.views.spectra import decomposition
 
@@ -205,6 +206,18 @@ def precise(x, y):
 
 
 @declare()
+def overflowing(x, y):
+    """Gives large numbers another value."""
+    return cka(x, y) * (0.9 if float(x.xp.max(x.array)) > 1e100 else 1.0)
+
+
+@declare()
+def bound_to_the_origin(x, y):
+    """Gives data far from the origin another value."""
+    return cka(x, y) * (0.9 if 1e5 < float(x.xp.max(x.array)) < 1e10 else 1.0)
+
+
+@declare()
 def random(x, y):
     """Is another number each time."""
     return cka(x, y) * (1 - 1e-12 * np.random.default_rng().random())
@@ -268,19 +281,31 @@ def without_gradient(x, y):
 def wrong_gradient(x, y):
     """Loses half of its gradient."""
     value = cka(x, y)
-    return value if in_numpy(x) else value / 2 + value.detach() / 2
+    return value / 2 + value.detach() / 2 if hasattr(value, "detach") else value
+
+
+@declare(differentiable=False)
+def other_on_standard_arrays(x, y):
+    """Gives arrays of the standard another value."""
+    return cka(x, y) * (0.9 if "strict" in type(x.array).__module__ else 1.0)
+
+
+@declare()
+def infinite_gradient(x, y):
+    """Adds nothing, whose derivative is infinite where a unit is dead."""
+    return cka(x, y) + 0 * x.xp.sum(x.xp.sqrt(x.xp.sum(preshape(x) ** 2, axis=0)))
 
 
 @declare()
 def not_a_number(x, y):
     """Returns NaN for zeros."""
-    return float("nan") if not bool((x.array != 0).any()) else cka(x, y)
+    return float("nan") if not bool(x.xp.any(x.array != 0)) else cka(x, y)
 
 
 @declare()
 def dividing(x, y):
     """Divides by the spread."""
-    if bool((x.array == x.array[:1]).all()):
+    if bool(x.xp.all(x.array == x.array[:1, :])):
         raise ZeroDivisionError("division by zero")
     return cka(x, y)
 
@@ -325,6 +350,8 @@ WRONG = {
     writing_into_y: {"inputs unchanged"},
     remembering: {"same value cold and warm"},
     precise: {"float32"},
+    overflowing: {"every scale"},
+    bound_to_the_origin: {"huge offset"},
     random: {"deterministic"},
     drawing: {"global generator untouched"},
     drawing_elsewhere: {"global generator untouched"},
@@ -332,8 +359,10 @@ WRONG = {
     demanding: {"few samples", "hostile: few samples"},
     incomplete: {"variants"},
     misnamed: {"pickles"},
-    other_on_tensors: {"PyTorch"},
-    without_gradient: {"gradient"},
+    other_on_tensors: {"PyTorch", "array API"},
+    other_on_standard_arrays: {"array API"},
+    infinite_gradient: {"finite gradient"},
+    without_gradient: {"gradient", "finite gradient"},
     wrong_gradient: {"gradient"},
     not_a_number: {"hostile: zeros"},
     dividing: {"hostile: constant", "hostile: zeros"},
@@ -360,7 +389,7 @@ def test_a_value_outside_the_range_is_found_wherever_it_occurs():
 
 def test_every_fault_is_found_where_one_is_everywhere():
     outcomes = check_measure(wrong_in_all)
-    assert {o.check for o in outcomes} == {o.check for o in check_measure(right)}
+    assert {o.check for o in outcomes} == set(checks_of(wrong_in_all))
     assert {"range", "identity", "invariant to translation"} <= failing(wrong_in_all)
     assert "inputs unchanged" not in failing(wrong_in_all)
     for measure, check in ((wrong_in_all, "range"), (turned_round, "X is most similar to X")):
@@ -416,10 +445,10 @@ def test_joint_maps_need_no_claim():
     assert outcome(modest, "invariant to sample rotation").holds is None
 
 
-def test_without_pytorch_tensors_are_not_checked(monkeypatch):
+def test_without_other_libraries_their_arrays_are_not_checked(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     found = {o.check: o for o in check_measure(right)}
-    assert {found[name].detail for name in ("PyTorch", "gradient")} == {NO_TORCH}
+    assert {found[name].detail for name in tensors()} == {NO_TORCH, NO_STRICT}
     assert not [o for o in found.values() if o.holds is False]
 
 

@@ -250,7 +250,7 @@ def test_saturated_measures_come_last_in_a_group_that_is_tied():
         jitter = np.random.default_rng([*map(ord, f"{spec}{cell}")]).uniform(0, 0.05)
         return {"mean_cca": 0.81, debiased: 0.8}.get(spec, 0.2) + float(jitter)
 
-    close = made_board.board(nearly_equal)
+    close = boards.board(nearly_equal)
     for size, first in (({}, "mean_cca"), ({"n": 30, "d": 100}, debiased)):
         group = [c for c in rs.recommend(board=close, **size).candidates if c.is_tied]
         assert {c.measure for c in group} == {"mean_cca", debiased}

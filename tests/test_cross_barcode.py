@@ -140,34 +140,39 @@ def textbook_bars(w, m):
     return sorted_bars(bars)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 12])
-def test_bars_equal_textbook_reduction(kind, n):
-    w1, w2 = two(kind, n)
-    m = np.minimum(w1, w2)
-    for bars, w in zip(cross_barcodes(w1, w2), (w1, w2)):
-        assert np.array_equal(bars, textbook_bars(w, m))
+def test_bars_equal_textbook_reduction(subtests):
+    for n in [1, 2, 3, 4, 5, 8, 12]:
+        for kind in KINDS:
+            with subtests.test(f"{n}, {kind}"):
+                w1, w2 = two(kind, n)
+                m = np.minimum(w1, w2)
+                for bars, w in zip(cross_barcodes(w1, w2), (w1, w2)):
+                    assert np.array_equal(bars, textbook_bars(w, m))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", [2, 7, 20, 33, 60])
-def test_bars_equal_gudhi(kind, n):
-    w1, w2 = two(kind, n)
-    m = np.minimum(w1, w2)
-    for bars, total, w in zip(cross_barcodes(w1, w2), cross_barcode_totals(w1, w2), (w1, w2)):
-        expected = gudhi_bars(w, m)
-        assert np.array_equal(bars, expected)
-        assert total == pytest.approx((expected[:, 1] - expected[:, 0]).sum(), rel=1e-9, abs=1e-12)
+def test_bars_equal_gudhi(subtests):
+    for n in [2, 7, 20, 33, 60]:
+        for kind in KINDS:
+            with subtests.test(f"{n}, {kind}"):
+                w1, w2 = two(kind, n)
+                m = np.minimum(w1, w2)
+                for bars, total, w in zip(
+                    cross_barcodes(w1, w2), cross_barcode_totals(w1, w2), (w1, w2)
+                ):
+                    expected = gudhi_bars(w, m)
+                    assert np.array_equal(bars, expected)
+                    assert total == pytest.approx(
+                        (expected[:, 1] - expected[:, 0]).sum(), rel=1e-9, abs=1e-12
+                    )
 
 
-@pytest.mark.parametrize(
-    ("kind", "n"), [(kind, n) for kind in KINDS for n in (6, 25, 60)] + [(clusters, 150)]
-)
-def test_totals_equal_ripser(kind, n):
-    w1, w2 = two(kind, n, seed=1)
-    m = np.minimum(w1, w2)
-    expected = [ripser_total(w, m) for w in (w1, w2)]  # in float32
-    assert cross_barcode_totals(w1, w2) == pytest.approx(expected, rel=1e-5, abs=1e-5)
+def test_totals_equal_ripser(subtests):
+    for kind, n in [(kind, n) for kind in KINDS for n in (6, 25, 60)] + [(clusters, 150)]:
+        with subtests.test(f"{kind.__name__}, {n}"):
+            w1, w2 = two(kind, n, seed=1)
+            m = np.minimum(w1, w2)
+            expected = [ripser_total(w, m) for w in (w1, w2)]  # in float32
+            assert cross_barcode_totals(w1, w2) == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
 
 def test_different_kinds_equal_gudhi():
@@ -202,12 +207,13 @@ def plain_bars(w1, w2):
         yield sorted_bars(_cone.barcode(n, edges, links, m[:size], w[:size], by_w))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", [2, 3, 30, 130])
-def test_bars_equal_those_of_every_pair_by_itself(kind, n):
-    w1, w2 = two(kind, n, seed=3)
-    for bars, expected in zip(cross_barcodes(w1, w2), plain_bars(w1, w2)):
-        assert np.array_equal(bars, expected)
+def test_bars_equal_those_of_every_pair_by_itself(subtests):
+    for n in [2, 3, 30, 130]:
+        for kind in KINDS:
+            with subtests.test(f"{n}, {kind}"):
+                w1, w2 = two(kind, n, seed=3)
+                for bars, expected in zip(cross_barcodes(w1, w2), plain_bars(w1, w2)):
+                    assert np.array_equal(bars, expected)
 
 
 def data(kind, n):
@@ -223,18 +229,24 @@ def data(kind, n):
     }[kind]
 
 
-@pytest.mark.parametrize("n", [12, 60, 90])
-@pytest.mark.parametrize("kind", ["normal", "single precision", "ties", "duplicates", "few places"])
-def test_rtd_equals_that_of_every_pair_by_itself(kind, n):
-    m, reps = rs.rtd.where(sample=60, trials=2), [Representation(x) for x in data(kind, n)]
-    for x, y in itertools.permutations(reps, 2):
-        totals = []
-        for draw in draws(n, 60, 2, 0):
-            matrices = [normalized_distances(r, draw) for r in (x, y)]
-            totals.append([math.fsum(bars[:, 1] - bars[:, 0]) for bars in plain_bars(*matrices)])
-        xy, yx = np.mean(totals, axis=0)
-        assert m.evaluate(x, y) == float((xy + yx) / 2)
-        assert m.where(direction="first").evaluate(x, y) == float(xy)
+def test_rtd_equals_that_of_every_pair_by_itself(subtests):
+    for kind in ["normal", "single precision", "ties", "duplicates", "few places"]:
+        for n in [12, 60, 90]:
+            with subtests.test(f"{kind}, {n}"):
+                m, reps = (
+                    rs.rtd.where(sample=60, trials=2),
+                    [Representation(x) for x in data(kind, n)],
+                )
+                for x, y in itertools.permutations(reps, 2):
+                    totals = []
+                    for draw in draws(n, 60, 2, 0):
+                        matrices = [normalized_distances(r, draw) for r in (x, y)]
+                        totals.append(
+                            [math.fsum(bars[:, 1] - bars[:, 0]) for bars in plain_bars(*matrices)]
+                        )
+                    xy, yx = np.mean(totals, axis=0)
+                    assert m.evaluate(x, y) == float((xy + yx) / 2)
+                    assert m.where(direction="first").evaluate(x, y) == float(xy)
 
 
 def test_distances_are_sorted_once_per_representation_and_subset():
@@ -267,9 +279,10 @@ def test_a_square_loses_its_loop():
     assert cross_barcode_totals(square, flat) == (0.0, 4.0)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 10, 70])
-def test_all_distances_zero(n):
-    assert cross_barcode_totals(np.zeros((n, n)), np.zeros((n, n))) == (0.0, 0.0)
+def test_all_distances_zero(subtests):
+    for n in [1, 2, 3, 10, 70]:
+        with subtests.test(str(n)):
+            assert cross_barcode_totals(np.zeros((n, n)), np.zeros((n, n))) == (0.0, 0.0)
 
 
 # --------------------------------------------------------------------------------------- properties
@@ -360,17 +373,21 @@ def test_at_least_the_difference_of_spanning_trees(pair):
         assert total >= minimum_spanning_tree(w).sum() - shortest - 1e-9
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_inputs_are_left_alone(kind):
-    w1, w2 = two(kind, 20)
-    before = w1.copy(), w2.copy()
-    expected = cross_barcode_totals(w1, w2)
-    w1.flags.writeable = w2.flags.writeable = False
-    assert cross_barcode_totals(w1, w2) == expected
-    assert np.array_equal(w1, before[0])
-    assert np.array_equal(w2, before[1])
-    assert cross_barcode_totals(np.asfortranarray(w1), np.repeat(w2, 2, axis=0)[::2]) == expected
-    assert min(expected) >= 0
+def test_inputs_are_left_alone(subtests):
+    for kind in KINDS:
+        with subtests.test(str(kind)):
+            w1, w2 = two(kind, 20)
+            before = w1.copy(), w2.copy()
+            expected = cross_barcode_totals(w1, w2)
+            w1.flags.writeable = w2.flags.writeable = False
+            assert cross_barcode_totals(w1, w2) == expected
+            assert np.array_equal(w1, before[0])
+            assert np.array_equal(w2, before[1])
+            assert (
+                cross_barcode_totals(np.asfortranarray(w1), np.repeat(w2, 2, axis=0)[::2])
+                == expected
+            )
+            assert min(expected) >= 0
 
 
 def test_asymmetry_by_rounding_is_accepted():
@@ -390,9 +407,8 @@ def test_threads_do_not_disturb_each_other():
 # ------------------------------------------------------------------------------------------- errors
 
 
-@pytest.mark.parametrize(
-    ("w", "message"),
-    [
+def test_what_is_not_a_distance_matrix_is_refused(subtests):
+    for w, message in [
         (np.zeros((3, 4)), "square"),
         (np.zeros(4), "square"),
         (np.zeros((4, 4)), "same points"),
@@ -400,11 +416,9 @@ def test_threads_do_not_disturb_each_other():
         (np.full((3, 3), np.inf), "finite"),
         (-np.ones((3, 3)), "finite distances >= 0"),
         (np.triu(np.ones((3, 3))), "symmetric"),
-    ],
-)
-def test_what_is_not_a_distance_matrix_is_refused(w, message):
-    with pytest.raises(ValueError, match=message):
-        cross_barcode_totals(np.zeros((3, 3)), w)
+    ]:
+        with subtests.test(f"{message}"), pytest.raises(ValueError, match=message):
+            cross_barcode_totals(np.zeros((3, 3)), w)
 
 
 def test_without_numba_the_extra_is_named(monkeypatch):

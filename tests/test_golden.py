@@ -61,35 +61,37 @@ def test_the_golden_cases_cover_the_24_measures():
     assert len(RESI) == 24
 
 
-@pytest.mark.parametrize("label", RESI)
-def test_preset_resi_equals_the_authors_code(label, golden_inputs, subtests):
-    for case, _, order, entry in (e for e in entries() if e[1] == label):
-        with subtests.test(f"{case}, {order}"):
-            theirs = entry[order]["value"]
-            if theirs == "not_run":  # symmetric measures that are slow were run in one order only
-                theirs = entry["R_Rp"]["value"]
-            x, y = golden_inputs[f"{case}__R"], golden_inputs[f"{case}__Rp"]
-            x, y = (x, y) if order == "R_Rp" else (y, x)
-            ours = OURS.get((case, label, order), OURS.get((case, label)))
-            if ours == "undefined":
-                with pytest.raises(rs.Undefined):
-                    RESI[label](x, y)
-                continue
-            value = RESI[label](x, y)
-            if ours == "defined":
-                assert theirs == "nan"
-                assert 0 < value < 1
-            elif ours is not None:
-                assert value == pytest.approx(ours, rel=1e-8)
-            elif label == "IMD":
-                # theirs is a random estimate: standard deviation 9 %, biased upwards by its maximum
-                assert value == pytest.approx(theirs, abs=4)
-            elif label == "RTD":  # theirs is computed in float32
-                assert value == pytest.approx(theirs, rel=1e-4, abs=1e-5)
-            elif case == "pub09_float32_of_pub02":  # theirs is computed in float32
-                assert value == pytest.approx(theirs, rel=1e-4)
-            else:  # 1e-7 absolute: a distance of 0 is the root of rounding noise there
-                assert value == pytest.approx(theirs, rel=1e-8, abs=1e-7)
+def test_preset_resi_equals_the_authors_code(golden_inputs, subtests):
+    for label in RESI:
+        for case, _, order, entry in (e for e in entries() if e[1] == label):
+            with subtests.test(f"{case}, {order}"):
+                theirs = entry[order]["value"]
+                if (
+                    theirs == "not_run"
+                ):  # symmetric measures that are slow were run in one order only
+                    theirs = entry["R_Rp"]["value"]
+                x, y = golden_inputs[f"{case}__R"], golden_inputs[f"{case}__Rp"]
+                x, y = (x, y) if order == "R_Rp" else (y, x)
+                ours = OURS.get((case, label, order), OURS.get((case, label)))
+                if ours == "undefined":
+                    with pytest.raises(rs.Undefined):
+                        RESI[label](x, y)
+                    continue
+                value = RESI[label](x, y)
+                if ours == "defined":
+                    assert theirs == "nan"
+                    assert 0 < value < 1
+                elif ours is not None:
+                    assert value == pytest.approx(ours, rel=1e-8)
+                elif label == "IMD":
+                    # theirs is a random estimate: deviation 9 %, biased upwards by its maximum
+                    assert value == pytest.approx(theirs, abs=4)
+                elif label == "RTD":  # theirs is computed in float32
+                    assert value == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+                elif case == "pub09_float32_of_pub02":  # theirs is computed in float32
+                    assert value == pytest.approx(theirs, rel=1e-4)
+                else:  # 1e-7 absolute: a distance of 0 is the root of rounding noise there
+                    assert value == pytest.approx(theirs, rel=1e-8, abs=1e-7)
 
 
 DEFINITIONS = {
@@ -105,27 +107,32 @@ DEFINITIONS = {
 }
 
 
-@pytest.mark.parametrize("definition", DEFINITIONS)
-def test_defaults_equal_the_definitions(definition, golden_inputs, golden_definitions, subtests):
+def test_defaults_equal_the_definitions(golden_inputs, golden_definitions, subtests):
+    for definition in DEFINITIONS:
+        for case in CASES:
+            with subtests.test(f"{definition}, {case}"):
+                x, y = golden_inputs[f"{case}__R"], golden_inputs[f"{case}__Rp"]
+                # of GULP: the root of rounding noise of equal ranks, set to 0 here
+                tolerance = 1e-7 if definition.startswith("GULP") else 1e-10
+                expected = golden_definitions[case][definition]
+                assert DEFINITIONS[definition](x, y) == pytest.approx(
+                    expected, rel=1e-8, abs=tolerance
+                )
+
+
+def test_pwcca_and_mean_cca_equal_the_definitions(golden_inputs, golden_definitions, subtests):
     for case in CASES:
         with subtests.test(str(case)):
             x, y = golden_inputs[f"{case}__R"], golden_inputs[f"{case}__Rp"]
-            # 1e-7 absolute for GULP only: the root of rounding noise of equal ranks, set to 0 here
-            tolerance = 1e-7 if definition.startswith("GULP") else 1e-10
-            expected = golden_definitions[case][definition]
-            assert DEFINITIONS[definition](x, y) == pytest.approx(expected, rel=1e-8, abs=tolerance)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_pwcca_and_mean_cca_equal_the_definitions(case, golden_inputs, golden_definitions):
-    x, y = golden_inputs[f"{case}__R"], golden_inputs[f"{case}__Rp"]
-    textbook = golden_definitions[case]["PWCCA_textbook"]
-    assert rs.pwcca(x, y) == pytest.approx(textbook["weights_from_R"], rel=1e-8)
-    assert rs.pwcca(x, y, weights="second") == pytest.approx(textbook["weights_from_Rp"], rel=1e-8)
-    assert rs.pwcca(x, y, weights="symmetric") == pytest.approx(
-        (textbook["weights_from_R"] + textbook["weights_from_Rp"]) / 2, rel=1e-8
-    )
-    assert rs.mean_cca(x, y) == pytest.approx(textbook["mean_cca"], rel=1e-8)
+            textbook = golden_definitions[case]["PWCCA_textbook"]
+            assert rs.pwcca(x, y) == pytest.approx(textbook["weights_from_R"], rel=1e-8)
+            assert rs.pwcca(x, y, weights="second") == pytest.approx(
+                textbook["weights_from_Rp"], rel=1e-8
+            )
+            assert rs.pwcca(x, y, weights="symmetric") == pytest.approx(
+                (textbook["weights_from_R"] + textbook["weights_from_Rp"]) / 2, rel=1e-8
+            )
+            assert rs.mean_cca(x, y) == pytest.approx(textbook["mean_cca"], rel=1e-8)
 
 
 def test_svcca_keeps_as_many_components_as_it_says(golden_inputs, golden_definitions):
@@ -193,14 +200,17 @@ def test_rtd_of_more_samples_than_a_subset_is_the_mean_over_seeded_subsets(golde
     assert subsets(x, y, seed=0) != subsets(x, y, seed=1)
 
 
-@pytest.mark.parametrize("m", [m for m in rs.preset("default") if m.name != "rtd"], ids=str)
-def test_the_plain_per_pair_twin_of_the_benchmark_gives_the_same(m, golden_inputs, monkeypatch):
+def test_the_plain_per_pair_twin_of_the_benchmark_gives_the_same(
+    golden_inputs, monkeypatch, subtests
+):
     """``benchmarks/per_pair.py``: the same formulas written plainly with NumPy, SciPy and
     scikit-learn."""
-    monkeypatch.syspath_prepend(str(GOLDEN.parents[1] / "benchmarks"))
-    import per_pair
+    for m in [m for m in rs.preset("default") if m.name != "rtd"]:
+        with subtests.test(str(m)):
+            monkeypatch.syspath_prepend(str(GOLDEN.parents[1] / "benchmarks"))
+            import per_pair
 
-    for case in ("pub01_gauss_indep", "pub02_rot_noise", "pub03_dim_32_vs_48"):
-        x, y = golden_inputs[f"{case}__R"], golden_inputs[f"{case}__Rp"]
-        # 1e-7: the twin takes the root of a cancellation for the distances
-        assert m(x, y) == pytest.approx(getattr(per_pair, m.name)(x, y), rel=1e-8, abs=1e-9)
+            for case in ("pub01_gauss_indep", "pub02_rot_noise", "pub03_dim_32_vs_48"):
+                x, y = golden_inputs[f"{case}__R"], golden_inputs[f"{case}__Rp"]
+                # 1e-7: the twin takes the root of a cancellation for the distances
+                assert m(x, y) == pytest.approx(getattr(per_pair, m.name)(x, y), rel=1e-8, abs=1e-9)

@@ -65,14 +65,17 @@ def u_centred(k: np.ndarray) -> np.ndarray:
     return u - np.diag(np.diag(u))
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_debiased_cka_is_the_cosine_of_u_centred_grams(pair, kernel):
-    grams = []
-    for z in pair:
-        sigma = np.median(pdist(z))
-        grams.append(z @ z.T if kernel == "linear" else rbf_kernel(z, gamma=1 / (2 * sigma**2)))
-    value = rs.cka(*pair, kernel=kernel, estimator="debiased")
-    assert value == pytest.approx(cosine(*map(u_centred, grams)), rel=1e-10, abs=1e-12)
+def test_debiased_cka_is_the_cosine_of_u_centred_grams(pair, subtests):
+    for kernel in ["linear", "rbf"]:
+        with subtests.test(str(kernel)):
+            grams = []
+            for z in pair:
+                sigma = np.median(pdist(z))
+                grams.append(
+                    z @ z.T if kernel == "linear" else rbf_kernel(z, gamma=1 / (2 * sigma**2))
+                )
+            value = rs.cka(*pair, kernel=kernel, estimator="debiased")
+            assert value == pytest.approx(cosine(*map(u_centred, grams)), rel=1e-10, abs=1e-12)
 
 
 def test_lange_cka_leaves_out_the_diagonals_of_centred_grams(pair):
@@ -174,24 +177,25 @@ def test_size_and_shape_against_scipy(pair):
     )
 
 
-@pytest.mark.parametrize("distance", [0.0, 1e-12, 1e-9, 1e-6, 1e-3])
-def test_small_distances_keep_their_digits(distance):
+def test_small_distances_keep_their_digits(subtests):
     """Y = R + distance * E, with E orthogonal to all infinitesimal rotations of R: the distance is
     known."""
-    rng = np.random.default_rng(0)
-    x = np.linalg.qr(rng.standard_normal((40, 5)) - 0)[0]
-    x = x - x.mean(axis=0)
-    e = rng.standard_normal((40, 5))
-    e -= e.mean(axis=0)
-    e -= x @ np.linalg.lstsq(x, e, rcond=None)[0]
-    e /= np.linalg.norm(e)
-    q = np.linalg.qr(rng.standard_normal((5, 5)))[0]
-    assert rs.procrustes_size_shape(x @ q, x + distance * e) == pytest.approx(
-        distance, rel=1e-3, abs=1e-14
-    )
-    assert rs.permutation_procrustes(x[:, ::-1], x + distance * e) == pytest.approx(
-        distance, rel=1e-3, abs=1e-15
-    )
+    for distance in [0.0, 1e-12, 1e-9, 1e-6, 1e-3]:
+        with subtests.test(str(distance)):
+            rng = np.random.default_rng(0)
+            x = np.linalg.qr(rng.standard_normal((40, 5)) - 0)[0]
+            x = x - x.mean(axis=0)
+            e = rng.standard_normal((40, 5))
+            e -= e.mean(axis=0)
+            e -= x @ np.linalg.lstsq(x, e, rcond=None)[0]
+            e /= np.linalg.norm(e)
+            q = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+            assert rs.procrustes_size_shape(x @ q, x + distance * e) == pytest.approx(
+                distance, rel=1e-3, abs=1e-14
+            )
+            assert rs.permutation_procrustes(x[:, ::-1], x + distance * e) == pytest.approx(
+                distance, rel=1e-3, abs=1e-15
+            )
 
 
 def test_permutation_procrustes_finds_a_hidden_permutation(rng):
@@ -221,17 +225,22 @@ def test_distance_correlation_without_centring(pair):
     assert rs.distance_correlation(*pair) == pytest.approx(np.sqrt(squared), rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["correlation", "cosine", "euclidean", "sqeuclidean"])
-def test_rsa_against_scipy(pair, kind):
-    a, b = (pdist(z, kind) for z in pair)
-    assert rs.rsa(*pair, rdm=kind) == pytest.approx(stats.spearmanr(a, b).statistic, rel=1e-9)
-    assert rs.rsa(*pair, rdm=kind, compare="pearson") == pytest.approx(
-        stats.pearsonr(a, b).statistic, rel=1e-9
-    )
-    assert rs.rsa(*pair, rdm=kind, compare="cosine") == pytest.approx(cosine(a, b), rel=1e-9)
-    assert rs.rsa(*pair, rdm=kind, compare="kendall") == pytest.approx(
-        stats.kendalltau(a, b).statistic, rel=1e-9
-    )
+def test_rsa_against_scipy(pair, subtests):
+    for kind in ["correlation", "cosine", "euclidean", "sqeuclidean"]:
+        with subtests.test(str(kind)):
+            a, b = (pdist(z, kind) for z in pair)
+            assert rs.rsa(*pair, rdm=kind) == pytest.approx(
+                stats.spearmanr(a, b).statistic, rel=1e-9
+            )
+            assert rs.rsa(*pair, rdm=kind, compare="pearson") == pytest.approx(
+                stats.pearsonr(a, b).statistic, rel=1e-9
+            )
+            assert rs.rsa(*pair, rdm=kind, compare="cosine") == pytest.approx(
+                cosine(a, b), rel=1e-9
+            )
+            assert rs.rsa(*pair, rdm=kind, compare="kendall") == pytest.approx(
+                stats.kendalltau(a, b).statistic, rel=1e-9
+            )
 
 
 def test_ranks_with_ties_against_scipy(rng):
@@ -349,23 +358,26 @@ def test_aligned_cosine_by_its_definition(pair):
     assert rs.aligned_cosine(*pair) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
-def test_neighbours_against_scikit_learn(pair, metric):
-    found = [
-        NearestNeighbors(n_neighbors=4, metric=metric).fit(z).kneighbors(return_distance=False)
-        for z in pair
-    ]
-    a, b = ([set(row) for row in rows] for rows in found)
-    expected = np.mean([len(p & q) / len(p | q) for p, q in zip(a, b, strict=True)])
-    assert rs.jaccard(*pair, k=4, metric=metric) == pytest.approx(expected, rel=1e-12)
-    scores = []
-    for p, q in zip(*found, strict=True):
-        ranks = [(list(p).index(j) + 1, list(q).index(j) + 1) for j in set(p) & set(q)]
-        total = sum(2 / ((1 + abs(r - s)) * (r + s)) for r, s in ranks)
-        scores.append(total / sum(1 / i for i in range(1, len(ranks) + 1)) if ranks else 0)
-    assert rs.rank_similarity(*pair, k=4, metric=metric) == pytest.approx(
-        np.mean(scores), rel=1e-12
-    )
+def test_neighbours_against_scikit_learn(pair, subtests):
+    for metric in ["cosine", "euclidean"]:
+        with subtests.test(str(metric)):
+            found = [
+                NearestNeighbors(n_neighbors=4, metric=metric)
+                .fit(z)
+                .kneighbors(return_distance=False)
+                for z in pair
+            ]
+            a, b = ([set(row) for row in rows] for rows in found)
+            expected = np.mean([len(p & q) / len(p | q) for p, q in zip(a, b, strict=True)])
+            assert rs.jaccard(*pair, k=4, metric=metric) == pytest.approx(expected, rel=1e-12)
+            scores = []
+            for p, q in zip(*found, strict=True):
+                ranks = [(list(p).index(j) + 1, list(q).index(j) + 1) for j in set(p) & set(q)]
+                total = sum(2 / ((1 + abs(r - s)) * (r + s)) for r, s in ranks)
+                scores.append(total / sum(1 / i for i in range(1, len(ranks) + 1)) if ranks else 0)
+            assert rs.rank_similarity(*pair, k=4, metric=metric) == pytest.approx(
+                np.mean(scores), rel=1e-12
+            )
 
 
 def test_second_order_cosine_by_its_definition(pair):
@@ -476,12 +488,10 @@ def test_outputs_against_scipy_and_scikit_learn(rng):
     ) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    "labels", [3, None, ("cat", "dog"), (0.0, 1.0), (True, False), (0, -1), (0, 1, 0)]
-)
-def test_the_accuracy_difference_takes_numbers_of_columns(labels):
-    with pytest.raises(ValueError, match="accuracy_difference"):
-        rs.accuracy_difference(np.eye(2), np.eye(2), labels=labels)
+def test_the_accuracy_difference_takes_numbers_of_columns(subtests):
+    for labels in [3, None, ("cat", "dog"), (0.0, 1.0), (True, False), (0, -1), (0, 1, 0)]:
+        with subtests.test(str(labels)), pytest.raises(ValueError, match="accuracy_difference"):
+            rs.accuracy_difference(np.eye(2), np.eye(2), labels=labels)
 
 
 def test_scikit_learn_jaccard_on_indicator_vectors(rng):

@@ -2,7 +2,8 @@
 cannot be traced.
 
 JAX compiles each operation once for each shape and dtype, which is nearly all that this costs: so
-double precision and gradients have one shape, and single precision the other.
+of every family one measure is tried in single precision and for its gradient, and variants not at
+all, but in the long tests.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
-from test_backends import DIFFERENTIABLE, LABELS, MEASURES, NO_ORDER, NOT_WIDE
+from test_claims import MEMBERS
 
 import resemblance as rs
 from resemblance.arrays import on_processor, to_numpy
+from resemblance.checks.trial import labelled
 
 # Small pairs, so that finite differences are cheap: what their values mean does not matter.
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
@@ -29,7 +31,16 @@ RNG = np.random.default_rng(3)
 TALL = RNG.standard_normal((2, 12, 4))
 WIDE = RNG.standard_normal((2, 12, 20))
 TIED = np.sign(WIDE)
-LABELLED = [m.where(labels=LABELS[12]) if m.name == "accuracy_difference" else m for m in MEASURES]
+FEATURES = ("estimator", "features")  # has no value for so few samples
+MEASURES = [labelled(m, 12) for m in MEMBERS if FEATURES not in m.parameters]
+PLAIN = MEASURES[: len(rs.list_measures())]
+OF_EACH_FAMILY = {m.family: m for m in PLAIN if m.differentiable} | {"outputs": rs.jensen_shannon}
+
+
+def or_all(measures: Iterable[rs.Measure]) -> pytest.MarkDecorator:
+    """Run a test for some measures, and for all in the long tests."""
+    every = pytest.param(MEASURES, marks=pytest.mark.long, id="all")
+    return pytest.mark.parametrize("measures", [pytest.param(measures, id="some"), every])
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -57,20 +68,26 @@ def single(double: None) -> None:
 # ------------------------------------------------------------------------------------------- values
 
 
-@pytest.mark.parametrize("measure", LABELLED, ids=str)
-def test_values_are_those_of_numpy(measure):
-    found = measure(*map(jnp.asarray, TALL))
-    assert isinstance(found, jax.Array)
-    assert (found.shape, found.dtype) == ((), jnp.float64)
-    assert float(found) == pytest.approx(measure(*TALL), rel=1e-10, abs=1e-10)
+@or_all(PLAIN)
+def test_values_are_those_of_numpy(measures, subtests):
+    pair, arrays = list(map(rs.Representation, TALL)), list(map(jnp.asarray, TALL))
+    for measure in measures:
+        with subtests.test(str(measure)):
+            value = measure(*arrays)
+            assert isinstance(value, jax.Array)
+            assert (value.shape, value.dtype) == ((), jnp.float64)
+            assert float(value) == pytest.approx(measure(*pair), rel=1e-10, abs=1e-10)
 
 
 @pytest.mark.usefixtures("single")
-@pytest.mark.parametrize("measure", [m for m in LABELLED if m.spec not in NOT_WIDE], ids=str)
-def test_values_in_single_precision_are_near_those_of_numpy(measure):
-    found = measure(*map(jnp.asarray, WIDE))
-    assert (found.shape, found.dtype) == ((), jnp.float32)
-    assert float(found) == pytest.approx(measure(*WIDE), rel=1e-3, abs=1e-3)
+@or_all(OF_EACH_FAMILY.values())
+def test_values_in_single_precision_are_near_those_of_numpy(measures, subtests):
+    pair, arrays = list(map(rs.Representation, TALL)), list(map(jnp.asarray, TALL))
+    for measure in measures:
+        with subtests.test(str(measure)):
+            value = measure(*arrays)
+            assert (value.shape, value.dtype) == ((), jnp.float32)
+            assert float(value) == pytest.approx(measure(*pair), rel=1e-3, abs=1e-3)
 
 
 @pytest.mark.usefixtures("single")
@@ -92,18 +109,18 @@ def test_compare_takes_arrays_of_jax():
 # ---------------------------------------------------------------------------------------- precision
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64", "int8", "bool"])
-@pytest.mark.parametrize("has_double", [True, False])
-def test_the_precision_reported_is_that_of_the_values(dtype, has_double):
-    source = jnp.asarray(TIED[0]).astype(dtype)  # in float64 even if that is then switched off
-    jax.config.update("jax_enable_x64", has_double)
-    x = rs.Representation(source)
-    expected = "float64" if has_double else "float32"
-    assert (x.precision, str(x.array.dtype)) == (expected, expected)
-    entry = rs.compare({"x": source, "y": source}, measures="cka", progress=False).provenance[
-        "rows"
-    ]["x"]
-    assert (entry["dtype"], entry["computed_in"]) == (dtype, expected)
+def test_the_precision_reported_is_that_of_the_values(subtests):
+    dtypes = ("bfloat16", "float16", "float32", "float64", "int8", "bool")
+    sources = [jnp.asarray(TIED[0]).astype(dtype) for dtype in dtypes]  # in float64 even without it
+    for expected in ("float64", "float32"):
+        jax.config.update("jax_enable_x64", expected == "float64")
+        for dtype, source in zip(dtypes, sources):
+            with subtests.test(f"{dtype} in {expected}"):
+                x = rs.Representation(source)
+                assert (x.precision, str(x.array.dtype)) == (expected, expected)
+                result = rs.compare({"x": source, "y": source}, measures="cka", progress=False)
+                entry = result.provenance["rows"]["x"]
+                assert (entry["dtype"], entry["computed_in"]) == (dtype, expected)
 
 
 @pytest.mark.usefixtures("single")
@@ -141,11 +158,15 @@ def gradients_of_jax(measure: rs.Measure, pair: np.ndarray) -> tuple[jax.Array, 
     return gradients
 
 
-@pytest.mark.parametrize("measure", DIFFERENTIABLE, ids=str)
-def test_gradients_are_those_of_torch(measure):
-    """Which are those of finite differences: see test_backends."""
-    for found, expected in zip(gradients_of_jax(measure, TALL), gradients_of_torch(measure, TALL)):
-        assert np.allclose(found, expected, rtol=1e-7, atol=1e-9)
+@or_all(OF_EACH_FAMILY.values())
+def test_gradients_are_those_of_torch(measures, subtests):
+    """Which are those of difference quotients: see the checks of every measure in test_claims."""
+    for measure in measures:
+        if measure.differentiable:
+            with subtests.test(str(measure)):
+                expected = gradients_of_torch(measure, TALL)
+                for gradient, torchs in zip(gradients_of_jax(measure, TALL), expected):
+                    assert np.allclose(gradient, torchs, rtol=1e-7, atol=1e-9)
 
 
 def test_gradients_with_more_features_than_samples():
@@ -160,11 +181,12 @@ def test_a_measure_without_gradient_is_a_constant():
     assert not gradient.any()
 
 
-@pytest.mark.parametrize("spec", sorted(NO_ORDER))
-def test_no_gradient_is_said_where_there_is_none(spec):
-    x = jnp.asarray(np.linalg.qr(TALL[0] - TALL[0].mean(axis=0))[0])
-    with pytest.raises(rs.Undefined, match="singular values, where there is no gradient"):
-        jax.grad(rs.get_measure(spec))(x, x)
+def test_no_gradient_is_said_where_there_is_none(subtests):
+    for spec in ["pwcca", "pwcca[weights=symmetric]"]:
+        with subtests.test(str(spec)):
+            x = jnp.asarray(np.linalg.qr(TALL[0] - TALL[0].mean(axis=0))[0])
+            with pytest.raises(rs.Undefined, match="singular values, where there is no gradient"):
+                jax.grad(rs.get_measure(spec))(x, x)
 
 
 def test_views_that_carry_gradients_are_not_remembered():
@@ -183,14 +205,12 @@ def test_views_that_carry_gradients_are_not_remembered():
 # ------------------------------------------------------------------------------------------ tracing
 
 
-@pytest.mark.parametrize(
-    "transform", [jax.jit, jax.vmap, lambda f: jax.jit(jax.grad(f)), jax.checkpoint]
-)
-@pytest.mark.parametrize("measure", [rs.cka, rs.jaccard.where(k=2)], ids=str)
-def test_arrays_without_values_are_refused_with_a_remedy(transform, measure):
-    x = jnp.asarray(TALL)
-    with pytest.raises(ValueError, match=r"has no values inside jax\.jit, .*jax\.pure_callback"):
-        transform(measure)(x, x)
+def test_arrays_without_values_are_refused_with_a_remedy(subtests):
+    x, remedy = jnp.asarray(TALL), r"has no values inside jax\.jit, .*jax\.pure_callback"
+    for measure in [rs.cka, rs.jaccard.where(k=2)]:
+        for transform in [jax.jit, jax.vmap, lambda f: jax.jit(jax.grad(f)), jax.checkpoint]:
+            with subtests.test(f"{measure}"), pytest.raises(ValueError, match=remedy):
+                transform(measure)(x, x)
 
 
 def test_the_remedy_works():

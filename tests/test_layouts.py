@@ -4,7 +4,7 @@ published conventions."""
 from __future__ import annotations
 
 import json
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import array_api_strict
@@ -38,43 +38,39 @@ def numbers(representation: rs.Representation) -> np.ndarray:
 # ------------------------------------------------------------------------------------------- tokens
 
 
-@pytest.mark.parametrize(
-    ("pool", "expected"),
-    [
+def test_tokens_without_mask(library, subtests):
+    for pool, expected in [
         ("first", TOKENS[:, 0]),
         ("last", TOKENS[:, 2]),
         ("mean", TOKENS[:, 1]),  # tokens are equally spaced
         ("max", TOKENS[:, 2]),
         ("flatten", TOKENS.reshape(2, 12)),
-    ],
-)
-def test_tokens_without_mask(pool, expected, library):
-    found = rs.from_tokens(library(TOKENS), pool=pool, name="layer", ids=["a", "b"])
-    assert np.array_equal(numbers(found), expected)
-    assert (found.name, found.ids) == ("layer", ("a", "b"))
-    assert type(found.source) is type(library(TOKENS))
+    ]:
+        with subtests.test(f"{pool}"):
+            found = rs.from_tokens(library(TOKENS), pool=pool, name="layer", ids=["a", "b"])
+            assert np.array_equal(numbers(found), expected)
+            assert (found.name, found.ids) == ("layer", ("a", "b"))
+            assert type(found.source) is type(library(TOKENS))
 
 
-@pytest.mark.parametrize(
-    ("mask", "pool", "expected"),
-    [
-        (RIGHT, "first", [TOKENS[0, 0], TOKENS[1, 0]]),
-        (RIGHT, "last", [TOKENS[0, 1], TOKENS[1, 2]]),
-        (RIGHT, "mean", [TOKENS[0, :2].mean(0), TOKENS[1].mean(0)]),
-        (RIGHT, "max", [TOKENS[0, 1], TOKENS[1, 2]]),
-        (LEFT, "first", [TOKENS[0, 1], TOKENS[1, 0]]),
-        (LEFT, "last", [TOKENS[0, 2], TOKENS[1, 2]]),
-        (LEFT, "mean", [TOKENS[0, 1:].mean(0), TOKENS[1].mean(0)]),
-        (LEFT, "max", [TOKENS[0, 2], TOKENS[1, 2]]),
-    ],
-)
-@pytest.mark.parametrize("kind", [bool, np.int64, np.float32])
-def test_only_real_tokens_count(mask, pool, expected, kind, library):
-    padded = np.where(
-        mask[:, :, None] == 1, TOKENS, np.nan
-    )  # whatever padding holds, it is never read
-    found = rs.from_tokens(library(padded), pool=pool, mask=library(mask.astype(kind)))
-    assert np.array_equal(numbers(found), expected)
+def test_only_real_tokens_count(library, subtests):
+    for kind in [bool, np.int64, np.float32]:
+        for mask, pool, expected in [
+            (RIGHT, "first", [TOKENS[0, 0], TOKENS[1, 0]]),
+            (RIGHT, "last", [TOKENS[0, 1], TOKENS[1, 2]]),
+            (RIGHT, "mean", [TOKENS[0, :2].mean(0), TOKENS[1].mean(0)]),
+            (RIGHT, "max", [TOKENS[0, 1], TOKENS[1, 2]]),
+            (LEFT, "first", [TOKENS[0, 1], TOKENS[1, 0]]),
+            (LEFT, "last", [TOKENS[0, 2], TOKENS[1, 2]]),
+            (LEFT, "mean", [TOKENS[0, 1:].mean(0), TOKENS[1].mean(0)]),
+            (LEFT, "max", [TOKENS[0, 2], TOKENS[1, 2]]),
+        ]:
+            with subtests.test(f"{pool}, {kind}"):
+                padded = np.where(
+                    mask[:, :, None] == 1, TOKENS, np.nan
+                )  # whatever padding holds, it is never read
+                found = rs.from_tokens(library(padded), pool=pool, mask=library(mask.astype(kind)))
+                assert np.array_equal(numbers(found), expected)
 
 
 def test_the_largest_of_negative_tokens_is_none_of_the_padding():
@@ -135,13 +131,16 @@ def test_positions_are_samples_in_the_order_of_their_ids(library):
     assert rs.from_maps(MAPS, pool="positions").ids is None
 
 
-@pytest.mark.parametrize("size", [(1, 1), (2, 3), (3, 2), (4, 4), (7, 5), (6, 5), (7, 1), (9, 11)])
-def test_size_is_pytorchs_adaptive_average_pooling(size, library):
-    expected = torch.nn.functional.adaptive_avg_pool2d(torch.asarray(MAPS), size).numpy()
-    found = rs.from_maps(library(MAPS), pool="flatten", size=size)
-    assert np.allclose(numbers(found).reshape(expected.shape), expected, rtol=1e-13, atol=1e-15)
-    largest = rs.from_maps(library(MAPS), pool="max", size=size)
-    assert np.allclose(numbers(largest), expected.max((2, 3)), rtol=1e-13)
+def test_size_is_pytorchs_adaptive_average_pooling(library, subtests):
+    for size in [(1, 1), (2, 3), (3, 2), (4, 4), (7, 5), (6, 5), (7, 1), (9, 11)]:
+        with subtests.test(str(size)):
+            expected = torch.nn.functional.adaptive_avg_pool2d(torch.asarray(MAPS), size).numpy()
+            found = rs.from_maps(library(MAPS), pool="flatten", size=size)
+            assert np.allclose(
+                numbers(found).reshape(expected.shape), expected, rtol=1e-13, atol=1e-15
+            )
+            largest = rs.from_maps(library(MAPS), pool="max", size=size)
+            assert np.allclose(numbers(largest), expected.max((2, 3)), rtol=1e-13)
 
 
 def test_maps_of_different_sizes_can_be_compared_by_position():
@@ -153,17 +152,18 @@ def test_maps_of_different_sizes_can_be_compared_by_position():
 # ------------------------------------------------------------------ kinds of numbers, and gradients
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.uint8, np.int64, bool])
-def test_every_kind_of_number_is_averaged_in_float64(dtype):
-    tokens, maps = (np.rint(4 * X).astype(dtype) for X in (TOKENS, MAPS))
-    mean = rs.from_tokens(tokens, pool="mean", mask=RIGHT).source
-    assert mean.dtype == np.float64
-    assert np.array_equal(mean[0], tokens[0, :2].astype(float).mean(0))
-    assert np.array_equal(rs.from_tokens(tokens, pool="max").source, tokens.max(1))
-    assert np.allclose(
-        rs.from_maps(maps, pool="mean").source, maps.astype(float).mean((2, 3)), rtol=1e-14
-    )
-    assert np.array_equal(rs.from_tokens(tokens, pool="first").array, tokens[:, 0])
+def test_every_kind_of_number_is_averaged_in_float64(subtests):
+    for dtype in [np.float16, np.float32, np.int8, np.uint8, np.int64, bool]:
+        with subtests.test(str(dtype)):
+            tokens, maps = (np.rint(4 * X).astype(dtype) for X in (TOKENS, MAPS))
+            mean = rs.from_tokens(tokens, pool="mean", mask=RIGHT).source
+            assert mean.dtype == np.float64
+            assert np.array_equal(mean[0], tokens[0, :2].astype(float).mean(0))
+            assert np.array_equal(rs.from_tokens(tokens, pool="max").source, tokens.max(1))
+            assert np.allclose(
+                rs.from_maps(maps, pool="mean").source, maps.astype(float).mean((2, 3)), rtol=1e-14
+            )
+            assert np.array_equal(rs.from_tokens(tokens, pool="first").array, tokens[:, 0])
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.uint8, torch.bool])
@@ -176,11 +176,14 @@ def test_every_kind_of_tensor_is_averaged_in_float64(dtype):
         assert torch.equal(found, expected)
 
 
-@pytest.mark.parametrize("pool", ["first", "last", "mean", "max", "flatten"])
-def test_gradients_pass_through_tokens(pool):
+def test_gradients_pass_through_tokens(subtests):
     X = torch.tensor(np.random.default_rng(0).standard_normal((4, 3, 2)), requires_grad=True)
-    mask = None if pool == "flatten" else torch.tensor([[1, 1, 1], [1, 1, 0], [0, 1, 1], [0, 1, 0]])
-    assert torch.autograd.gradcheck(lambda a: rs.from_tokens(a, pool=pool, mask=mask).array, (X,))
+    real = torch.tensor([[1, 1, 1], [1, 1, 0], [0, 1, 1], [0, 1, 0]])
+    for pool in ("first", "last", "mean", "max", "flatten"):
+        mask = None if pool == "flatten" else real
+        features = partial(rs.from_tokens, pool=pool, mask=mask)
+        with subtests.test(pool):
+            assert torch.autograd.gradcheck(lambda a, f=features: f(a).array, (X,))
 
 
 @pytest.mark.parametrize("pool", ["mean", "max", "flatten", "positions"])
@@ -213,9 +216,8 @@ def test_input_may_be_read_only_and_strided():
 # ---------------------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+def test_errors_say_what_to_write(subtests):
+    for call, message in [
         (
             lambda: rs.from_tokens(TOKENS, pool="cls"),
             r"pool must be one of 'first', 'last', 'mean'.*got 'cls'",
@@ -270,11 +272,9 @@ def test_input_may_be_read_only_and_strided():
         ),
         (lambda: rs.from_tokens(TOKENS.astype(str), pool="mean"), "real numbers"),
         (lambda: rs.from_maps(np.ma.masked_array(MAPS), pool="mean"), "masked"),
-    ],
-)
-def test_errors_say_what_to_write(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    ]:
+        with subtests.test(f"{message}"), pytest.raises(ValueError, match=message):
+            call()
 
 
 def test_pooling_has_no_default():
@@ -336,21 +336,20 @@ def as_resi_does(case: str, side: str, folded: bool) -> rs.Representation:
     return rs.Representation(rows[:: max(1, len(rows) // 5000)])
 
 
-@pytest.mark.parametrize("case", SHAPES)
-@pytest.mark.parametrize(
-    "measure", [m for m in rs.preset("resi") if m.label not in NOT_RUN], ids=str
-)
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
-def test_resi_values_on_tokens_and_maps(case, measure):
-    expected = {entry["paper_name"]: entry for entry in OUTPUTS[case]["measures"].values()}[
-        measure.label
-    ]
-    tolerance = {"rel": expected["suggested_rtol"], "abs": expected["suggested_atol"]}
-    for sides in (("R", "Rp"),) if measure.symmetric else (("R", "Rp"), ("Rp", "R")):
-        x, y = (as_resi_does(case, side, measure.label in FOLDED) for side in sides)
-        value = expected["_".join(sides)]["value"]
-        if value == "nan":
-            with pytest.raises(rs.Undefined):
-                measure(x, y)
-        else:
-            assert measure(x, y) == pytest.approx(value, **tolerance)
+def test_resi_values_on_tokens_and_maps(subtests):
+    for measure in [m for m in rs.preset("resi") if m.label not in NOT_RUN]:
+        for case in SHAPES:
+            with subtests.test(f"{measure}, {case}"):
+                expected = {
+                    entry["paper_name"]: entry for entry in OUTPUTS[case]["measures"].values()
+                }[measure.label]
+                tolerance = {"rel": expected["suggested_rtol"], "abs": expected["suggested_atol"]}
+                for sides in (("R", "Rp"),) if measure.symmetric else (("R", "Rp"), ("Rp", "R")):
+                    x, y = (as_resi_does(case, side, measure.label in FOLDED) for side in sides)
+                    value = expected["_".join(sides)]["value"]
+                    if value == "nan":
+                        with pytest.raises(rs.Undefined):
+                            measure(x, y)
+                    else:
+                        assert measure(x, y) == pytest.approx(value, **tolerance)

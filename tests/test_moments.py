@@ -107,19 +107,24 @@ def moments_of(left: Profile, right: Profile, n: int, symmetric: bool) -> Moment
 # ------------------------------------------------------------------------------------ the moments
 
 
-@pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
-def test_moments_are_those_over_all_orders(n, symmetric, rng):
-    a, b = rng.standard_normal((2, n, n)) + 0.3
-    if symmetric:
-        a, b = a + a.T, b + b.T
-    values = np.array([np.vdot(a, b[np.ix_(p, p)]) for p in map(list, permutations(range(n)))])
-    moments = moments_of(profile_of(a, symmetric), profile_of(b, symmetric), n, symmetric)
-    assert moments.mean == pytest.approx(values.mean(), rel=1e-10)
-    assert moments.variance == pytest.approx(values.var(), rel=1e-10, abs=1e-12)
-    if n > 2:  # two orders of a symmetric matrix have one value
-        skewness = ((values - values.mean()) ** 3).mean() / values.std() ** 3
-        assert moments.skewness == pytest.approx(skewness, rel=1e-10, abs=1e-10)
+def test_moments_are_those_over_all_orders(rng, subtests):
+    for n in [2, 3, 4, 5, 6]:
+        for symmetric in [True, False]:
+            with subtests.test(f"{n}, {symmetric}"):
+                a, b = rng.standard_normal((2, n, n)) + 0.3
+                if symmetric:
+                    a, b = a + a.T, b + b.T
+                values = np.array(
+                    [np.vdot(a, b[np.ix_(p, p)]) for p in map(list, permutations(range(n)))]
+                )
+                moments = moments_of(
+                    profile_of(a, symmetric), profile_of(b, symmetric), n, symmetric
+                )
+                assert moments.mean == pytest.approx(values.mean(), rel=1e-10)
+                assert moments.variance == pytest.approx(values.var(), rel=1e-10, abs=1e-12)
+                if n > 2:  # two orders of a symmetric matrix have one value
+                    skewness = ((values - values.mean()) ** 3).mean() / values.std() ** 3
+                    assert moments.skewness == pytest.approx(skewness, rel=1e-10, abs=1e-10)
 
 
 def test_moments_of_symmetric_matrices_do_not_depend_on_the_sums_used(rng):
@@ -155,57 +160,59 @@ def test_a_large_constant_costs_no_digits(rng):
     assert moved.skewness == pytest.approx(plain.skewness, rel=1e-6)
 
 
-@pytest.mark.parametrize("skewness", [-2.5, -0.7, 0.0, 1e-6, 0.01, 0.7, 3.0])
-def test_the_tail_is_that_of_pearson_iii(skewness):
-    for z in (-3.0, -0.5, 0.0, 1.0, 4.0):
-        assert upper_tail(z, skewness) == pytest.approx(pearson3.sf(z, skewness), abs=1e-6)
+def test_the_tail_is_that_of_pearson_iii(subtests):
+    for skewness in [-2.5, -0.7, 0.0, 1e-6, 0.01, 0.7, 3.0]:
+        with subtests.test(str(skewness)):
+            for z in (-3.0, -0.5, 0.0, 1.0, 4.0):
+                assert upper_tail(z, skewness) == pytest.approx(pearson3.sf(z, skewness), abs=1e-6)
 
 
 # ------------------------------------------------------------------------------------- the claims
 
 
-@pytest.mark.parametrize("m", CLAIMED, ids=str)
-def test_the_value_is_a_function_of_the_inner_product(m, subtests):
-    for kind in SHAPES:
-        with subtests.test(str(kind)):
-            x, y = map(Representation, pair(kind, n=120 if m.min_samples > 24 else 24))
-            value, product = float(m.evaluate(x, y)), m.product
-            a, b = product.matrix(x, "left"), product.matrix(y, "right")
-            scales = [
-                float(np.vdot(matrix, matrix)) if product.scale is None else product.scale(r)
-                for r, matrix in ((x, a), (y, b))
-            ]
-            expected = product.value(float(np.vdot(a, b)), *scales)
-            assert a.dtype == b.dtype == np.float64
-            assert (value**2 if product.root else value) == pytest.approx(
-                expected, abs=1e-8, rel=1e-8
-            )
-            if product.symmetric:
-                assert np.allclose(a, a.T, atol=1e-12)
-                assert np.allclose(b, b.T, atol=1e-12)
+def test_the_value_is_a_function_of_the_inner_product(subtests):
+    for m in CLAIMED:
+        for kind in SHAPES:
+            with subtests.test(f"{m}, {kind}"):
+                x, y = map(Representation, pair(kind, n=120 if m.min_samples > 24 else 24))
+                value, product = float(m.evaluate(x, y)), m.product
+                a, b = product.matrix(x, "left"), product.matrix(y, "right")
+                scales = [
+                    float(np.vdot(matrix, matrix)) if product.scale is None else product.scale(r)
+                    for r, matrix in ((x, a), (y, b))
+                ]
+                expected = product.value(float(np.vdot(a, b)), *scales)
+                assert a.dtype == b.dtype == np.float64
+                assert (value**2 if product.root else value) == pytest.approx(
+                    expected, abs=1e-8, rel=1e-8
+                )
+                if product.symmetric:
+                    assert np.allclose(a, a.T, atol=1e-12)
+                    assert np.allclose(b, b.T, atol=1e-12)
 
 
-@pytest.mark.parametrize("m", CLAIMED, ids=str)
-def test_the_matrix_moves_with_the_samples(m, subtests):
-    for kind in ["tall", "wide", "tied"]:
-        with subtests.test(str(kind)):
-            n = 120 if m.min_samples > 24 else 24
-            order = orders(n, 1)[0]
-            for data in pair(kind, n):
-                for side in ("left", "right"):
-                    still, moved = (
-                        m.product.matrix(Representation(d), side) for d in (data, data[order])
-                    )
-                    assert np.allclose(
-                        moved, still[np.ix_(order, order)], atol=1e-9 * abs(still).max()
-                    )
+def test_the_matrix_moves_with_the_samples(subtests):
+    for m in CLAIMED:
+        for kind in ["tall", "wide", "tied"]:
+            with subtests.test(f"{m}, {kind}"):
+                n = 120 if m.min_samples > 24 else 24
+                order = orders(n, 1)[0]
+                for data in pair(kind, n):
+                    for side in ("left", "right"):
+                        still, moved = (
+                            m.product.matrix(Representation(d), side) for d in (data, data[order])
+                        )
+                        assert np.allclose(
+                            moved, still[np.ix_(order, order)], atol=1e-9 * abs(still).max()
+                        )
 
 
-@pytest.mark.parametrize("m", CLAIMED, ids=str)
-def test_a_larger_product_is_more_similar_and_counts_linearly(m):
-    at = [m.product.value(product, 0.8, 0.9) for product in (0.1, 0.2, 0.3)]
-    assert at[2] - at[1] == pytest.approx(at[1] - at[0])
-    assert (at[2] > at[1]) == m.larger_is_more_similar
+def test_a_larger_product_is_more_similar_and_counts_linearly(subtests):
+    for m in CLAIMED:
+        with subtests.test(str(m)):
+            at = [m.product.value(product, 0.8, 0.9) for product in (0.1, 0.2, 0.3)]
+            assert at[2] - at[1] == pytest.approx(at[1] - at[0])
+            assert (at[2] > at[1]) == m.larger_is_more_similar
 
 
 def test_the_measures_without_a_product_are_listed_with_a_reason():
@@ -219,38 +226,43 @@ def test_the_measures_without_a_product_are_listed_with_a_reason():
 # ----------------------------------------------------------------------------------------- the null
 
 
-@pytest.mark.parametrize("m", [m for m in SMALL if not m.product.root], ids=str)
-def test_chance_and_spread_are_those_over_all_orders(m):
-    n = 6 if m.product.symmetric else 5  # the others are slower
-    rng = np.random.default_rng(3)
-    x, y = Representation(rng.standard_normal((n, 2))), rng.standard_normal((n, 3))
-    moved = (Representation(y[list(order)]) for order in permutations(range(n)))
-    values = [float(m.evaluate(x, z)) for z in moved]
-    null = null_of(m, x, Representation(y))
-    assert null.chance == pytest.approx(np.mean(values), abs=1e-9)
-    assert null.spread == pytest.approx(np.std(values), abs=1e-9)
+def test_chance_and_spread_are_those_over_all_orders(subtests):
+    for m in [m for m in SMALL if not m.product.root]:
+        with subtests.test(str(m)):
+            n = 6 if m.product.symmetric else 5  # the others are slower
+            rng = np.random.default_rng(3)
+            x, y = Representation(rng.standard_normal((n, 2))), rng.standard_normal((n, 3))
+            moved = (Representation(y[list(order)]) for order in permutations(range(n)))
+            values = [float(m.evaluate(x, z)) for z in moved]
+            null = null_of(m, x, Representation(y))
+            assert null.chance == pytest.approx(np.mean(values), abs=1e-9)
+            assert null.spread == pytest.approx(np.std(values), abs=1e-9)
 
 
-@pytest.mark.parametrize("m", [m for m in CLAIMED if m.product.root], ids=str)
-def test_chance_and_spread_of_a_root_are_close(m):
-    x, y = pair("tall", 40)
-    fixed, draws = Representation(x), orders(40, 1000)
-    values = [float(m.evaluate(fixed, Representation(y[order]))) for order in draws]
-    null, spread = null_of(m, fixed, Representation(y)), np.std(values)
-    assert abs(null.chance - np.mean(values)) < 4 * spread / math.sqrt(len(draws))
-    assert null.spread == pytest.approx(spread, rel=4 / math.sqrt(2 * len(draws)))
+def test_chance_and_spread_of_a_root_are_close(subtests):
+    for m in [m for m in CLAIMED if m.product.root]:
+        with subtests.test(str(m)):
+            x, y = pair("tall", 40)
+            fixed, draws = Representation(x), orders(40, 1000)
+            values = [float(m.evaluate(fixed, Representation(y[order]))) for order in draws]
+            null, spread = null_of(m, fixed, Representation(y)), np.std(values)
+            assert abs(null.chance - np.mean(values)) < 4 * spread / math.sqrt(len(draws))
+            assert null.spread == pytest.approx(spread, rel=4 / math.sqrt(2 * len(draws)))
 
 
-@pytest.mark.parametrize("spec", ["cka", "rsa", "distance_correlation", "gulp", "mutual_knn"])
-def test_the_p_value_is_near_that_of_many_orders(spec):
-    m, rng = rs.get_measure(spec), np.random.default_rng(11)
-    x, y = rng.standard_normal((50, 6)), rng.standard_normal((50, 9))
-    y[:, :1] += 0.5 * x[:, :1]
-    fixed, sign = Representation(x), 1 if m.larger_is_more_similar else -1
-    value = float(m.evaluate(fixed, Representation(y)))
-    draws = [float(m.evaluate(fixed, Representation(y[order]))) for order in orders(50, 500)]
-    p = np.mean(sign * np.array(draws) >= sign * value)
-    assert null_of(m, fixed, Representation(y)).p == pytest.approx(p, abs=0.06)
+def test_the_p_value_is_near_that_of_many_orders(subtests):
+    for spec in ["cka", "rsa", "distance_correlation", "gulp", "mutual_knn"]:
+        with subtests.test(str(spec)):
+            m, rng = rs.get_measure(spec), np.random.default_rng(11)
+            x, y = rng.standard_normal((50, 6)), rng.standard_normal((50, 9))
+            y[:, :1] += 0.5 * x[:, :1]
+            fixed, sign = Representation(x), 1 if m.larger_is_more_similar else -1
+            value = float(m.evaluate(fixed, Representation(y)))
+            draws = [
+                float(m.evaluate(fixed, Representation(y[order]))) for order in orders(50, 500)
+            ]
+            p = np.mean(sign * np.array(draws) >= sign * value)
+            assert null_of(m, fixed, Representation(y)).p == pytest.approx(p, abs=0.06)
 
 
 @pytest.mark.parametrize("spec", ["cka", "cka[estimator=debiased]", "rsa"])
@@ -300,15 +312,16 @@ def test_profiles_are_numbers_and_remembered(rng):
     assert profile(x, both, "left") is profile(x, both, "right")
 
 
-@pytest.mark.parametrize("spec", ["cka", "rsa", "gulp[ridge=0.1]", "mutual_knn", "ensd"])
-def test_profiles_of_tensors_are_those_of_arrays(spec, rng):
-    data, m = rng.standard_normal((20, 3)), rs.get_measure(spec)
-    tensor = torch.tensor(data, requires_grad=m.differentiable)
-    expected = profile(Representation(data), m, "left")
-    for other in (tensor, array_api_strict.asarray(data)):
-        actual = profile(Representation(other), m, "left")
-        assert actual.sums == pytest.approx(expected.sums, abs=1e-9)
-        assert actual.square == pytest.approx(expected.square)
+def test_profiles_of_tensors_are_those_of_arrays(rng, subtests):
+    for spec in ["cka", "rsa", "gulp[ridge=0.1]", "mutual_knn", "ensd"]:
+        with subtests.test(str(spec)):
+            data, m = rng.standard_normal((20, 3)), rs.get_measure(spec)
+            tensor = torch.tensor(data, requires_grad=m.differentiable)
+            expected = profile(Representation(data), m, "left")
+            for other in (tensor, array_api_strict.asarray(data)):
+                actual = profile(Representation(other), m, "left")
+                assert actual.sums == pytest.approx(expected.sums, abs=1e-9)
+                assert actual.square == pytest.approx(expected.square)
 
 
 def test_a_measure_without_a_product_has_no_profile(rng):

@@ -22,7 +22,6 @@ OUTPUTS = json.loads((GOLDEN / "stab_outputs_kernels.json").read_text())
 METRIC = {"raw64": "inner", "norm64": "cosine"}
 KERNEL = {"raw64": "linear", "norm64": "cosine"}
 CASES = [(case, rows) for case in OUTPUTS for rows in METRIC]
-each_case = pytest.mark.parametrize(("case", "rows"), CASES)
 
 
 @pytest.fixture(scope="module")
@@ -35,20 +34,27 @@ def unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-@each_case
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
-def test_neighbours_equal_the_authors_code(case, rows, inputs):
-    x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
-    theirs = OUTPUTS[case]["platonic"][rows]
-    for k in (5, 10, 50):
-        options = {"k": k, "metric": METRIC[rows]}  # rel: theirs is a mean in float32
-        assert rs.mutual_knn(x, y, **options) == pytest.approx(theirs[f"mutual_knn_k{k}"], rel=1e-6)
-        assert rs.cycle_knn(x, y, **options) == pytest.approx(theirs[f"cycle_knn_k{k}"], rel=1e-6)
-    for k in (5, 10):
-        options = {"k": k, "metric": METRIC[rows]}
-        assert k * rs.lcs_knn(x, y, **options) == pytest.approx(theirs[f"lcs_knn_k{k}"], rel=1e-6)
-        expected = pytest.approx(theirs[f"edit_distance_knn_k{k}"], rel=1e-6, abs=1e-12)
-        assert rs.edit_distance_knn(x, y, **options) == expected
+def test_neighbours_equal_the_authors_code(inputs, subtests):
+    for case, rows in CASES:
+        with subtests.test(f"{case}, {rows}"):
+            x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
+            theirs = OUTPUTS[case]["platonic"][rows]
+            for k in (5, 10, 50):
+                options = {"k": k, "metric": METRIC[rows]}  # rel: theirs is a mean in float32
+                assert rs.mutual_knn(x, y, **options) == pytest.approx(
+                    theirs[f"mutual_knn_k{k}"], rel=1e-6
+                )
+                assert rs.cycle_knn(x, y, **options) == pytest.approx(
+                    theirs[f"cycle_knn_k{k}"], rel=1e-6
+                )
+            for k in (5, 10):
+                options = {"k": k, "metric": METRIC[rows]}
+                assert k * rs.lcs_knn(x, y, **options) == pytest.approx(
+                    theirs[f"lcs_knn_k{k}"], rel=1e-6
+                )
+                expected = pytest.approx(theirs[f"edit_distance_knn_k{k}"], rel=1e-6, abs=1e-12)
+                assert rs.edit_distance_knn(x, y, **options) == expected
 
 
 def masked(rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -73,46 +79,50 @@ def hsic(k: np.ndarray, l: np.ndarray) -> float:
     return float(total / (m * (m - 3)))
 
 
-@each_case
-def test_cknna_equals_the_authors_code_but_for_what_it_adds(case, rows, inputs):
+def test_cknna_equals_the_authors_code_but_for_what_it_adds(inputs, subtests):
     """Theirs divides by the geometric mean of the self-similarities plus 1e-6."""
-    x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
-    theirs = OUTPUTS[case]["platonic"][rows]
-    for k in (5, 10, 50):
-        (p, a), (q, b) = (masked(unit(z) if rows == "norm64" else z, k) for z in (x, y))
-        scale = (hsic(a * p, a * p) * hsic(b * q, b * q)) ** 0.5
-        for name, first, second in (("cknna", x, y), ("cknna_BA", y, x)):
-            expected = theirs[f"{name}_k{k}"] * (scale + 1e-6) / scale
-            assert rs.cknna(first, second, k=k, kernel=KERNEL[rows]) == pytest.approx(
-                expected, rel=1e-9, abs=1e-12
+    for case, rows in CASES:
+        with subtests.test(f"{case}, {rows}"):
+            x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
+            theirs = OUTPUTS[case]["platonic"][rows]
+            for k in (5, 10, 50):
+                (p, a), (q, b) = (masked(unit(z) if rows == "norm64" else z, k) for z in (x, y))
+                scale = (hsic(a * p, a * p) * hsic(b * q, b * q)) ** 0.5
+                for name, first, second in (("cknna", x, y), ("cknna_BA", y, x)):
+                    expected = theirs[f"{name}_k{k}"] * (scale + 1e-6) / scale
+                    assert rs.cknna(first, second, k=k, kernel=KERNEL[rows]) == pytest.approx(
+                        expected, rel=1e-9, abs=1e-12
+                    )
+
+
+def test_centered_cknna_equals_the_code_of_mka(inputs, subtests):
+    for case in OUTPUTS:
+        with subtests.test(str(case)):
+            x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
+            for k in (5, 15, 50):
+                expected = OUTPUTS[case]["mka"][f"CKNNA_mka_linear_k{k}"]
+                value = rs.cknna(x, y, k=k, kernel="linear", estimator="centered")
+                assert value == pytest.approx(expected, rel=1e-9)
+
+
+def test_cknna_of_all_neighbours_is_debiased_cka(inputs, subtests):
+    for case in OUTPUTS:
+        with subtests.test(str(case)):
+            x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
+            everyone = rs.cknna(x, y, k=len(x) - 1, kernel="linear")
+            assert everyone == pytest.approx(
+                rs.cka(x, y, estimator="debiased"), rel=1e-7, abs=1e-10
             )
-
-
-@pytest.mark.parametrize("case", OUTPUTS)
-def test_centered_cknna_equals_the_code_of_mka(case, inputs):
-    x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
-    for k in (5, 15, 50):
-        expected = OUTPUTS[case]["mka"][f"CKNNA_mka_linear_k{k}"]
-        value = rs.cknna(x, y, k=k, kernel="linear", estimator="centered")
-        assert value == pytest.approx(expected, rel=1e-9)
-
-
-@pytest.mark.parametrize("case", OUTPUTS)
-def test_cknna_of_all_neighbours_is_debiased_cka(case, inputs):
-    x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
-    everyone = rs.cknna(x, y, k=len(x) - 1, kernel="linear")
-    assert everyone == pytest.approx(rs.cka(x, y, estimator="debiased"), rel=1e-7, abs=1e-10)
-    assert rs.cknna(x, y, k=len(x) - 1) == pytest.approx(
-        rs.cka(unit(x), unit(y), estimator="debiased"), rel=1e-7
-    )
+            assert rs.cknna(x, y, k=len(x) - 1) == pytest.approx(
+                rs.cka(unit(x), unit(y), estimator="debiased"), rel=1e-7
+            )
 
 
 # ------------------------------------------------------------------------------------------- chance
 
 
-@pytest.mark.parametrize(
-    ("measure", "mean"),
-    [
+def test_chance_is_the_mean_over_all_permutations_of_the_samples(rng, subtests):
+    for measure, mean in [
         (rs.mutual_knn.where(k=2), 2 / 4),
         (rs.mutual_knn.where(k=2, metric="euclidean"), 2 / 4),
         (rs.mutual_knn.where(k=2, corrected=True), 0),
@@ -122,31 +132,30 @@ def test_cknna_of_all_neighbours_is_debiased_cka(case, inputs):
         (rs.information_imbalance.where(k=3, metric="cosine"), 1),
         (rs.information_imbalance.where(corrected=True), 1),
         (rs.information_imbalance.where(k=2, corrected=True), 1),
-    ],
-    ids=str,
-)
-def test_chance_is_the_mean_over_all_permutations_of_the_samples(measure, mean, rng):
-    x, y = rs.Representation(rng.standard_normal((5, 3))), rng.standard_normal((5, 4))
-    values = [measure(x, rs.Representation(y[list(order)])) for order in permutations(range(5))]
-    assert np.mean(values) == pytest.approx(mean, abs=1e-12)
-    assert np.std(values) > 0.05
+    ]:
+        with subtests.test(f"{measure}"):
+            x, y = rs.Representation(rng.standard_normal((5, 3))), rng.standard_normal((5, 4))
+            values = [
+                measure(x, rs.Representation(y[list(order)])) for order in permutations(range(5))
+            ]
+            assert np.mean(values) == pytest.approx(mean, abs=1e-12)
+            assert np.std(values) > 0.05
 
 
-@pytest.mark.parametrize(
-    ("parameters", "low", "high"),
-    [
+def test_the_chance_of_cknna_is_about_the_share_of_neighbours(subtests):
+    for parameters, low, high in [
         ({"k": 10}, 0.8, 0.97),
         ({"k": 100}, 0.9, 1.05),
         ({"k": 10, "kernel": "linear"}, 0.5, 0.8),
         ({"k": 10, "estimator": "centered"}, 0.9, 1.1),
         ({"k": 100, "estimator": "centered"}, 0.75, 0.9),
-    ],
-    ids=str,
-)
-def test_the_chance_of_cknna_is_about_the_share_of_neighbours(parameters, low, high):
-    pairs = [np.random.default_rng(seed).standard_normal((2, 300, 20)) for seed in range(20)]
-    values = [rs.cknna(*pair, **parameters) for pair in pairs]
-    assert low < np.mean(values) / (parameters["k"] / 300) < high
+    ]:
+        with subtests.test(f"{parameters}, {low}, {high}"):
+            pairs = [
+                np.random.default_rng(seed).standard_normal((2, 300, 20)) for seed in range(20)
+            ]
+            values = [rs.cknna(*pair, **parameters) for pair in pairs]
+            assert low < np.mean(values) / (parameters["k"] / 300) < high
 
 
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")

@@ -39,7 +39,6 @@ KS = (5, 15, 50, 100)
 DEFINED = [
     (case, k) for case in RECORDED for k in KS if (case, k) != ("wide", 100)
 ]  # 60 samples have no 100 neighbours
-golden = pytest.mark.parametrize(("case", "k"), DEFINED)
 
 
 @pytest.fixture(scope="module")
@@ -65,55 +64,70 @@ def centring(n: int) -> np.ndarray:
 # ---------------------------------------------------------------------------------- recorded values
 
 
-@golden
-def test_mka_equals_the_authors_code(case, k, inputs):
-    x, y = inputs[case]
-    assert rs.mka(x, y, k=k) == pytest.approx(RECORDED[case][f"MKA64_k{k}"], rel=1e-9)
-    assert rs.mka(x, y, k=k) == pytest.approx(
-        RECORDED[case][f"MKA_k{k}"], rel=2e-5
-    )  # in single precision there
-    without = rs.mka(x, y, k=k, diagonal=False)
-    assert without == pytest.approx(RECORDED[case][f"MKA64_nodiag_k{k}"], rel=1e-9)
+def test_mka_equals_the_authors_code(inputs, subtests):
+    for case, k in DEFINED:
+        with subtests.test(f"{case}, {k}"):
+            x, y = inputs[case]
+            assert rs.mka(x, y, k=k) == pytest.approx(RECORDED[case][f"MKA64_k{k}"], rel=1e-9)
+            assert rs.mka(x, y, k=k) == pytest.approx(
+                RECORDED[case][f"MKA_k{k}"], rel=2e-5
+            )  # in single precision there
+            without = rs.mka(x, y, k=k, diagonal=False)
+            assert without == pytest.approx(RECORDED[case][f"MKA64_nodiag_k{k}"], rel=1e-9)
 
 
-@golden
-@pytest.mark.parametrize("diagonal", [True, False])
-def test_symmetrized_mka_equals_the_authors_code(case, k, diagonal, inputs):
-    expected = RECORDED[case][f"symCKA_diag{int(diagonal)}_k{k}"]  # in single precision there
-    assert rs.mka(*inputs[case], k=k, symmetrize=True, diagonal=diagonal) == pytest.approx(
-        expected, rel=2e-5, abs=2e-8
-    )
+def test_symmetrized_mka_equals_the_authors_code(inputs, subtests):
+    for diagonal in [True, False]:
+        for case, k in DEFINED:
+            with subtests.test(f"{diagonal}, {case}, {k}"):
+                expected = RECORDED[case][
+                    f"symCKA_diag{int(diagonal)}_k{k}"
+                ]  # in single precision there
+                assert rs.mka(
+                    *inputs[case], k=k, symmetrize=True, diagonal=diagonal
+                ) == pytest.approx(expected, rel=2e-5, abs=2e-8)
 
 
-@golden
-def test_kcka_code_equals_the_authors_code(case, k, inputs):
-    x, y = inputs[case]
-    assert rs.kcka(x, y, k=k, variant="code") == pytest.approx(
-        RECORDED[case][f"kCKA_k{k}"], rel=1e-9
-    )
-    kernels = [
-        local_rbf_kernel(
-            rs.Representation(r), NeighbourSearch(k, "euclidean"), squared=True, diagonal=False
-        )
-        for r in (x, y)
-    ]
-    without = centered_trace(*kernels) / np.sqrt(np.prod([centered_trace(r, r) for r in kernels]))
-    assert without == pytest.approx(RECORDED[case][f"kCKA_nodiag_k{k}"], rel=1e-9, abs=1e-12)
+def test_kcka_code_equals_the_authors_code(inputs, subtests):
+    for case, k in DEFINED:
+        with subtests.test(f"{case}, {k}"):
+            x, y = inputs[case]
+            assert rs.kcka(x, y, k=k, variant="code") == pytest.approx(
+                RECORDED[case][f"kCKA_k{k}"], rel=1e-9
+            )
+            kernels = [
+                local_rbf_kernel(
+                    rs.Representation(r),
+                    NeighbourSearch(k, "euclidean"),
+                    squared=True,
+                    diagonal=False,
+                )
+                for r in (x, y)
+            ]
+            without = centered_trace(*kernels) / np.sqrt(
+                np.prod([centered_trace(r, r) for r in kernels])
+            )
+            assert without == pytest.approx(
+                RECORDED[case][f"kCKA_nodiag_k{k}"], rel=1e-9, abs=1e-12
+            )
 
 
-@pytest.mark.parametrize("delta", ["None", "0.2", "0.45"])
-@pytest.mark.parametrize("case", RECORDED)
-def test_rbf_cka_with_the_authors_width_equals_their_code(case, delta, inputs):
+def test_rbf_cka_with_the_authors_width_equals_their_code(inputs, subtests):
     """Their median is that of all n x n squared distances, the zeros of the diagonal included."""
-    factor, grams = 1.0 if delta == "None" else float(delta), []
-    for data, side in zip(inputs[case], "XY", strict=True):
-        x = rs.Representation(data)
-        median = np.median(cdist(data, data, "sqeuclidean"))
-        assert median == pytest.approx(RECORDED[case][f"median_sq_dist_{side}"], rel=1e-9)
-        ratio = median**0.5 / float(size(x) * median_distance(x))
-        assert 0.9 < ratio <= 1
-        grams.append(distance_gram(x, GramKernel("rbf", factor * ratio)))
-    assert cosine(*grams) == pytest.approx(RECORDED[case][f"CKA_RBF_{delta}"], rel=1e-9)
+    for case in RECORDED:
+        for delta in ["None", "0.2", "0.45"]:
+            with subtests.test(f"{case}, {delta}"):
+                factor, grams = 1.0 if delta == "None" else float(delta), []
+                for data, side in zip(inputs[case], "XY", strict=True):
+                    x = rs.Representation(data)
+                    median = np.median(cdist(data, data, "sqeuclidean"))
+                    assert median == pytest.approx(
+                        RECORDED[case][f"median_sq_dist_{side}"], rel=1e-9
+                    )
+                    ratio = median**0.5 / float(size(x) * median_distance(x))
+                    assert 0.9 < ratio <= 1
+                    grams.append(distance_gram(x, GramKernel("rbf", factor * ratio)))
+                assert cosine(*grams) == pytest.approx(RECORDED[case][f"CKA_RBF_{delta}"], rel=1e-9)
 
 
 def test_the_kernel_equals_the_authors_kernel(inputs):
@@ -151,34 +165,44 @@ def dense_mka_kernel(x: np.ndarray, k: int, metric: str) -> np.ndarray:
     return kernel
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-@pytest.mark.parametrize("k", [3, 15, 149])
-def test_mka_is_the_cosine_of_row_centred_kernels(pair, k, metric):
-    h, kernels = centring(150), [dense_mka_kernel(r, k, metric) for r in pair]
-    assert rs.mka(*pair, k=k, metric=metric) == pytest.approx(
-        cosine(*(K @ h for K in kernels)), rel=1e-9
-    )
-    unions = [K + K.T - K * K.T for K in kernels]
-    expected = cosine(*(h @ K @ h for K in unions))
-    assert rs.mka(*pair, k=k, metric=metric, symmetrize=True) == pytest.approx(expected, rel=1e-9)
+def test_mka_is_the_cosine_of_row_centred_kernels(pair, subtests):
+    for k in [3, 15, 149]:
+        for metric in ["euclidean", "cosine"]:
+            with subtests.test(f"{k}, {metric}"):
+                h, kernels = centring(150), [dense_mka_kernel(r, k, metric) for r in pair]
+                assert rs.mka(*pair, k=k, metric=metric) == pytest.approx(
+                    cosine(*(K @ h for K in kernels)), rel=1e-9
+                )
+                unions = [K + K.T - K * K.T for K in kernels]
+                expected = cosine(*(h @ K @ h for K in unions))
+                assert rs.mka(*pair, k=k, metric=metric, symmetrize=True) == pytest.approx(
+                    expected, rel=1e-9
+                )
 
 
-@pytest.mark.parametrize("variant", ["paper", "code"])
-@pytest.mark.parametrize("k", [3, 15, 149])
-def test_kcka_by_its_equations(pair, k, variant):
-    h, centred, kernels = centring(150), [], []
-    for r in pair:
-        distances = cdist(r, r, "sqeuclidean" if variant == "code" else "euclidean")
-        order = np.argsort(np.where(np.eye(150, dtype=bool), np.inf, distances), axis=1)[:, :k]
-        kept = np.take_along_axis(distances, order, axis=1)
-        kernel = np.eye(150) * (variant == "code")
-        np.put_along_axis(kernel, order, np.exp(-kept / (2 * np.median(kept))), axis=1)
-        kernels.append(kernel)
-        centred.append(kernel @ h)
-    a, b = centred
-    traces = [np.trace(p @ q) for p, q in ((a, b), (a, a), (b, b))]
-    expected = cosine(a, b) if variant == "paper" else traces[0] / np.sqrt(traces[1] * traces[2])
-    assert rs.kcka(*pair, k=k, variant=variant) == pytest.approx(expected, rel=1e-10)
+def test_kcka_by_its_equations(pair, subtests):
+    for k in [3, 15, 149]:
+        for variant in ["paper", "code"]:
+            with subtests.test(f"{k}, {variant}"):
+                h, centred, kernels = centring(150), [], []
+                for r in pair:
+                    distances = cdist(r, r, "sqeuclidean" if variant == "code" else "euclidean")
+                    order = np.argsort(
+                        np.where(np.eye(150, dtype=bool), np.inf, distances), axis=1
+                    )[:, :k]
+                    kept = np.take_along_axis(distances, order, axis=1)
+                    kernel = np.eye(150) * (variant == "code")
+                    np.put_along_axis(kernel, order, np.exp(-kept / (2 * np.median(kept))), axis=1)
+                    kernels.append(kernel)
+                    centred.append(kernel @ h)
+                a, b = centred
+                traces = [np.trace(p @ q) for p, q in ((a, b), (a, a), (b, b))]
+                expected = (
+                    cosine(a, b)
+                    if variant == "paper"
+                    else traces[0] / np.sqrt(traces[1] * traces[2])
+                )
+                assert rs.kcka(*pair, k=k, variant=variant) == pytest.approx(expected, rel=1e-10)
 
 
 def test_the_trace_form_is_no_cosine():
@@ -189,25 +213,31 @@ def test_the_trace_form_is_no_cosine():
     assert rs.kcka(x, y, k=1) < 1
 
 
-@pytest.mark.parametrize("shape", [(50, 6, 4), (20, 30, 45), (30, 40, 5)], ids=str)
-@pytest.mark.parametrize("kernel", ["laplace", "cosine"])
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
-def test_cka_of_other_kernels_by_its_definition(kernel, shape, rng):
-    n, d, e = shape
-    pair, grams = (rng.standard_normal((n, d)) + 0.5, rng.standard_normal((n, e)) - 0.2), []
-    for r in pair:
-        cosines = cosine_similarity(r)
-        width = 0.7 * np.median(pdist(r))
-        grams.append(
-            centring(n)
-            @ (cosines if kernel == "cosine" else np.exp(-cdist(r, r) / width))
-            @ centring(n)
-        )
-    assert rs.cka(*pair, kernel=kernel, bandwidth=0.7) == pytest.approx(cosine(*grams), rel=1e-9)
-    off = [g - np.diag(np.diag(g)) for g in grams]
-    assert rs.cka(*pair, kernel=kernel, bandwidth=0.7, estimator="lange") == pytest.approx(
-        cosine(*off), rel=1e-9
-    )
+def test_cka_of_other_kernels_by_its_definition(rng, subtests):
+    for kernel in ["laplace", "cosine"]:
+        for shape in [(50, 6, 4), (20, 30, 45), (30, 40, 5)]:
+            with subtests.test(f"{kernel}, {shape}"):
+                n, d, e = shape
+                pair, grams = (
+                    (rng.standard_normal((n, d)) + 0.5, rng.standard_normal((n, e)) - 0.2),
+                    [],
+                )
+                for r in pair:
+                    cosines = cosine_similarity(r)
+                    width = 0.7 * np.median(pdist(r))
+                    grams.append(
+                        centring(n)
+                        @ (cosines if kernel == "cosine" else np.exp(-cdist(r, r) / width))
+                        @ centring(n)
+                    )
+                assert rs.cka(*pair, kernel=kernel, bandwidth=0.7) == pytest.approx(
+                    cosine(*grams), rel=1e-9
+                )
+                off = [g - np.diag(np.diag(g)) for g in grams]
+                assert rs.cka(
+                    *pair, kernel=kernel, bandwidth=0.7, estimator="lange"
+                ) == pytest.approx(cosine(*off), rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [30, 3000])
@@ -259,18 +289,20 @@ def test_fewer_samples_than_the_corollary_asks_for_can_be_below_0():
 # --------------------------------------------------------------------------------- scale and widths
 
 
-@pytest.mark.parametrize("scale", [1e-12, 1e-9, 3e3, 1e6, 1e12])
-@pytest.mark.parametrize(
-    "measure",
-    [rs.mka, rs.mka.where(symmetrize=True), rs.kcka, rs.kcka.where(variant="code")],
-    ids=str,
-)
-@pytest.mark.parametrize("k", [15, 100])
-def test_no_scale_is_special(pair, measure, scale, k):
-    x, y = pair
-    expected = pytest.approx(measure(x, y, k=k), rel=1e-9)
-    assert measure(scale * x, y, k=k) == expected
-    assert measure(x, scale * y, k=k) == expected
+def test_no_scale_is_special(pair, subtests):
+    for k in [15, 100]:
+        for measure in [
+            rs.mka,
+            rs.mka.where(symmetrize=True),
+            rs.kcka,
+            rs.kcka.where(variant="code"),
+        ]:
+            for scale in [1e-12, 1e-9, 3e3, 1e6, 1e12]:
+                with subtests.test(f"{k}, {measure}, {scale}"):
+                    x, y = pair
+                    expected = pytest.approx(measure(x, y, k=k), rel=1e-9)
+                    assert measure(scale * x, y, k=k) == expected
+                    assert measure(x, scale * y, k=k) == expected
 
 
 def test_integers_are_not_truncated(pair):

@@ -149,16 +149,19 @@ def test_discordance_equals_the_package(form):
 # ---------------------------------------------------------------------------- one row per statistic
 
 
-@pytest.mark.parametrize("spec", VARIANTS)
-def test_each_value_is_that_of_the_statistic(spec, screen):
-    X, labels = screen
-    found, s = st.perturbations(X, labels, statistics=(spec,)), rs.get_statistic(spec)
-    for name in ("scatter", "together"):
-        value = found[spec][found.names.index(name)]
-        tolerance = (
-            0.05 if "reproducibility" in spec else 1e-10
-        )  # its splits have the label's own seed
-        assert value == pytest.approx(s(X[labels == name], X[labels == "control"]), abs=tolerance)
+def test_each_value_is_that_of_the_statistic(screen, subtests):
+    for spec in VARIANTS:
+        with subtests.test(str(spec)):
+            X, labels = screen
+            found, s = st.perturbations(X, labels, statistics=(spec,)), rs.get_statistic(spec)
+            for name in ("scatter", "together"):
+                value = found[spec][found.names.index(name)]
+                tolerance = (
+                    0.05 if "reproducibility" in spec else 1e-10
+                )  # its splits have the label's own seed
+                assert value == pytest.approx(
+                    s(X[labels == name], X[labels == "control"]), abs=tolerance
+                )
 
 
 def test_a_coherent_perturbation_is_told_from_a_scattered_one(screen):
@@ -226,9 +229,8 @@ def names_of_cells(n: int) -> pd.Index:
     return pd.Index([f"cell{i}" for i in range(n)], dtype=object)
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
+def test_arrays_of_every_kind(screen, subtests):
+    for form in [
         np.asarray,
         np.float32,
         np.asfortranarray,
@@ -240,17 +242,17 @@ def names_of_cells(n: int) -> pd.Index:
         np.ndarray.tolist,
         rs.Representation,
         pd.DataFrame,
-    ],
-    ids=lambda f: f.__name__,
-)
-def test_arrays_of_every_kind(form, screen):
-    X, labels = screen
-    expected = st.perturbations(X.astype(float), labels)
-    same(st.perturbations(form(X), labels), expected)
-    same(
-        st.perturbations(form(X), pd.Series(labels, index=[f"cell{i}" for i in range(130)])),
-        expected,
-    )
+    ]:
+        with subtests.test(f"{form.__name__}"):
+            X, labels = screen
+            expected = st.perturbations(X.astype(float), labels)
+            same(st.perturbations(form(X), labels), expected)
+            same(
+                st.perturbations(
+                    form(X), pd.Series(labels, index=[f"cell{i}" for i in range(130)])
+                ),
+                expected,
+            )
 
 
 @pytest.mark.filterwarnings(
@@ -428,16 +430,15 @@ def test_several_control_labels_are_one(screen):
         st.perturbations(X, named, control=None)
 
 
-@pytest.mark.parametrize(
-    "form", [np.array, pd.Index, pd.Series, set, pd.Categorical], ids=lambda f: f.__name__
-)
-def test_labels_of_controls_in_every_kind_of_list(form, screen):
-    X, labels = screen
-    named = np.where((labels == "control") & (np.arange(130) % 2 == 0), "NT", labels)
-    found = st.perturbations(X, named, control=form(["NT", "control"]))
-    assert found.control == ("NT", "control")
-    same(found, st.perturbations(X, labels))
-    assert st.perturbations(X, labels, control=np.array("control")).control == ("control",)
+def test_labels_of_controls_in_every_kind_of_list(screen, subtests):
+    for form in [np.array, pd.Index, pd.Series, set, pd.Categorical]:
+        with subtests.test(f"{form.__name__}"):
+            X, labels = screen
+            named = np.where((labels == "control") & (np.arange(130) % 2 == 0), "NT", labels)
+            found = st.perturbations(X, named, control=form(["NT", "control"]))
+            assert found.control == ("NT", "control")
+            same(found, st.perturbations(X, labels))
+            assert st.perturbations(X, labels, control=np.array("control")).control == ("control",)
 
 
 def test_the_same_number_is_a_hint(screen):
@@ -473,22 +474,27 @@ def batches(screen) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     )
 
 
-@pytest.mark.parametrize("spec", [v for v in DETERMINISTIC if "cosine" not in v])
-def test_matching_takes_away_what_differs_between_batches(spec, batches):
-    plain, labels, batch, shifted = batches
-    with_offset, without = (
-        st.perturbations(z, labels, match=batch, statistics=spec)[spec] for z in (shifted, plain)
-    )
-    assert with_offset == pytest.approx(without, rel=1e-9)
-    unmatched = st.perturbations(shifted, labels, statistics=spec)[spec]
-    assert abs(unmatched - without).max() > 1e-3
+def test_matching_takes_away_what_differs_between_batches(batches, subtests):
+    for spec in [v for v in DETERMINISTIC if "cosine" not in v]:
+        with subtests.test(str(spec)):
+            plain, labels, batch, shifted = batches
+            with_offset, without = (
+                st.perturbations(z, labels, match=batch, statistics=spec)[spec]
+                for z in (shifted, plain)
+            )
+            assert with_offset == pytest.approx(without, rel=1e-9)
+            unmatched = st.perturbations(shifted, labels, statistics=spec)[spec]
+            assert abs(unmatched - without).max() > 1e-3
 
 
-@pytest.mark.parametrize("spec", VARIANTS)
-def test_one_stratum_is_no_matching(spec, batches):
-    plain, labels, _, _ = batches
-    one = st.perturbations(plain, labels, match=np.zeros(130), statistics=spec)[spec]
-    assert one == pytest.approx(st.perturbations(plain, labels, statistics=spec)[spec], rel=1e-9)
+def test_one_stratum_is_no_matching(batches, subtests):
+    for spec in VARIANTS:
+        with subtests.test(str(spec)):
+            plain, labels, _, _ = batches
+            one = st.perturbations(plain, labels, match=np.zeros(130), statistics=spec)[spec]
+            assert one == pytest.approx(
+                st.perturbations(plain, labels, statistics=spec)[spec], rel=1e-9
+            )
 
 
 def test_matched_shifts_by_hand(batches):
@@ -594,24 +600,29 @@ def test_reasons_name_no_seed_of_their_own(screen):
 # ----------------------------------------------------------------------------------------- extremes
 
 
-@pytest.mark.parametrize("scale", [2.0**-660, 2.0**-500, 2.0**660], ids="{:.0e}".format)
-@pytest.mark.parametrize("spec", VARIANTS)
-def test_values_at_extreme_scales(spec, scale, batches):
+def test_values_at_extreme_scales(batches, subtests):
     """Powers of two leave ties as they are. A ridge is nothing beside large data and everything
     beside small ones."""
-    X, labels, batch, _ = batches
-    expected_of = spec
-    if "whitened" in spec:
-        expected_of = (
-            "perturbation_coherence"
-            if scale < 1
-            else "perturbation_coherence[controls=whitened,ridge=0]"
-        )
-    data_units = "spread" in spec.partition("[")[0] or spec == "perturbation_magnitude"
-    for match in (None, batch):
-        expected = st.perturbations(X, labels, match=match, statistics=expected_of)[expected_of]
-        found = st.perturbations(X * scale, labels, match=match, statistics=spec)[spec]
-        assert found == pytest.approx(expected * (scale if data_units else 1), rel=1e-9, abs=0)
+    for spec in VARIANTS:
+        for scale in [2.0**-660, 2.0**-500, 2.0**660]:
+            with subtests.test(f"{spec}, {scale}"):
+                X, labels, batch, _ = batches
+                expected_of = spec
+                if "whitened" in spec:
+                    expected_of = (
+                        "perturbation_coherence"
+                        if scale < 1
+                        else "perturbation_coherence[controls=whitened,ridge=0]"
+                    )
+                data_units = "spread" in spec.partition("[")[0] or spec == "perturbation_magnitude"
+                for match in (None, batch):
+                    expected = st.perturbations(X, labels, match=match, statistics=expected_of)[
+                        expected_of
+                    ]
+                    found = st.perturbations(X * scale, labels, match=match, statistics=spec)[spec]
+                    assert found == pytest.approx(
+                        expected * (scale if data_units else 1), rel=1e-9, abs=0
+                    )
 
 
 def test_neighbours_are_found_by_blocks(rng):
@@ -676,9 +687,8 @@ def test_records_and_frames(screen):
         found["perturbation_sprad"]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_errors_say_what_to_do(screen, subtests):
+    for change, message in [
         (
             {"labels": np.zeros(5)},
             r"labels must be one per sample, shape \(130,\); got shape \(5,\)",
@@ -715,14 +725,12 @@ def test_records_and_frames(screen):
         ({"X": np.ma.masked_equal(np.eye(130), 0)}, "masked"),
         ({"X": "nowhere.h5ad"}, "no file at nowhere.h5ad"),
         ({"X": np.zeros((130, 0))}, "is empty"),
-    ],
-    ids=str,
-)
-def test_errors_say_what_to_do(change, message, screen):
-    X, labels = screen
-    given = {"X": X, "labels": labels} | change
-    with pytest.raises(ValueError, match=message):
-        st.perturbations(given.pop("X"), given.pop("labels"), **given)
+    ]:
+        with subtests.test(f"{message}"):
+            X, labels = screen
+            given = {"X": X, "labels": labels} | change
+            with pytest.raises(ValueError, match=message):
+                st.perturbations(given.pop("X"), given.pop("labels"), **given)
 
 
 def test_errors_of_anndata(screen):
@@ -842,7 +850,7 @@ def test_columns_that_do_not_fit(function, screen):
         function(TABLE | {"perturbation_coherence": [1.0, 2.0, 3.0]})
 
 
-@pytest.mark.parametrize("bins", [2.5, 2.0, "2", True, 0])
-def test_bins_are_a_whole_number(bins):
-    with pytest.raises(ValueError, match="bins"):
-        st.magnitude_matched(TABLE, bins=bins)
+def test_bins_are_a_whole_number(subtests):
+    for bins in [2.5, 2.0, "2", True, 0]:
+        with subtests.test(str(bins)), pytest.raises(ValueError, match="bins"):
+            st.magnitude_matched(TABLE, bins=bins)

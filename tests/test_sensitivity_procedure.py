@@ -47,19 +47,22 @@ def inputs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 # ---------------------------------------------------------------------------------- recorded values
 
 
-@pytest.mark.parametrize("case", RECORDED)
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")  # some have few samples
-def test_distances_equal_the_authors_code(case, inputs):
-    x, y = map(normalize, inputs[case])
-    theirs = RECORDED[case]
-    assert 1 - rs.cka(x, y) == pytest.approx(theirs["lin_cka_dist"], rel=1e-8)
-    assert rs.procrustes(x, y, squared=True) == pytest.approx(theirs["procrustes_sq"], rel=1e-8)
-    if "mean_cca_corr" in theirs:  # they refuse n <= d
-        width = rs.mean_cca.where(divisor="width")
-        assert width(x, y) == pytest.approx(theirs["mean_cca_corr"], rel=1e-8)
-        assert width(x, y, aggregation="mean_squared") == pytest.approx(
-            theirs["mean_sq_cca_corr"], rel=1e-8
-        )
+def test_distances_equal_the_authors_code(inputs, subtests):
+    for case in RECORDED:
+        with subtests.test(str(case)):
+            x, y = map(normalize, inputs[case])
+            theirs = RECORDED[case]
+            assert 1 - rs.cka(x, y) == pytest.approx(theirs["lin_cka_dist"], rel=1e-8)
+            assert rs.procrustes(x, y, squared=True) == pytest.approx(
+                theirs["procrustes_sq"], rel=1e-8
+            )
+            if "mean_cca_corr" in theirs:  # they refuse n <= d
+                width = rs.mean_cca.where(divisor="width")
+                assert width(x, y) == pytest.approx(theirs["mean_cca_corr"], rel=1e-8)
+                assert width(x, y, aggregation="mean_squared") == pytest.approx(
+                    theirs["mean_sq_cca_corr"], rel=1e-8
+                )
 
 
 WIDER = {
@@ -69,16 +72,20 @@ WIDER = {
 }  # the first spans more dimensions
 
 
-@pytest.mark.parametrize("order", ["", "_BA"])
-@pytest.mark.parametrize("case", [case for case in RECORDED if case != "wide"])
-def test_pwcca_over_all_directions_is_theirs_where_theirs_is_defined(case, order, inputs):
-    x, y = inputs[case] if not order else inputs[case][::-1]
-    theirs, ours = RECORDED[case][f"PWCCA_dist{order}"], 1 - rs.pwcca(x, y, directions="all")
-    if (case, order) in WIDER:
-        assert abs(ours - theirs) > 0.01
-        assert ours > 1 - rs.pwcca(x, y)  # directions without a partner have weight
-    else:
-        assert ours == pytest.approx(theirs, rel=1e-8, abs=1e-8)
+def test_pwcca_over_all_directions_is_theirs_where_theirs_is_defined(inputs, subtests):
+    for case in [case for case in RECORDED if case != "wide"]:
+        for order in ["", "_BA"]:
+            with subtests.test(f"{case}, {order}"):
+                x, y = inputs[case] if not order else inputs[case][::-1]
+                theirs, ours = (
+                    RECORDED[case][f"PWCCA_dist{order}"],
+                    1 - rs.pwcca(x, y, directions="all"),
+                )
+                if (case, order) in WIDER:
+                    assert abs(ours - theirs) > 0.01
+                    assert ours > 1 - rs.pwcca(x, y)  # directions without a partner have weight
+                else:
+                    assert ours == pytest.approx(theirs, rel=1e-8, abs=1e-8)
 
 
 def their_pwcca(x: np.ndarray, y: np.ndarray, turn: np.ndarray | None = None) -> float:
@@ -125,18 +132,19 @@ def test_normalize_centres_features_and_has_unit_norm(rng):
     assert np.linalg.norm(x) == pytest.approx(1, rel=1e-12)
 
 
-@pytest.mark.parametrize("shape", [(40, 12), (10, 25)])
-@pytest.mark.parametrize("k", [0, 3, 11])
-def test_deletion_keeps_the_largest_singular_values_exactly(shape, k, rng):
-    x = rng.standard_normal(shape) + 4
-    left = delete_principal_components(x, k)
-    assert left.shape == (shape[0], shape[1] - k)
-    values = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
-    kept = np.zeros(min(left.shape))
-    kept[:] = values[: len(kept)]
-    np.testing.assert_allclose(np.linalg.svd(left, compute_uv=False), kept, atol=1e-12)
-    assert np.abs(left.mean(axis=0)).max() < 1e-12
-    assert (left.max(axis=0) >= -left.min(axis=0) - 1e-12).all()  # signs are settled
+def test_deletion_keeps_the_largest_singular_values_exactly(rng, subtests):
+    for k in [0, 3, 11]:
+        for shape in [(40, 12), (10, 25)]:
+            with subtests.test(f"{k}, {shape}"):
+                x = rng.standard_normal(shape) + 4
+                left = delete_principal_components(x, k)
+                assert left.shape == (shape[0], shape[1] - k)
+                values = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
+                kept = np.zeros(min(left.shape))
+                kept[:] = values[: len(kept)]
+                np.testing.assert_allclose(np.linalg.svd(left, compute_uv=False), kept, atol=1e-12)
+                assert np.abs(left.mean(axis=0)).max() < 1e-12
+                assert (left.max(axis=0) >= -left.min(axis=0) - 1e-12).all()  # signs are settled
 
 
 def test_deleting_nothing_is_a_rotation(rng):
@@ -176,10 +184,11 @@ def test_the_fractions_of_the_paper():
     assert numbers_to_delete(1) == (0,)
 
 
-@pytest.mark.parametrize("k", [-1, 6, 1.5, True, "2"])
-def test_impossible_deletions(k, rng):
-    with pytest.raises(ValueError, match="k must be a whole number from 0 to 5"):
-        delete_principal_components(rng.standard_normal((20, 6)), k)
+def test_impossible_deletions(rng, subtests):
+    for k in [-1, 6, 1.5, True, "2"]:
+        message = "k must be a whole number from 0 to 5"
+        with subtests.test(str(k)), pytest.raises(ValueError, match=message):
+            delete_principal_components(rng.standard_normal((20, 6)), k)
 
 
 def test_hostile_representations(rng):
@@ -316,9 +325,8 @@ def test_probes_do_not_scale_up_rounding():
 TWO = np.arange(20) % 2
 
 
-@pytest.mark.parametrize(
-    ("labels", "more", "message"),
-    [
+def test_hostile_probes(rng, subtests):
+    for labels, more, message in [
         (np.zeros(20), {}, "needs 2 classes"),
         (np.arange(19), {}, "one label per sample"),
         (TWO, {"splits": 0}, "splits"),
@@ -333,11 +341,9 @@ TWO = np.arange(20) % 2
         (np.arange(20) < 1, {}, "needs 2 classes"),
         ("ab" * 10, {}, "one list"),
         (np.ones((20, 2)), {}, "one list"),
-    ],
-)
-def test_hostile_probes(labels, more, message, rng):
-    with pytest.raises(ValueError, match=f"probe: .*{message}"):
-        probe(rng.standard_normal((20, 3)), labels, **more)
+    ]:
+        with subtests.test(message), pytest.raises(ValueError, match=f"probe: .*{message}"):
+            probe(rng.standard_normal((20, 3)), labels, **more)
 
 
 def test_probes_of_nothing_and_of_generators(rng):

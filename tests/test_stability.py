@@ -3,6 +3,7 @@ directions."""
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import pickle
@@ -54,7 +55,6 @@ VARIANTS = [
     "centroid_drift[unit_rows=False]",
 ]  # fmt: skip
 MEMBERS = [*st.list_statistics(), *map(st.get_statistic, VARIANTS)]
-every_statistic = pytest.mark.parametrize("s", MEMBERS, ids=str)
 LABELLED = [s for s in st.list_statistics() if {"labels", "conditions"} & set(s.needs)]
 
 
@@ -104,31 +104,32 @@ def moved(s: Statistic, x: np.ndarray, data: list, invariance: str, seed: int) -
 # ------------------------------------------------------------------------------------------- claims
 
 
-@every_statistic
-def test_invariant_exactly_where_claimed(s, subtests):
-    for invariance in INVARIANCES:
-        with subtests.test(str(invariance)):
-            unchanged = []
+def test_invariant_exactly_where_claimed(subtests):
+    for s in MEMBERS:
+        for invariance in INVARIANCES:
+            with subtests.test(f"{s}, {invariance}"):
+                unchanged = []
+                for seed in range(3):
+                    x, data = example(s, seed)
+                    before = s(x, *data)
+                    unchanged.append(
+                        abs(moved(s, x, data, invariance, 100 + seed) - before)
+                        <= 1e-9 * max(1, abs(before))
+                    )
+                assert all(unchanged) == (invariance in s.invariant_to), unchanged
+
+
+def test_values_stay_in_the_claimed_range_and_are_floats(subtests):
+    for s in MEMBERS:
+        with subtests.test(str(s)):
+            low, high = s.range
             for seed in range(3):
                 x, data = example(s, seed)
-                before = s(x, *data)
-                unchanged.append(
-                    abs(moved(s, x, data, invariance, 100 + seed) - before)
-                    <= 1e-9 * max(1, abs(before))
-                )
-            assert all(unchanged) == (invariance in s.invariant_to), unchanged
-
-
-@every_statistic
-def test_values_stay_in_the_claimed_range_and_are_floats(s):
-    low, high = s.range
-    for seed in range(3):
-        x, data = example(s, seed)
-        noise = np.random.default_rng(seed).standard_normal(x.shape)
-        for given in (x, noise, -x, x**3):
-            value = s(given, *data)
-            assert type(value) is float
-            assert low - 1e-12 <= value <= high + 1e-12
+                noise = np.random.default_rng(seed).standard_normal(x.shape)
+                for given in (x, noise, -x, x**3):
+                    value = s(given, *data)
+                    assert type(value) is float
+                    assert low - 1e-12 <= value <= high + 1e-12
 
 
 def worse(s: Statistic, x: np.ndarray, data: list) -> tuple[np.ndarray, list]:
@@ -144,14 +145,15 @@ def worse(s: Statistic, x: np.ndarray, data: list) -> tuple[np.ndarray, list]:
     return rng.permuted(x, axis=0), data
 
 
-@pytest.mark.parametrize("s", [s for s in MEMBERS if s.larger_is_more_stable is not None], ids=str)
-def test_direction(s):
+def test_direction(subtests):
     """Whatever is claimed to be better larger falls when its signal is destroyed, and the other way
     round."""
-    for seed in range(3):
-        x, data = example(s, seed, n=1000 if s.family == "trials" else 80, d=12)
-        before, after = s(x, *data), s(*(lambda z, more: (z, *more))(*worse(s, x, data)))
-        assert (before > after) == s.larger_is_more_stable, (before, after)
+    for s in [s for s in MEMBERS if s.larger_is_more_stable is not None]:
+        with subtests.test(str(s)):
+            for seed in range(3):
+                x, data = example(s, seed, n=1000 if s.family == "trials" else 80, d=12)
+                before, after = s(x, *data), s(*(lambda z, more: (z, *more))(*worse(s, x, data)))
+                assert (before > after) == s.larger_is_more_stable, (before, after)
 
 
 def test_descriptions_without_a_direction():
@@ -187,54 +189,75 @@ def test_only_withdrawn_statistics_carry_a_caution():
 # --------------------------------------------------------------------------------- published values
 
 
-@pytest.mark.parametrize("case", CLASSES)
-@pytest.mark.parametrize("kind", ["cosine", "correlation"])
-def test_feature_split_equals_the_package_on_its_own_halves(case, kind, inputs):
-    x, random = inputs[f"{case}__X"], np.random.default_rng(320)
-    pairs = [halves(x, random.permutation(x.shape[1])) for _ in range(30)]
-    theirs = THEIRS[case]["shesha_0_3_0"][f"feature_split_{kind}_seed320"]
-    assert mean_agreement(pairs, kind, "spearman") == pytest.approx(theirs, rel=1e-10)
+def test_feature_split_equals_the_package_on_its_own_halves(inputs, subtests):
+    for kind in ["cosine", "correlation"]:
+        for case in CLASSES:
+            with subtests.test(f"{kind}, {case}"):
+                x, random = inputs[f"{case}__X"], np.random.default_rng(320)
+                pairs = [halves(x, random.permutation(x.shape[1])) for _ in range(30)]
+                theirs = THEIRS[case]["shesha_0_3_0"][f"feature_split_{kind}_seed320"]
+                assert mean_agreement(pairs, kind, "spearman") == pytest.approx(theirs, rel=1e-10)
 
 
-@pytest.mark.parametrize("case", [*CLASSES, "gauss_indep", "power_law"])
-def test_feature_split_scatters_as_in_the_package(case, inputs):
-    theirs = THEIRS[case]["shesha_0_3_0"]["feature_split_cosine_30seeds"]
-    ours = np.mean([st.feature_split(inputs[f"{case}__X"], k=10, seed=seed) for seed in range(4)])
-    assert ours == pytest.approx(theirs["mean"], abs=6 * theirs["std"])
+def test_feature_split_scatters_as_in_the_package(inputs, subtests):
+    for case in [*CLASSES, "gauss_indep", "power_law"]:
+        with subtests.test(str(case)):
+            theirs = THEIRS[case]["shesha_0_3_0"]["feature_split_cosine_30seeds"]
+            ours = np.mean(
+                [st.feature_split(inputs[f"{case}__X"], k=10, seed=seed) for seed in range(4)]
+            )
+            assert ours == pytest.approx(theirs["mean"], abs=6 * theirs["std"])
 
 
-@pytest.mark.parametrize("case", CLASSES)
-@pytest.mark.parametrize("kind", ["cosine", "correlation", "euclidean"])
-def test_replicates_equal_the_package(case, kind, inputs):
-    x, y, theirs = inputs[f"{case}__X"], inputs[f"{case}__Y"], THEIRS[case]["shesha_0_3_0"]
-    for compare in ("spearman", "pearson"):
-        value = st.replicate(x, y, rdm=kind, compare=compare)
-        assert value == pytest.approx(theirs[f"replicate_stability_{kind}_{compare}"], rel=1e-10)
-        assert value == pytest.approx(rs.rsa(x, y, rdm=kind, compare=compare), rel=1e-10)
-    profile = st.anchor_profile(x, y, anchors=tuple(range(10)), rdm=kind)
-    assert profile == pytest.approx(theirs[f"anchor_profile_{kind}"], rel=1e-10)
+def test_replicates_equal_the_package(inputs, subtests):
+    for kind in ["cosine", "correlation", "euclidean"]:
+        for case in CLASSES:
+            with subtests.test(f"{kind}, {case}"):
+                x, y, theirs = (
+                    inputs[f"{case}__X"],
+                    inputs[f"{case}__Y"],
+                    THEIRS[case]["shesha_0_3_0"],
+                )
+                for compare in ("spearman", "pearson"):
+                    value = st.replicate(x, y, rdm=kind, compare=compare)
+                    assert value == pytest.approx(
+                        theirs[f"replicate_stability_{kind}_{compare}"], rel=1e-10
+                    )
+                    assert value == pytest.approx(
+                        rs.rsa(x, y, rdm=kind, compare=compare), rel=1e-10
+                    )
+                profile = st.anchor_profile(x, y, anchors=tuple(range(10)), rdm=kind)
+                assert profile == pytest.approx(theirs[f"anchor_profile_{kind}"], rel=1e-10)
 
 
-@pytest.mark.parametrize("case", CLASSES)
-def test_supervised_statistics_equal_the_authors_codes(case, inputs):
-    x, y = inputs[f"{case}__X"], inputs[f"{case}__y"]
-    package, scripts = THEIRS[case]["shesha_0_3_0"], THEIRS[case]["geometric_stability_scripts"]
-    assert st.variance_ratio(x, y) == pytest.approx(package["variance_ratio"], rel=1e-10)
-    for kind in ("cosine", "correlation"):
-        theirs = package[f"supervised_alignment_{kind}_seed320"]
-        assert st.supervised_alignment(x, y, rdm=kind) == pytest.approx(theirs, rel=1e-10)
-    for kind in ("cosine", "euclidean"):  # their subsets ignore the classes
-        theirs = package[f"class_separation_ratio_{kind}_30seeds"]
-        assert st.class_separation(x, y, rdm=kind) == pytest.approx(
-            theirs["mean"], abs=4 * theirs["std"]
-        )
-    # 1e-8 in the denominator there
-    assert st.fisher_discriminant(x, y) == pytest.approx(
-        scripts["steer_compute_fisher_criterion"], rel=1e-7
-    )
-    eigenvalues = st.fisher_discriminant(x, y, form="eigenvalues")
-    assert eigenvalues == pytest.approx(scripts["transfer_compute_fisher_discriminate"], rel=1e-8)
-    assert st.silhouette(x, y) == pytest.approx(scripts["steer_compute_silhouette"], rel=1e-10)
+def test_supervised_statistics_equal_the_authors_codes(inputs, subtests):
+    for case in CLASSES:
+        with subtests.test(str(case)):
+            x, y = inputs[f"{case}__X"], inputs[f"{case}__y"]
+            package, scripts = (
+                THEIRS[case]["shesha_0_3_0"],
+                THEIRS[case]["geometric_stability_scripts"],
+            )
+            assert st.variance_ratio(x, y) == pytest.approx(package["variance_ratio"], rel=1e-10)
+            for kind in ("cosine", "correlation"):
+                theirs = package[f"supervised_alignment_{kind}_seed320"]
+                assert st.supervised_alignment(x, y, rdm=kind) == pytest.approx(theirs, rel=1e-10)
+            for kind in ("cosine", "euclidean"):  # their subsets ignore the classes
+                theirs = package[f"class_separation_ratio_{kind}_30seeds"]
+                assert st.class_separation(x, y, rdm=kind) == pytest.approx(
+                    theirs["mean"], abs=4 * theirs["std"]
+                )
+            # 1e-8 in the denominator there
+            assert st.fisher_discriminant(x, y) == pytest.approx(
+                scripts["steer_compute_fisher_criterion"], rel=1e-7
+            )
+            eigenvalues = st.fisher_discriminant(x, y, form="eigenvalues")
+            assert eigenvalues == pytest.approx(
+                scripts["transfer_compute_fisher_discriminate"], rel=1e-8
+            )
+            assert st.silhouette(x, y) == pytest.approx(
+                scripts["steer_compute_silhouette"], rel=1e-10
+            )
 
 
 def test_lda_stability_scatters_as_in_the_package(inputs):
@@ -243,21 +266,26 @@ def test_lda_stability_scatters_as_in_the_package(inputs):
     assert value == pytest.approx(theirs["mean"], abs=3 * theirs["std"])
 
 
-@pytest.mark.parametrize("case", CLASSES)
-def test_transferability_equals_the_authors_codes(case, inputs):
-    x, y, theirs = (
-        inputs[f"{case}__X"],
-        inputs[f"{case}__y"],
-        THEIRS[case]["geometric_stability_scripts"],
-    )
-    n = len(x)
-    assert st.h_score(x, y) * (n - 1) / n == pytest.approx(
-        theirs["transfer_compute_hscore"], rel=1e-9
-    )
-    assert st.leep(x[:, :6], y) == pytest.approx(theirs["thuml_LEEP_softmax_first6"], rel=1e-10)
-    assert st.nce(x[:, :6], y) == pytest.approx(theirs["thuml_NCE_argmax_first6"], rel=1e-10)
-    # Their iteration stops before the maximum.
-    assert 0 <= st.logme(x, y) - theirs["logme"] < 5e-4
+def test_transferability_equals_the_authors_codes(inputs, subtests):
+    for case in CLASSES:
+        with subtests.test(str(case)):
+            x, y, theirs = (
+                inputs[f"{case}__X"],
+                inputs[f"{case}__y"],
+                THEIRS[case]["geometric_stability_scripts"],
+            )
+            n = len(x)
+            assert st.h_score(x, y) * (n - 1) / n == pytest.approx(
+                theirs["transfer_compute_hscore"], rel=1e-9
+            )
+            assert st.leep(x[:, :6], y) == pytest.approx(
+                theirs["thuml_LEEP_softmax_first6"], rel=1e-10
+            )
+            assert st.nce(x[:, :6], y) == pytest.approx(
+                theirs["thuml_NCE_argmax_first6"], rel=1e-10
+            )
+            # Their iteration stops before the maximum.
+            assert 0 <= st.logme(x, y) - theirs["logme"] < 5e-4
 
 
 def test_gbc_follows_from_the_published_distance_of_two_classes(inputs):
@@ -268,18 +296,20 @@ def test_gbc_follows_from_the_published_distance_of_two_classes(inputs):
     assert -np.log(-value / 2) == pytest.approx(theirs, rel=1e-8)
 
 
-@pytest.mark.parametrize("case", [case for case in THEIRS if case not in ("pert", "trials")])
-def test_spectra_equal_the_authors_scripts(case, inputs):
-    x, theirs = inputs[f"{case}__X"], THEIRS[case]["geometric_stability_scripts"]
-    assert st.participation_ratio(x) == pytest.approx(theirs["participation_ratio_X"], rel=1e-10)
-    assert st.effective_rank(x) == pytest.approx(theirs["effective_rank_X"], rel=1e-9)
-    if "steer_anisotropy" in theirs:
-        assert st.anisotropy(x) == pytest.approx(theirs["steer_anisotropy"], rel=1e-10)
+def test_spectra_equal_the_authors_scripts(inputs, subtests):
+    for case in [case for case in THEIRS if case not in ("pert", "trials")]:
+        with subtests.test(str(case)):
+            x, theirs = inputs[f"{case}__X"], THEIRS[case]["geometric_stability_scripts"]
+            assert st.participation_ratio(x) == pytest.approx(
+                theirs["participation_ratio_X"], rel=1e-10
+            )
+            assert st.effective_rank(x) == pytest.approx(theirs["effective_rank_X"], rel=1e-9)
+            if "steer_anisotropy" in theirs:
+                assert st.anisotropy(x) == pytest.approx(theirs["steer_anisotropy"], rel=1e-10)
 
 
-@pytest.mark.parametrize(
-    ("key", "parameters"),
-    [
+def test_perturbation_coherence_equals_the_package(inputs, subtests):
+    for key, parameters in [
         ("standard_cosine", {}),
         ("standard_euclidean", {"form": "spread"}),
         ("whitened_cosine", {"controls": "whitened"}),
@@ -287,13 +317,14 @@ def test_spectra_equal_the_authors_scripts(case, inputs):
         ("knn_euclidean", {"controls": "neighbours"}),
         ("knn_cosine", {"controls": "neighbours", "neighbours": "cosine"}),
         ("knn_k10", {"controls": "neighbours", "k": 10}),
-    ],
-)
-def test_perturbation_coherence_equals_the_package(key, parameters, inputs):
-    value = st.perturbation_coherence(
-        inputs["pert__perturbed"], inputs["pert__control"], **parameters
-    )
-    assert value == pytest.approx(THEIRS["pert"][f"perturbation_coherence_{key}"], rel=1e-10)
+    ]:
+        with subtests.test(f"{key}"):
+            value = st.perturbation_coherence(
+                inputs["pert__perturbed"], inputs["pert__control"], **parameters
+            )
+            assert value == pytest.approx(
+                THEIRS["pert"][f"perturbation_coherence_{key}"], rel=1e-10
+            )
 
 
 def test_perturbation_magnitude_equals_the_package(inputs):
@@ -497,14 +528,15 @@ def test_interval_covers_the_value_and_follows_its_level(rng):
     assert st.interval("feature_split[k=2,max_samples=40]", x, draws=2).samples == 40
 
 
-@pytest.mark.parametrize("s", [s for s in st.list_statistics() if s.name != "anchor"], ids=str)
-def test_every_statistic_has_an_interval_within_its_range(s):
-    x, data = example(s)
-    found = st.interval(s, x, *data, draws=5)
-    assert found.value == s(x, *data)
-    assert s.range[0] <= found.low <= found.high <= s.range[1]
-    assert np.isfinite(found.draws).all()
-    assert found.draws.std() > 0
+def test_every_statistic_has_an_interval_within_its_range(subtests):
+    for s in [s for s in st.list_statistics() if s.name != "anchor"]:
+        with subtests.test(str(s)):
+            x, data = example(s)
+            found = st.interval(s, x, *data, draws=5)
+            assert found.value == s(x, *data)
+            assert s.range[0] <= found.low <= found.high <= s.range[1]
+            assert np.isfinite(found.draws).all()
+            assert found.draws.std() > 0
 
 
 def test_an_interval_has_the_width_of_the_bootstrap(rng):
@@ -636,82 +668,50 @@ def test_a_rare_class_is_drawn_too(rng):
     assert sizes.tolist() == [59, 1]
 
 
-@every_statistic
-def test_seeds_decide_and_nothing_else_is_touched(s):
-    x, data = example(s)
-    for array in (x, *(a for a in data if isinstance(a, np.ndarray))):
-        array.flags.writeable = False
-    np.random.seed(5)  # noqa: NPY002 - the global generator is what must not be touched
-    first = s(x, *data)
-    drawn = np.random.random()  # noqa: NPY002
-    np.random.seed(5)  # noqa: NPY002
-    assert drawn == np.random.random()  # noqa: NPY002
-    assert s(rs.Representation(x), *data) == s(x.copy(), *data) == first
-    if (
-        "seed" in s.defaults and s.name != "supervised_alignment"
-    ):  # 60 of at most 300 samples there: nothing is drawn
-        noise = np.random.default_rng(1).permuted(x, axis=0)
-        assert s.where(seed=1)(noise, *data) != s(noise, *data)
-
-
-@every_statistic
-def test_tensors_and_single_precision(s):
-    import torch
-
-    x, data = example(s)
-    x = x.astype(np.float32).astype(np.float64)
-    assert s(torch.from_numpy(x), *data) == pytest.approx(s(x, *data), rel=1e-12)
-    assert type(s(torch.from_numpy(x).float(), *data)) is float
-
-
-@every_statistic
-@pytest.mark.parametrize("scale", [1e-150, 1e150])
-def test_scale_of_the_data(s, scale):
-    x, data = example(s)
-    data = [scale * a if name in ("replicate", "control") else a for name, a in zip(s.needs, data)]
-    try:
-        value = s(scale * x, *data)
-    except rs.Undefined:
-        return
-    assert np.isfinite(value)
-    if "isotropic_scaling" in s.invariant_to:
-        assert value == pytest.approx(
-            s(
-                x,
-                *(a / scale if n in ("replicate", "control") else a for n, a in zip(s.needs, data)),
-            ),
-            rel=1e-6,
-        )
-
-
-HOSTILE = {
-    "constant": lambda x: np.ones_like(x),
-    "zero": lambda x: np.zeros_like(x),
-    "duplicates": lambda x: np.repeat(x[::2], 2, axis=0),
-    "constant columns": lambda x: np.hstack([x[:, :4], np.ones((len(x), 2))]),
-    "wide": lambda x: np.hstack([x, np.random.default_rng(0).standard_normal((len(x), 80))]),
-    "two values of half precision": lambda x: (1 + 1e-3 * (x > 0.5)).astype(np.float16),
-    "integers": lambda x: np.round(3 * x).astype(int),
-    "not contiguous": lambda x: np.asfortranarray(x)[::-1],
-}
-
-
-@every_statistic
-def test_hostile_data_give_a_number_or_a_reason(s, subtests):
-    for kind in HOSTILE:
-        with subtests.test(str(kind)):
+def test_seeds_decide_and_nothing_else_is_touched(subtests):
+    for s in MEMBERS:
+        with subtests.test(str(s)):
             x, data = example(s)
-            x = HOSTILE[kind](x)
-            data = [
-                HOSTILE[kind](a) if name in ("replicate", "control") else a
+            for array in (x, *(a for a in data if isinstance(a, np.ndarray))):
+                array.flags.writeable = False
+            np.random.seed(5)  # noqa: NPY002 - the global generator is what must not be touched
+            first = s(x, *data)
+            drawn = np.random.random()  # noqa: NPY002
+            np.random.seed(5)  # noqa: NPY002
+            assert drawn == np.random.random()  # noqa: NPY002
+            assert s(rs.Representation(x), *data) == s(x.copy(), *data) == first
+            if (
+                "seed" in s.defaults and s.name != "supervised_alignment"
+            ):  # 60 of at most 300 samples there: nothing is drawn
+                noise = np.random.default_rng(1).permuted(x, axis=0)
+                assert s.where(seed=1)(noise, *data) != s(noise, *data)
+
+
+def test_tensors_and_single_precision(subtests):
+    for s in MEMBERS:
+        with subtests.test(str(s)):
+            import torch
+
+            x, data = example(s)
+            x = x.astype(np.float32).astype(np.float64)
+            assert s(torch.from_numpy(x), *data) == pytest.approx(s(x, *data), rel=1e-12)
+            assert type(s(torch.from_numpy(x).float(), *data)) is float
+            assert s(np.asfortranarray(x), *data) == s(x, *data)
+
+
+def test_scale_of_the_data(subtests):
+    for s in MEMBERS:
+        x, data = example(s)
+        value = s(x, *data)
+        for scale in (1e-150, 1e150):
+            scaled = [
+                scale * a if name in ("replicate", "control") else a
                 for name, a in zip(s.needs, data)
             ]
-            try:
-                value = s(x, *data)
-            except rs.Undefined:
-                assert kind not in ("integers", "not contiguous")
-                continue
-            assert s.range[0] - 1e-9 <= value <= s.range[1] + 1e-9
+            with subtests.test(f"{s} of {scale}"), contextlib.suppress(rs.Undefined):
+                assert np.isfinite(s(scale * x, *scaled))
+                if "isotropic_scaling" in s.invariant_to:
+                    assert s(scale * x, *scaled) == pytest.approx(value, rel=1e-6)
 
 
 ROW = np.array([0.3, -1.7, 0.1, 2.9, 1 / 3, 0.7])
@@ -725,54 +725,56 @@ REPEATED = {  # what numbers leave of it, whatever they are, from a sample and i
 }
 
 
-@every_statistic
-def test_no_number_makes_rounding_a_value(s, subtests):
-    x, data = example(s)
-    labels = next((a for n, a in zip(s.needs, data) if n in ("labels", "conditions")), None)
-    labels = np.arange(len(x)) % 4 if labels is None else labels
-    numbers = (1, 0.1, 1 / 3, 0.7, 1.3)
-    if "isotropic_scaling" in s.invariant_to:
-        numbers += (1e-30, 1e30)
-    if s.name == "input_noise_stability":  # an encoder makes something else of every number
-        numbers = (1e-30,)
-    for kind, repeated in REPEATED.items():
-        values = []
-        for c in numbers:
-            given = [
-                c * repeated(a, labels)
-                if name == "replicate"
-                else 2 * c * repeated(a, labels[: len(a)])
-                if name == "control"
-                else a
-                for name, a in zip(s.needs, data)
-            ]
-            try:
-                values.append(s(c * repeated(x, labels), *given))
-            except rs.Undefined:
-                values.append(None)
-        with subtests.test(kind, values=values):
-            assert len({value is None for value in values}) == 1
-            if "isotropic_scaling" in s.invariant_to and values[0] is not None:
-                assert values == pytest.approx([values[0]] * len(values), rel=1e-3, abs=1e-6)
+def test_no_number_makes_rounding_a_value(subtests):
+    for s in MEMBERS:
+        x, data = example(s)
+        labels = next((a for n, a in zip(s.needs, data) if n in ("labels", "conditions")), None)
+        labels = np.arange(len(x)) % 4 if labels is None else labels
+        numbers = (1, 0.1, 1 / 3, 0.7, 1.3)
+        if "isotropic_scaling" in s.invariant_to:
+            numbers += (1e-30, 1e30)
+        if s.name == "input_noise_stability":  # an encoder makes something else of every number
+            numbers = (1e-30,)
+        for kind, repeated in REPEATED.items():
+            values = []
+            for c in numbers:
+                given = [
+                    c * repeated(a, labels)
+                    if name == "replicate"
+                    else 2 * c * repeated(a, labels[: len(a)])
+                    if name == "control"
+                    else a
+                    for name, a in zip(s.needs, data)
+                ]
+                try:
+                    values.append(s(c * repeated(x, labels), *given))
+                except rs.Undefined:
+                    values.append(None)
+            with subtests.test(kind, values=values):
+                assert len({value is None for value in values}) == 1
+                if "isotropic_scaling" in s.invariant_to and values[0] is not None:
+                    assert values == pytest.approx([values[0]] * len(values), rel=1e-3, abs=1e-6)
 
 
-@every_statistic
-def test_pairs_that_break_measures_give_statistics_a_number_or_a_reason(s, subtests):
+def test_pairs_that_break_measures_give_statistics_a_number_or_a_reason(subtests):
     for kind, (x, y) in hostile_pairs().items():
-        n, d = min(len(x), len(y)), min(x.shape[1], y.shape[1])
-        labels = np.arange(len(x)) % (2 if s.name == "lda_stability" else 4)
-        given = {
-            "labels": labels, "conditions": labels,
-            "replicate": y, "control": y[:, :d], "encoder": np.tanh,
-        }  # fmt: skip
-        first = x[:n, :d] if "control" in s.needs else x
-        with subtests.test(kind):
-            reason, value = "", s.range[0]
-            try:
-                value = s(first, *(given[name] for name in s.needs))
-            except ValueError as error:
-                reason = str(error)
-            assert len(reason) > 20 or s.range[0] - 1e-9 <= value <= s.range[1] + 1e-9
+        for s in MEMBERS:
+            n, d = min(len(x), len(y)), min(x.shape[1], y.shape[1])
+            labels = np.arange(len(x)) % (2 if s.name == "lda_stability" else 4)
+            given = {
+                "labels": labels, "conditions": labels,
+                "replicate": y, "control": y[:, :d], "encoder": np.tanh,
+            }  # fmt: skip
+            first = x[:n, :d] if "control" in s.needs else x
+            with subtests.test(f"{s}, {kind}"):
+                reason, value = "", s.range[0]
+                try:
+                    value = s(first, *(given[name] for name in s.needs))
+                except ValueError as error:
+                    reason = str(error)
+                assert len(reason) > 20 or s.range[0] - 1e-9 <= value <= s.range[1] + 1e-9
+                if kind == "X too large" and s.min_samples <= len(x):
+                    assert "values near the largest of float64" in reason
 
 
 def test_silhouettes_are_those_of_scikit_learn(rng):
@@ -787,88 +789,91 @@ def test_silhouettes_are_those_of_scikit_learn(rng):
         )
 
 
-@pytest.mark.parametrize("name", ["anisotropy", "participation_ratio", "effective_rank"])
-def test_a_spectrum_of_rounding_is_no_spectrum(name):
-    x = HOSTILE["two values of half precision"](example(st.get_statistic(name))[0])
-    with pytest.raises(rs.Undefined, match="varies by no more than the rounding of float16"):
-        st.get_statistic(name)(x)
+def test_a_spectrum_of_rounding_is_no_spectrum():
+    x, _ = hostile_pairs()["X of two values of half precision"]
+    for s in (st.anisotropy, st.participation_ratio, st.effective_rank):
+        with pytest.raises(rs.Undefined, match="varies by no more than the rounding of float16"):
+            s(x)
 
 
-@every_statistic
-def test_values_near_the_largest_are_refused(s):
-    x, data = example(s)
-    with pytest.raises(rs.Undefined, match="values near the largest of float64"):
-        s(x * 1e306, *data)
+def test_nan_too_few_samples_and_too_few_features(subtests):
+    for s in MEMBERS:
+        with subtests.test(str(s)):
+            x, data = example(s)
+            bad = x.copy()
+            bad[3, 2] = np.nan
+            with pytest.raises(ValueError, match="row 3, column 2"):
+                s(bad, *data)
+            one = [a[:1] if isinstance(a, np.ndarray) and len(a) == len(x) else a for a in data]
+            with pytest.raises(rs.Undefined, match="samples"):
+                s(x[:1], *one)
+            if s.min_features > 1:
+                with pytest.raises(rs.Undefined, match="features"):
+                    s(
+                        x[:, : s.min_features - 1],
+                        *(a[:, :1] if getattr(a, "ndim", 1) == 2 else a for a in data),
+                    )
 
 
-@every_statistic
-def test_nan_too_few_samples_and_too_few_features(s):
-    x, data = example(s)
-    bad = x.copy()
-    bad[3, 2] = np.nan
-    with pytest.raises(ValueError, match="row 3, column 2"):
-        s(bad, *data)
-    one = [a[:1] if isinstance(a, np.ndarray) and len(a) == len(x) else a for a in data]
-    with pytest.raises(rs.Undefined, match="samples"):
-        s(x[:1], *one)
-    if s.min_features > 1:
-        with pytest.raises(rs.Undefined, match="features"):
-            s(
-                x[:, : s.min_features - 1],
-                *(a[:, :1] if getattr(a, "ndim", 1) == 2 else a for a in data),
+def test_labels_are_checked(subtests):
+    for s in LABELLED:
+        with subtests.test(str(s)):
+            x, (labels,) = example(s)
+            with pytest.raises(ValueError, match="one per sample"):
+                s(x, labels[:-1])
+            with pytest.raises(ValueError, match=r"at least|needs from 2"):
+                s(x, np.zeros(60))
+            with pytest.raises(ValueError, match="leave those samples out"):
+                s(x, np.where(labels == 0, np.nan, 1))
+            words = np.array(["a", "b", "c", "d"])[labels]
+            assert (
+                s(x, words)
+                == s(x, labels)
+                == s(x, labels.tolist())
+                == s(x, **{s.needs[0]: labels + 3})
             )
 
 
-@pytest.mark.parametrize("s", LABELLED, ids=str)
-def test_labels_are_checked(s):
-    x, (labels,) = example(s)
-    with pytest.raises(ValueError, match="one per sample"):
-        s(x, labels[:-1])
-    with pytest.raises(ValueError, match=r"at least|needs from 2"):
-        s(x, np.zeros(60))
-    with pytest.raises(ValueError, match="leave those samples out"):
-        s(x, np.where(labels == 0, np.nan, 1))
-    words = np.array(["a", "b", "c", "d"])[labels]
-    assert s(x, words) == s(x, labels) == s(x, labels.tolist()) == s(x, **{s.needs[0]: labels + 3})
+def test_missing_and_mixed_labels_are_refused_by_name(subtests):
+    for s in LABELLED:
+        with subtests.test(str(s)):
+            import pandas as pd
 
-
-@pytest.mark.parametrize("s", LABELLED, ids=str)
-def test_missing_and_mixed_labels_are_refused_by_name(s):
-    import pandas as pd
-
-    x, (labels,) = example(s)
-    words = np.array(["a", "b", "c", "d"])[labels].tolist()
-    days = np.datetime64("2020-01-01") + labels
-    missing = [
-        [None, *words[1:]],
-        [np.nan, *words[1:]],
-        [np.inf, *labels[1:]],
-        np.array([None, *labels[1:]], dtype=object),
-        np.where(labels == 0, np.datetime64("NaT"), days),
-        np.ma.masked_equal(labels, 1),
-        pd.Series(labels, dtype="Int64").where(labels > 0),
-        pd.Series(words, dtype="category").where(labels > 0),
-    ]
-    role = s.needs[0]
-    for values in missing:
-        with pytest.raises(ValueError, match=f"{role} are missing, NaN or infinite"):
-            s(x, values)
-    with pytest.raises(ValueError, match=f"{role} are of several types .*; make all of them words"):
-        s(x, [1, *words[1:]])
-    with pytest.raises(ValueError, match=r"give their column, of shape \(60,\)"):
-        s(x, labels[:, None])
-    with pytest.raises(ValueError, match="must be numbers or words; got object"):
-        s(x, [object() for _ in labels])
-    shuffled = pd.Series(words, index=np.random.default_rng(0).permutation(60))
-    for values in (
-        words,
-        tuple(words),
-        shuffled,
-        shuffled.astype("category"),
-        days,
-        np.ma.masked_array(labels),
-    ):
-        assert s(x, values) == s(x, labels)
+            x, (labels,) = example(s)
+            words = np.array(["a", "b", "c", "d"])[labels].tolist()
+            days = np.datetime64("2020-01-01") + labels
+            missing = [
+                [None, *words[1:]],
+                [np.nan, *words[1:]],
+                [np.inf, *labels[1:]],
+                np.array([None, *labels[1:]], dtype=object),
+                np.where(labels == 0, np.datetime64("NaT"), days),
+                np.ma.masked_equal(labels, 1),
+                pd.Series(labels, dtype="Int64").where(labels > 0),
+                pd.Series(words, dtype="category").where(labels > 0),
+            ]
+            role = s.needs[0]
+            for values in missing:
+                with pytest.raises(ValueError, match=f"{role} are missing, NaN or infinite"):
+                    s(x, values)
+            with pytest.raises(
+                ValueError, match=f"{role} are of several types .*; make all of them words"
+            ):
+                s(x, [1, *words[1:]])
+            with pytest.raises(ValueError, match=r"give their column, of shape \(60,\)"):
+                s(x, labels[:, None])
+            with pytest.raises(ValueError, match="must be numbers or words; got object"):
+                s(x, [object() for _ in labels])
+            shuffled = pd.Series(words, index=np.random.default_rng(0).permutation(60))
+            for values in (
+                words,
+                tuple(words),
+                shuffled,
+                shuffled.astype("category"),
+                days,
+                np.ma.masked_array(labels),
+            ):
+                assert s(x, values) == s(x, labels)
 
 
 def test_replicates_controls_and_encoders_are_checked(rng):
@@ -941,25 +946,27 @@ def test_measures_and_statistics_take_the_same_rows_for_probabilities(rng):
 # ---------------------------------------------------------------------------------------- catalogue
 
 
-@pytest.mark.parametrize("s", st.list_statistics(), ids=str)
-def test_every_statistic_is_documented(s):
-    text = inspect.getdoc(s.function) or ""
-    assert ".. math::" in text
-    assert text.split("\n\n")[0].endswith((".", "?"))
-    assert "Reference: " in text
-    assert "value" in text
-    assert s.reference in bibliography()
-    assert getattr(st, s.name) is s
-    assert s.name in st.__all__
+def test_every_statistic_is_documented(subtests):
+    for s in st.list_statistics():
+        with subtests.test(str(s)):
+            text = inspect.getdoc(s.function) or ""
+            assert ".. math::" in text
+            assert text.split("\n\n")[0].endswith((".", "?"))
+            assert "Reference: " in text
+            assert "value" in text
+            assert s.reference in bibliography()
+            assert getattr(st, s.name) is s
+            assert s.name in st.__all__
 
 
-@every_statistic
-def test_found_by_name_label_and_specification_and_travels(s):
-    assert st.get_statistic(str(s)) == s
-    assert st.get_statistic(s) is s
-    assert pickle.loads(pickle.dumps(s)) == s
-    assert st.get_statistic(s.label.upper()).name == s.name
-    assert hash(s) == hash(st.get_statistic(str(s)))
+def test_found_by_name_label_and_specification_and_travels(subtests):
+    for s in MEMBERS:
+        with subtests.test(str(s)):
+            assert st.get_statistic(str(s)) == s
+            assert st.get_statistic(s) is s
+            assert pickle.loads(pickle.dumps(s)) == s
+            assert st.get_statistic(s.label.upper()).name == s.name
+            assert hash(s) == hash(st.get_statistic(str(s)))
 
 
 def test_lists():
@@ -985,12 +992,17 @@ def test_lists():
         rs.get_statistic("feature_spit")
 
 
-@pytest.mark.parametrize(
-    "limits", [{"anchors": 2}, {"anchors": 9}, {"anchors": 10_000}, {"probes": 3}, {"probes": 9}]
-)
-def test_anchors_and_probes_fit_among_few_samples(limits, rng):
-    for n in (50, 53, 60, 400):
-        assert -1 <= st.anchor(rng.standard_normal((n, 6)), k=3, **limits) <= 1
+def test_anchors_and_probes_fit_among_few_samples(rng, subtests):
+    for limits in [
+        {"anchors": 2},
+        {"anchors": 9},
+        {"anchors": 10_000},
+        {"probes": 3},
+        {"probes": 9},
+    ]:
+        with subtests.test(str(limits)):
+            for n in (50, 53, 60, 400):
+                assert -1 <= st.anchor(rng.standard_normal((n, 6)), k=3, **limits) <= 1
 
 
 @pytest.mark.parametrize(("name", "fewest"), [("anchor", 50), ("sample_split", 5)])

@@ -104,9 +104,8 @@ def test_the_weights_of_a_table_by_hand():
     assert second.tolist() == [[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0], [1, 1, 0, 0]]
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
+def test_one_neighbour_by_hand(subtests):
+    for spec, expected in [
         ("mutual_knn", (0.5 + 1) / 4 / sqrt(3.5 / 4)),
         ("mutual_knn[corrected=True]", ((0.5 + 1) / 4 - 1 / 3) / (sqrt(3.5 / 4) - 1 / 3)),
         ("jaccard", (0.5 / 1.5 + 1) / 4 / sqrt((0.5 / 1.5 + 3) / 4)),
@@ -114,12 +113,11 @@ def test_the_weights_of_a_table_by_hand():
         ("lcs_knn", (0.5 + 1) / 4 / sqrt(3.5 / 4)),
         ("edit_distance_knn", (0.5 + 1) / 4 / sqrt(3.5 / 4)),
         ("cycle_knn", (1 + 0.5) / 4),
-    ],
-)
-def test_one_neighbour_by_hand(spec, expected):
-    measure = rs.get_measure(spec).where(k=1, metric="euclidean")
-    assert measure(X, Y) == pytest.approx(expected, rel=1e-12)
-    assert measure(Y, X) == pytest.approx(expected, rel=1e-12)
+    ]:
+        with subtests.test(f"{spec}"):
+            measure = rs.get_measure(spec).where(k=1, metric="euclidean")
+            assert measure(X, Y) == pytest.approx(expected, rel=1e-12)
+            assert measure(Y, X) == pytest.approx(expected, rel=1e-12)
 
 
 def test_ranks_by_hand():
@@ -229,29 +227,38 @@ DEFINITIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("k", [1, 3, 5])
-@pytest.mark.parametrize("name", DEFINITIONS)
-def test_values_over_those_of_both_with_themselves(name, k):
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        x = rng.integers(0, 3, (14, 2)).astype(float)
-        y = x + rng.integers(0, 2, (14, 2)) if seed % 2 else rng.standard_normal((14, 2))
-        apart = [cdist(z, z, "sqeuclidean") for z in (x, y)]
+def test_values_over_those_of_both_with_themselves(subtests):
+    for name in DEFINITIONS:
+        for k in [1, 3, 5]:
+            with subtests.test(f"{name}, {k}"):
+                for seed in range(6):
+                    rng = np.random.default_rng(seed)
+                    x = rng.integers(0, 3, (14, 2)).astype(float)
+                    y = (
+                        x + rng.integers(0, 2, (14, 2))
+                        if seed % 2
+                        else rng.standard_normal((14, 2))
+                    )
+                    apart = [cdist(z, z, "sqeuclidean") for z in (x, y)]
 
-        def score(first, second, k=k):
-            both = weights(first, k) * weights(second, k)
-            rows = range(len(first))
-            return np.mean(
-                [
-                    DEFINITIONS[name](both[i], places(first, i, k), places(second, i, k))
-                    for i in rows
-                ]
-            )
+                    def score(first, second, k=k, name=name):
+                        both = weights(first, k) * weights(second, k)
+                        rows = range(len(first))
+                        return np.mean(
+                            [
+                                DEFINITIONS[name](
+                                    both[i], places(first, i, k), places(second, i, k)
+                                )
+                                for i in rows
+                            ]
+                        )
 
-        expected = score(*apart) / sqrt(score(apart[0], apart[0]) * score(apart[1], apart[1]))
-        measure = rs.get_measure(name).where(k=k, metric="euclidean")
-        assert measure(x, y) == pytest.approx(expected, rel=1e-12)
-        assert measure(x, x) == pytest.approx(1, rel=1e-12)
+                    expected = score(*apart) / sqrt(
+                        score(apart[0], apart[0]) * score(apart[1], apart[1])
+                    )
+                    measure = rs.get_measure(name).where(k=k, metric="euclidean")
+                    assert measure(x, y) == pytest.approx(expected, rel=1e-12)
+                    assert measure(x, x) == pytest.approx(1, rel=1e-12)
 
 
 def returning(x: np.ndarray, y: np.ndarray, k: int) -> float:
@@ -365,9 +372,8 @@ def test_the_graph_of_imd_has_the_larger_weight_of_both_directions():
 FEW = np.random.default_rng(4).integers(0, 2, (2, 6, 2)).astype(float)
 
 
-@pytest.mark.parametrize(
-    ("spec", "mean"),
-    [
+def test_chance_is_the_mean_over_all_permutations_of_tied_samples(subtests):
+    for spec, mean in [
         ("mutual_knn[corrected=True]", 0),
         ("mutual_knn[corrected=True,metric=euclidean]", 0),
         ("cycle_knn[corrected=True,metric=euclidean]", 0),
@@ -376,14 +382,13 @@ FEW = np.random.default_rng(4).integers(0, 2, (2, 6, 2)).astype(float)
         ("information_imbalance[corrected=True]", 1),
         ("mka[baseline=permutation]", 0),
         ("mka[baseline=permutation,symmetrize=True]", 0),
-    ],
-)
-def test_chance_is_the_mean_over_all_permutations_of_tied_samples(spec, mean):
-    measure, (x, y) = rs.get_measure(spec).where(k=2), FEW
-    assert len(nearest(rs.Representation(x), k=2, metric="euclidean").ties.rows) > 3
-    values = [measure(x, y[list(order)]) for order in permutations(range(6))]
-    assert np.mean(values) == pytest.approx(mean, abs=1e-10)
-    assert np.std(values) > 0.05
+    ]:
+        with subtests.test(f"{spec}"):
+            measure, (x, y) = rs.get_measure(spec).where(k=2), FEW
+            assert len(nearest(rs.Representation(x), k=2, metric="euclidean").ties.rows) > 3
+            values = [measure(x, y[list(order)]) for order in permutations(range(6))]
+            assert np.mean(values) == pytest.approx(mean, abs=1e-10)
+            assert np.std(values) > 0.05
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner"])
@@ -399,22 +404,24 @@ def test_the_chance_of_sharing_neighbours_is_the_one_that_is_documented(metric):
     assert np.mean(values) == pytest.approx(2 / 5 / sqrt(own), rel=1e-10)
 
 
-@each_kind
-@pytest.mark.parametrize(
-    ("spec", "mean"),
-    [
+def test_unrelated_samples_with_ties_are_at_chance(subtests):
+    for spec, mean in [
         ("mutual_knn[corrected=True]", 0),
         ("mutual_knn[corrected=True,metric=euclidean]", 0),
         ("cycle_knn[corrected=True]", 0),
         ("information_imbalance[k=10,metric=cosine]", 1),
         ("mka[baseline=permutation,k=10]", 0),
-    ],
-)
-def test_unrelated_samples_with_ties_are_at_chance(kind, spec, mean):
-    measure, x, y = rs.get_measure(spec), rs.Representation(KINDS[kind](1)), KINDS[kind](2)
-    orders = [np.random.default_rng(seed).permutation(300) for seed in range(20)]
-    values = np.array([measure(x, rs.Representation(y[order])) for order in orders])
-    assert abs(values.mean() - mean) < 4 * values.std(ddof=1) / sqrt(20)
+    ]:
+        for kind in KINDS:
+            with subtests.test(f"{spec}, {kind}"):
+                measure, x, y = (
+                    rs.get_measure(spec),
+                    rs.Representation(KINDS[kind](1)),
+                    KINDS[kind](2),
+                )
+                orders = [np.random.default_rng(seed).permutation(300) for seed in range(20)]
+                values = np.array([measure(x, rs.Representation(y[order])) for order in orders])
+                assert abs(values.mean() - mean) < 4 * values.std(ddof=1) / sqrt(20)
 
 
 def test_constant_distances_leave_nothing_above_chance():
@@ -428,35 +435,40 @@ def test_constant_distances_leave_nothing_above_chance():
 
 
 @means_little
-@each_kind
-@pytest.mark.parametrize("spec", MEASURES)
-def test_the_order_of_the_samples_makes_no_difference(spec, kind):
-    measure, x, y = rs.get_measure(spec), KINDS[kind](3), KINDS[kind](4)
-    order = np.random.default_rng(0).permutation(300)
-    try:
-        expected = measure(x, y)
-    except rs.Undefined:
-        with pytest.raises(rs.Undefined):
-            measure(x[order], y[order])
-        return
-    assert measure(x[order], y[order]) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+def test_the_order_of_the_samples_makes_no_difference(subtests):
+    for spec in MEASURES:
+        for kind in KINDS:
+            with subtests.test(f"{spec}, {kind}"):
+                measure, x, y = rs.get_measure(spec), KINDS[kind](3), KINDS[kind](4)
+                order = np.random.default_rng(0).permutation(300)
+                try:
+                    expected = measure(x, y)
+                except rs.Undefined:
+                    with pytest.raises(rs.Undefined):
+                        measure(x[order], y[order])
+                    continue
+                assert measure(x[order], y[order]) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-@each_kind
-@pytest.mark.parametrize(
-    "name", [*SETS, *LISTS, "cknna", "mka[k=10]", "mutual_knn[corrected=True]"]
-)
-def test_a_representation_with_ties_has_its_own_neighbours(name, kind):
-    x = KINDS[kind](5)
-    rotated = 3 * x @ np.linalg.qr(np.random.default_rng(0).standard_normal((x.shape[1],) * 2))[0]
-    assert rs.get_measure(name)(x, rotated) == pytest.approx(1, rel=1e-9)
+def test_a_representation_with_ties_has_its_own_neighbours(subtests):
+    for name in [*SETS, *LISTS, "cknna", "mka[k=10]", "mutual_knn[corrected=True]"]:
+        for kind in KINDS:
+            with subtests.test(f"{name}, {kind}"):
+                x = KINDS[kind](5)
+                rotated = (
+                    3
+                    * x
+                    @ np.linalg.qr(np.random.default_rng(0).standard_normal((x.shape[1],) * 2))[0]
+                )
+                assert rs.get_measure(name)(x, rotated) == pytest.approx(1, rel=1e-9)
 
 
-@each_kind
-@pytest.mark.parametrize("name", [*SETS, *LISTS])
-def test_a_copy_is_exactly_one(name, kind):
-    x = KINDS[kind](8)
-    assert rs.get_measure(name)(x, x.copy()) == 1
+def test_a_copy_is_exactly_one(subtests):
+    for name in [*SETS, *LISTS]:
+        for kind in KINDS:
+            with subtests.test(f"{name}, {kind}"):
+                x = KINDS[kind](8)
+                assert rs.get_measure(name)(x, x.copy()) == 1
 
 
 @means_little

@@ -47,26 +47,27 @@ def pairs(n: int, kind: str) -> list[tuple[rs.Representation, rs.Representation]
     return [(noise(n, d, 2 * t, rank), noise(n, e, 2 * t + 1, rank)) for t in range(4)]
 
 
-@pytest.mark.parametrize("spec", EXACT)
-@pytest.mark.parametrize("kind", ["equal", "narrow", "wide", "low rank"])
-def test_a_value_is_fixed_exactly_where_that_is_said(spec, kind):
-    measure = rs.get_measure(spec)
-    seen = set()
-    for n in (2, 3, 4, 5, 6, WIDTH - 1, WIDTH, WIDTH + 1, WIDTH + 2, 40):
-        if n < measure.min_samples:
-            continue
-        values, said = [], set()
-        for x, y in pairs(n, kind):
-            try:
-                values.append(measure.evaluate(x, y))
-            except rs.Undefined:
-                continue
-            said.add(measure.caveat(x, y).startswith("fixed"))
-        if values:
-            assert len(said) == 1
-            assert (np.ptp(values) < 1e-9) == said.pop(), (n, values)
-            seen.add(n)
-    assert len(seen) > 5
+def test_a_value_is_fixed_exactly_where_that_is_said(subtests):
+    for kind in ["equal", "narrow", "wide", "low rank"]:
+        for spec in EXACT:
+            with subtests.test(f"{kind}, {spec}"):
+                measure = rs.get_measure(spec)
+                seen = set()
+                for n in (2, 3, 4, 5, 6, WIDTH - 1, WIDTH, WIDTH + 1, WIDTH + 2, 40):
+                    if n < measure.min_samples:
+                        continue
+                    values, said = [], set()
+                    for x, y in pairs(n, kind):
+                        try:
+                            values.append(measure.evaluate(x, y))
+                        except rs.Undefined:
+                            continue
+                        said.add(measure.caveat(x, y).startswith("fixed"))
+                    if values:
+                        assert len(said) == 1
+                        assert (np.ptp(values) < 1e-9) == said.pop(), (n, values)
+                        seen.add(n)
+                assert len(seen) > 5
 
 
 def test_what_is_fixed_for_one_reading_of_the_correlations_is_not_for_another():
@@ -88,55 +89,58 @@ def way(measure: rs.Measure, x: rs.Representation, y: rs.Representation, equal: 
     return value / equal
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        "mean_cca[aggregation=mean_squared]",
-        "linear_regression",
-        "cka",
-        "cka[kernel=laplace]",
-        "cka[kernel=rbf]",
-        "distance_correlation",
-        "distance_correlation[squared=True]",
-        "procrustes",
-        "angular_shape",
-        "nbs",
-        "pwcka",
-        "gulp",
-        "eigenspace_overlap",
-        "mutual_knn[k=8]",
-        "jaccard[k=8]",
-        "cycle_knn[k=8]",
-        "rsa[compare=cosine]",
-        "second_order_cosine[k=8,of=distance]",
-        "aligned_cosine",
-    ],
-)
-@pytest.mark.parametrize("n", [10, 14, 20, 60])
-def test_near_is_what_shuffled_samples_reach(spec, n):
-    measure = rs.get_measure(spec)
-    x, y = noise(n, 16, 0), noise(n, 16, 1)
-    rng = np.random.default_rng(0)
-    shuffled = [rs.Representation(y.array[rng.permutation(n)]) for _ in range(40)]
-    reached = float(np.mean([way(measure, x, z, 1.0) for z in shuffled]))
-    caveat = measure.caveat(x, y)
-    if reached > NEAR + 0.06:
-        assert caveat
-    if reached < NEAR - 0.06:
-        assert not caveat or caveat.startswith("fixed")
+def test_near_is_what_shuffled_samples_reach(subtests):
+    for n in [10, 14, 20, 60]:
+        for spec in [
+            "mean_cca[aggregation=mean_squared]",
+            "linear_regression",
+            "cka",
+            "cka[kernel=laplace]",
+            "cka[kernel=rbf]",
+            "distance_correlation",
+            "distance_correlation[squared=True]",
+            "procrustes",
+            "angular_shape",
+            "nbs",
+            "pwcka",
+            "gulp",
+            "eigenspace_overlap",
+            "mutual_knn[k=8]",
+            "jaccard[k=8]",
+            "cycle_knn[k=8]",
+            "rsa[compare=cosine]",
+            "second_order_cosine[k=8,of=distance]",
+            "aligned_cosine",
+        ]:
+            with subtests.test(f"{n}, {spec}"):
+                measure = rs.get_measure(spec)
+                x, y = noise(n, 16, 0), noise(n, 16, 1)
+                rng = np.random.default_rng(0)
+                shuffled = [rs.Representation(y.array[rng.permutation(n)]) for _ in range(40)]
+                reached = float(np.mean([way(measure, x, z, 1.0) for z in shuffled]))
+                caveat = measure.caveat(x, y)
+                if reached > NEAR + 0.06:
+                    assert caveat
+                if reached < NEAR - 0.06:
+                    assert not caveat or caveat.startswith("fixed")
 
 
-@pytest.mark.parametrize(
-    "spec", ["pwcka[explained_variance=0.5]", "svcca[explained_variance=0.5]", "subspace_overlap"]
-)
-def test_components_tied_with_the_last_count_in_caveats_too(spec):
-    measure, g = rs.get_measure(spec), np.random.default_rng(0)
-    x, y = (
-        rs.Representation(np.linalg.qr(np.c_[np.ones(12), g.standard_normal((12, 11))])[0][:, 1:])
-        for _ in range(2)
-    )
-    with pytest.warns(rs.UninformativeWarning):
-        assert float(measure(x, y)) == pytest.approx(1)
+def test_components_tied_with_the_last_count_in_caveats_too(subtests):
+    for spec in [
+        "pwcka[explained_variance=0.5]",
+        "svcca[explained_variance=0.5]",
+        "subspace_overlap",
+    ]:
+        with subtests.test(str(spec)):
+            measure, g = rs.get_measure(spec), np.random.default_rng(0)
+            x, y = (
+                rs.Representation(
+                    np.linalg.qr(np.c_[np.ones(12), g.standard_normal((12, 11))])[0][:, 1:]
+                )
+                for _ in range(2)
+            )
+            with pytest.warns(rs.UninformativeWarning):
+                assert float(measure(x, y)) == pytest.approx(1)
 
 
 def test_enough_samples_are_no_reason_for_a_caveat():
@@ -269,21 +273,21 @@ def test_a_value_is_not_kept_together_with_the_reason_why_there_is_none(few):
 # -------------------------------------------------------------------------------- transposed arrays
 
 
-@pytest.mark.parametrize(
-    ("shapes", "hint"),
-    [
+def test_arrays_that_look_transposed(subtests):
+    for shapes, hint in [
         (((16, 200), (200, 12)), "Transpose X."),
         (((200, 12), (16, 200)), "Transpose Y."),
         (((16, 200), (12, 200)), "Transpose both."),
-    ],
-)
-def test_arrays_that_look_transposed(shapes, hint):
-    x, y = (np.random.default_rng(0).standard_normal(shape) for shape in shapes)
-    with pytest.raises(ValueError, match=rf"did you pass \(n_features, n_samples\)\? {hint}"):
-        rs.cka(x, y)
-    named = hint.replace("X", "'first'").replace("Y", "'second'")
-    with pytest.raises(ValueError, match=named):
-        rs.compare({"first": x, "second": y}, measures="cka")
+    ]:
+        with subtests.test(f"{hint}"):
+            x, y = (np.random.default_rng(0).standard_normal(shape) for shape in shapes)
+            with pytest.raises(
+                ValueError, match=rf"did you pass \(n_features, n_samples\)\? {hint}"
+            ):
+                rs.cka(x, y)
+            named = hint.replace("X", "'first'").replace("Y", "'second'")
+            with pytest.raises(ValueError, match=named):
+                rs.compare({"first": x, "second": y}, measures="cka")
 
 
 def test_other_numbers_of_rows_give_no_hint():

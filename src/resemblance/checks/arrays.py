@@ -1,80 +1,155 @@
-"""Checks of a measure on tensors: the values of NumPy, and gradients where they are claimed."""
+"""Checks of a measure on arrays of other libraries: the values of NumPy, and gradients where they
+are claimed."""
 
 from __future__ import annotations
 
 import importlib.util
 import warnings
+from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from ..arrays import scalar
+from ..measure import Measure
+from ..representation import Undefined
 from ..rng import generator
-from .trial import Check, Ruling, Trial, in_words, strictly
+from .data import degenerate_pairs
+from .trial import Check, Ruling, Trial, answer, computed, in_words, labelled, strictly
 
 STEP = 1e-6  # of a difference quotient, in units of the data
-QUOTIENT = 1e-3  # how far a difference quotient may be from a derivative
+QUOTIENT = 1e-4  # how far a difference quotient may be from a derivative
 NO_TORCH = "PyTorch is not installed"
+NO_STRICT = "array-api-strict is not installed"
 
 
 def tensors() -> dict[str, Check]:
-    """Return the checks that need PyTorch, by their names."""
-    return {"PyTorch": same_as_numpy, "gradient": gradient}
+    """Return the checks that need another array library, by their names."""
+    return {
+        "PyTorch": same_on_tensors,
+        "array API": same_on_standard_arrays,
+        "gradient": gradient,
+        "finite gradient": finite_gradient,
+    }
 
 
-def same_as_numpy(trial: Trial) -> Ruling:
-    """Check that tensors give a tensor with the value of arrays."""
+def same_on_tensors(trial: Trial) -> Ruling:
+    """Check that tensors give the value of arrays, and stay as they are."""
     if not _has_torch():
         return "", None, NO_TORCH
     import torch
 
-    x, y = trial.pair()
-    try:
-        with strictly():
-            result = trial.measure(torch.tensor(x), torch.tensor(y))
-    except Exception as error:
-        remedy = "write it with x.xp, or claim differentiable=False"
-        if trial.measure.differentiable:
-            return "", False, f"{in_words(error, trial.measure)}; {remedy}"
-        return "", None, f"takes NumPy arrays only: {in_words(error, trial.measure)}"
-    expected, value = trial.value(x, y), float(result)
-    holds = trial.same(value, expected)
-    detail = f"of tensors {value:.8g}, of arrays {expected:.8g}"
-    return "", holds, "" if holds else detail
+    return _same_elsewhere(trial, lambda x: torch.from_numpy(x.copy()))
+
+
+def same_on_standard_arrays(trial: Trial) -> Ruling:
+    """Check that arrays which have no more than the array API standard give the value of arrays of
+    NumPy, without being written to."""
+    if importlib.util.find_spec("array_api_strict") is None:
+        return "", None, NO_STRICT
+    import array_api_strict
+
+    def read_only(x: np.ndarray) -> Any:
+        x = x.copy()
+        x.flags.writeable = False
+        return array_api_strict.asarray(x, copy=False)
+
+    return _same_elsewhere(trial, read_only)
+
+
+def _same_elsewhere(trial: Trial, convert: Callable[[np.ndarray], Any]) -> Ruling:
+    """Check the values of arrays of another library, for pairs of several shapes."""
+    for x, y in trial.pairs():
+        expected, measure = answer(trial.measure, x, y).value, labelled(trial.measure, len(x))
+        if np.isnan(expected):  # which other checks are about
+            continue
+        a, b = convert(x), convert(y)
+        try:
+            with strictly():
+                value = scalar(computed(measure, a, b))
+        except Exception as error:
+            fault = in_words(error, measure)
+            if measure.differentiable:
+                return "", False, f"{fault}; write it with x.xp, or claim differentiable=False"
+            return "", None, f"takes NumPy arrays only: {fault}"
+        if not trial.same(value, expected):
+            return "", False, f"of them {value:.8g}, of arrays {expected:.8g} {x.shape, y.shape}"
+        if (np.asarray(a) != x).any() or (np.asarray(b) != y).any():
+            return "", False, "writes into them"
+    return "", True, ""
 
 
 def gradient(trial: Trial) -> Ruling:
-    """Check the derivative in a generic direction against a difference quotient, on each side."""
+    """Check the derivative in a generic direction against a difference quotient, on each side, for
+    pairs of several shapes."""
     if not trial.measure.differentiable:
         return "not claimed", None, "none is recorded where it is not claimed"
     if not _has_torch():
         return "claimed", None, NO_TORCH
-    try:
-        with strictly():
-            warnings.simplefilter("ignore", UserWarning)  # of conversions, which are the finding
-            slopes = [_slope(trial, side) for side in (0, 1)]
-    except Exception as error:
-        return "claimed", False, in_words(error, trial.measure)
-    for side, slope in zip("XY", slopes):
+    for (shape, pair), side in product(enumerate(trial.pairs()), (0, 1)):
+        if np.isnan(answer(trial.measure, *pair).value):
+            continue
+        try:
+            with strictly():
+                warnings.simplefilter(
+                    "ignore", UserWarning
+                )  # of conversions, which are the finding
+                slope = _slope(trial, pair, side)
+        except Exception as error:
+            if isinstance(error, Undefined) and shape > 0:
+                continue  # fewer samples than features may be a special case
+            return "claimed", False, in_words(error, trial.measure)
         if slope is None:
-            detail = f"none reaches {side}: write it with x.xp, or claim differentiable=False"
-            return "claimed", False, detail
+            remedy = "write it with x.xp, or claim differentiable=False"
+            return "claimed", False, f"none reaches {'XY'[side]}: {remedy}"
         derivative, quotient = slope
         if not abs(derivative - quotient) <= QUOTIENT * max(1.0, abs(quotient)):
-            detail = f"of {side} {derivative:.6g}, difference quotient {quotient:.6g}"
+            detail = f"of {'XY'[side]} {derivative:.6g}, difference quotient {quotient:.6g}"
             return "claimed", False, detail
     return "claimed", True, ""
+
+
+def finite_gradient(trial: Trial) -> Ruling:
+    """Check that gradients are finite, or refused, where distances, ranks or singular values
+    degenerate; the detail names what is refused though it has a value."""
+    if not trial.measure.differentiable:
+        return "not claimed", None, "none is recorded where it is not claimed"
+    if not _has_torch():
+        return "claimed", None, NO_TORCH
+    refused = []
+    for kind, *pair in degenerate_pairs(max(24, trial.measure.min_samples)):
+        x, y = map(trial.suited, pair)
+        if np.isnan(answer(trial.measure, x, y).value):
+            continue
+        try:
+            with strictly():
+                gradients = _gradients(trial.measure, x, y)
+        except ValueError:
+            refused.append(kind)
+            continue
+        if not all(np.isfinite(g).all() for g in gradients):
+            return "claimed", False, f"of {kind}: NaN or infinite"
+    return "claimed", True, f"no gradient: {', '.join(refused)}" if refused else ""
 
 
 def _has_torch() -> bool:
     return importlib.util.find_spec("torch") is not None
 
 
-def _slope(trial: Trial, side: int) -> tuple[float, float] | None:
+def _gradients(measure: Measure, x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+    import torch
+
+    arguments = [torch.tensor(a, requires_grad=True) for a in (x, y)]
+    gradients = torch.autograd.grad(measure(*arguments), arguments)
+    return [g.numpy() for g in gradients]
+
+
+def _slope(trial: Trial, pair: Any, side: int) -> tuple[float, float] | None:
     """Return the derivative in a generic direction and a difference quotient, or None if no
     gradient is recorded."""
     import torch
 
-    pair = trial.pair()
     step = pair[side].std() * generator(side, "direction").standard_normal(pair[side].shape)
     arguments = [torch.tensor(a, requires_grad=i == side) for i, a in enumerate(pair)]
     value = trial.measure(*arguments)

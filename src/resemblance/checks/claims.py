@@ -16,11 +16,13 @@ from ..representation import Undefined
 from ..rng import generator
 from .data import Triple, generic_pair, many_kinds, paths, triples
 from .groups import jointly_transformed, transformed
+from .hostile import SCALES, hostile_pairs
 from .trial import Check, Ruling, Trial, answer
 
 SIDES = ("m(TX, Y)", "m(X, TY)", "m(TX, SY)")
 NOT_CLAIMED = "holds on all generic data: claim it, or nobody finds the measure by it"
 STREAMS = "holds on all generic data: a claim of it lets the measure be streamed"
+LOST, SMALL = 1e-6, 1e-2  # share of a value that extremes may cost; what is no value to lose from
 LEVELS = (0.05, 0.3, 3.0)  # of noise, in units of the data
 
 
@@ -34,6 +36,10 @@ def claims(measure: Measure) -> dict[str, Check]:
         checks[f"invariant to {name.replace('_', ' ')}"] = partial(joint_invariance, name=name)
     checks |= {"symmetric": symmetry, "range": values_in_range, "identity": identity}
     checks |= {"X is most similar to X": extreme, "direction": direction}
+    if "isotropic_scaling" in measure.invariant_to:
+        checks["every scale"] = every_scale
+    if "translation" in measure.invariant_to:
+        checks["huge offset"] = huge_offset
     if measure.metric or not measure.larger_is_more_similar:
         checks["triangle inequality"] = triangle_inequality
     return checks
@@ -52,6 +58,18 @@ def joint_invariance(trial: Trial, name: str) -> Ruling:
     """
     ruling = _both_ways(trial, name in trial.measure.invariant_to, _joint_change)
     return ("not claimed", None, STREAMS) if ruling[2] == NOT_CLAIMED else ruling
+
+
+def every_scale(trial: Trial) -> Ruling:
+    """Check that a claimed invariance to scaling holds where squares over- or underflow."""
+    scaled = [f"{side} times {scale:g}" for scale in SCALES for side in ("X", "Y", "both")]
+    return _unchanged(trial, [*scaled, "largest", "nearly overflowing", "as far apart as can be"])
+
+
+def huge_offset(trial: Trial) -> Ruling:
+    """Check that of data far from the origin a measure that ignores where they are loses no more
+    digits than the data."""
+    return _unchanged(trial, ["huge offset"])
 
 
 def symmetry(trial: Trial) -> Ruling:
@@ -149,6 +167,17 @@ def _both_ways(trial: Trial, is_claimed: bool, change: Callable[[Trial], str]) -
             if counterexample := change(wide):
                 counterexample += f", of {wide.features} features"
     return _ruling(is_claimed, counterexample)
+
+
+def _unchanged(trial: Trial, cases: list[str]) -> Ruling:
+    """Check that hostile pairs have the value of the generic ones that they are made of."""
+    pairs = hostile_pairs()
+    before = trial.value(*map(trial.suited, pairs["generic"]))
+    for case in cases:
+        after = trial.value_or_nan(*map(trial.suited, pairs[case]))
+        if not abs(after - before) <= LOST * max(abs(before), SMALL):
+            return "claimed", False, f"{case}: {after:.8g}, not {before:.8g}"
+    return "claimed", True, ""
 
 
 def _ruling(is_claimed: bool, counterexample: str) -> Ruling:

@@ -66,6 +66,22 @@ def many_kinds(n: int = 60) -> Iterator[tuple[str, np.ndarray]]:
     yield "a circle", np.c_[np.cos(angles), np.sin(angles)]
 
 
+def degenerate_pairs(n: int = 60) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield pairs where distances, ranks or singular values degenerate, so that gradients may."""
+    (x, y), rng = generic_pair(n), generator(0, "degenerate pairs")
+    for kind, z in many_kinds(n):
+        yield kind, z, y
+        yield f"{kind} (X = Y)", z, z.copy()
+    rotation = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    white = [np.linalg.qr(a - a.mean(axis=0))[0] for a in (x, y)]
+    yield "rotated and scaled", x, 3 * x @ rotation
+    yield "whitened", white[0], y
+    yield "both whitened", white[0], white[1]
+    yield "dead units on each side", x * (np.arange(6) < 4), y * (np.arange(6) > 0)
+    yield "huge", 1e150 * x, y
+    yield "tiny", 1e-150 * x, y
+
+
 def paths(n: int = 60, seeds: int = 20) -> Iterator[Triple]:
     """Yield generic representations with one that is near or between them."""
     for seed in range(seeds):

@@ -11,6 +11,7 @@ from ..rng import generator
 
 N, D = 40, 6
 LARGEST = float(np.finfo(np.float64).max) / (16 * (N + D))  # that is not refused
+SCALES = (1e-150, 1e-30, 1e30, 1e150)
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "shapes": (
         "generic", "n < d", "d = 1", "d = 1 and d = 6", "Y wider", "X wider", "n = 11",
@@ -147,7 +148,7 @@ def scales(s: Sources) -> Cases:
         "X too large": (x * 1e306, y),
         "Y too large": (x, -y * 1e306),
     }
-    for scale in (1e-150, 1e-30, 1e30, 1e150):
+    for scale in SCALES:
         cases[f"X times {scale:g}"] = x * scale, y
         cases[f"Y times {scale:g}"] = x, y * scale
         cases[f"both times {scale:g}"] = x * scale, y * scale

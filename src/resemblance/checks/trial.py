@@ -8,6 +8,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,6 +60,12 @@ class Trial(NamedTuple):
         """Return two related representations that the measure takes."""
         x, y = generic_pair(self.samples, self.features, self.features, seed)
         return self.suited(x), self.suited(y)
+
+    def pairs(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return pairs of more samples than features, of fewer, and of two widths."""
+        few = self.measure.min_samples + 8
+        shapes = (self.samples, 6, 6), (few, few + 8, few + 8), (self.samples, 4, 7)
+        return [(self.suited(x), self.suited(y)) for x, y in starmap(generic_pair, shapes)]
 
     @property
     def most(self) -> int:
