@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from ..engine.workers import WorkerPool
 from ..extras import need
-from ..workers import WorkerPool
 
 PATIENCE = "30s"  # for an answer of a scheduler
 # What a worker does first, as text so that nothing of ours is imported before. Interrupts from the
