@@ -101,7 +101,7 @@ class Representation:
             )
         self.dtype = dtype
         self.order: Order = labelled.order if ids is None else tuple(ids)
-        self._views: dict[Hashable, Any] = {}
+        self._views: dict[Any, Any] = {}
         self._lock = threading.RLock()
         self._carry: Carry | None = None  # finds a view from that of other rows of the same samples
         self.origin: StreamOrigin | None = None
@@ -144,9 +144,19 @@ class Representation:
         return dict(self._views)
 
     def forget(self) -> None:
-        """Drop the remembered arrays, but not numbers and words; they are recomputed on demand."""
+        """Drop the remembered arrays; they are recomputed on demand.
+
+        Numbers and words stay. So does a view that is :func:`lasting`, while it takes less memory
+        than the array itself.
+        """
         with self._lock:
-            self._views = {k: v for k, v in self._views.items() if isinstance(v, int | float | str)}
+            self._views = {k: v for k, v in self._views.items() if self._stays(k[0], v)}
+
+    def _stays(self, function: Any, value: Any) -> bool:
+        if isinstance(value, int | float | str):
+            return True
+        is_small = isinstance(value, np.ndarray) and value.nbytes < self.source.nbytes
+        return is_small and self.path is None and hasattr(function, "is_lasting")
 
     def __repr__(self) -> str:
         size = f"n_samples={self.n_samples}, n_features={self.shape[1]}"
@@ -250,6 +260,12 @@ def _without_gaps(value: Any) -> Any:
         return type(value)(*parts) if hasattr(value, "_fields") else parts
     has_gaps = isinstance(value, np.ndarray) and not value.flags.forc
     return np.ascontiguousarray(value) if has_gaps else value
+
+
+def lasting(function: Callable[P, T]) -> Callable[P, T]:
+    """Mark the function of a view that takes long, and is small beside most arrays."""
+    function.is_lasting = True  # type: ignore[attr-defined]
+    return function
 
 
 _pair: ContextVar[tuple[Representation, Representation, dict[Hashable, Any]] | None] = ContextVar(
