@@ -229,6 +229,7 @@ def test_a_cluster_that_loses_a_worker_computes_what_it_had_lent_again(elsewhere
 
 def test_workers_without_the_resource_are_not_waited_for(client):
     address = client.scheduler.address
+    client.wait_for_workers(2)  # one was killed before
     with executors(None, address) as (work, trainer):
         assert workers_of(work) == 2
         assert trainer is None
