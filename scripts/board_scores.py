@@ -17,8 +17,8 @@ from resemblance.boards import read_scores, score, write_scores
 from resemblance.boards.ranking import SERIES, SHIPPED, packs_of
 from resemblance.boards.score_files import file_name
 from resemblance.boards.scoring import code_of
+from resemblance.engine.workers import single_threaded
 from resemblance.packs import Pack, open_pack
-from resemblance.workers import single_threaded
 
 
 def computed(pack: Pack, spec: str, folder: Path) -> str:

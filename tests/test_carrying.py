@@ -496,3 +496,26 @@ def test_the_guard_without_carried_views():
 def test_the_guard_accepts_pairs_without_a_value():
     x, y = Representation(pair_of("tall")[0]), Representation(np.ones((N, 3)))
     assert guard(rs.cka, x, y, orders(N), actions_of(rs.cka))
+
+
+def test_a_wide_layer_is_rotated_once_in_a_call(monkeypatch):
+    from array_api_compat.numpy import linalg
+
+    noise = generator(0, "wide").standard_normal((3, 20, 60))
+    rotated, qr = [], linalg.qr
+
+    def noting(a):
+        rotated.extend([a.shape] if len(a) == 60 else [])  # not probes
+        return qr(a)
+
+    monkeypatch.setattr(linalg, "qr", noting)
+    measures = ["cka[estimator=debiased]", "rsa", "mutual_knn[k=3]", "gulp"]
+    evidence = rs.evidence(list(noise), measures=measures[:1], progress=False)
+    assert len(rotated) == 3
+    inputs = [Representation(layer, name) for layer, name in zip(noise, "abc")]
+    rs.compare(inputs, measures=measures, progress=False, memory="1 MB", tile=1)
+    assert len(rotated) == 6
+    moved_value = rs.cka(inputs[0], moved(inputs[1], orders(20)[0], ANEW))
+    assert len(rotated) == 6
+    assert moved_value == pytest.approx(rs.cka(noise[0], noise[1][orders(20)[0]]))
+    assert evidence.p("cka[estimator=debiased]").shape == (3, 3)

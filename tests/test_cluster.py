@@ -21,11 +21,11 @@ import resemblance as rs
 from resemblance import cli
 from resemblance.cli.executors import executors
 from resemblance.compare import compare_many
+from resemblance.engine.workers import WorkerPool, workers_of
 from resemblance.outline import Request
 from resemblance.sources.published.resources import Resources
 from resemblance.suites.resi.paper import planned, portion_of
 from resemblance.suites.training import is_trained, model_folder, subjects_of, train_possible
-from resemblance.workers import WorkerPool, workers_of
 
 # Dask warns of a busy machine, in its own threads, too; the pool of what it lost
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -183,7 +183,7 @@ def test_evidence_on_a_cluster_is_the_same(client, tmp_path, rng):
 @pytest.fixture
 def elsewhere(client, monkeypatch):
     """The client of a cluster that is taken for one of other machines."""
-    monkeypatch.setattr("resemblance.lending.is_local_cluster", lambda executor: False)
+    monkeypatch.setattr("resemblance.engine.shared_views.is_local_cluster", lambda executor: False)
     return client
 
 
@@ -229,6 +229,7 @@ def test_a_cluster_that_loses_a_worker_computes_what_it_had_lent_again(elsewhere
 
 def test_workers_without_the_resource_are_not_waited_for(client):
     address = client.scheduler.address
+    client.wait_for_workers(2)  # one was killed before
     with executors(None, address) as (work, trainer):
         assert workers_of(work) == 2
         assert trainer is None

@@ -25,11 +25,11 @@ import resemblance as rs
 from resemblance.columns import Column
 from resemblance.compare import compare_many
 from resemblance.comparison import Comparison, describe
+from resemblance.engine.workers import LostWorkerError
 from resemblance.outline import Request
 from resemblance.packing import column_of, tile_rows
 from resemblance.recording import columns_of
 from resemblance.store import Store
-from resemblance.workers import LostWorkerError
 
 ENGINE = sys.modules["resemblance.outline"]
 FAST = [m for m in rs.preset("default") if m.name != "rtd"]

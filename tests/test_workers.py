@@ -11,12 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from resemblance.workers import (
+from resemblance.engine.workers import (
     ATTEMPTS,
     Call,
     LostWorkerError,
     WorkerPool,
-    carry_out,
+    run,
     shares_files,
     workers_of,
 )
@@ -68,7 +68,7 @@ def test_what_a_killed_worker_had_is_done_again_by_a_new_one(pool, tmp_path):
     functions = dict.fromkeys("bcdef", undisturbed)
     said = []
     todo = calls(tmp_path, a=killed_at_first, **functions, g=killed_at_first)
-    done = {call.name: future.result() for call, future in carry_out(todo, pool, said.append)}
+    done = {call.name: future.result() for call, future in run(todo, pool, said.append)}
     assert done == {name: name for name in "abcdefg"}
     assert 1 <= len(said) <= 2
     assert "a worker ended before its work was done" in said[0]
@@ -80,7 +80,7 @@ def test_what_a_killed_worker_had_is_done_again_by_a_new_one(pool, tmp_path):
 def test_a_call_that_kills_every_worker_is_named_after_all_others_are_done(pool, tmp_path):
     functions = dict.fromkeys("abce", undisturbed)
     todo = calls(tmp_path, killer=always_killed, **functions, second=always_killed)
-    done = list(carry_out(todo, pool, lambda line: None))
+    done = list(run(todo, pool, lambda line: None))
     assert {call.name for call, _ in done[:4]} == set("abce")
     for call, future in done[4:]:
         with pytest.raises(LostWorkerError, match=f"^{call.name}: its worker ended .* 3 times"):
@@ -90,12 +90,12 @@ def test_a_call_that_kills_every_worker_is_named_after_all_others_are_done(pool,
 
 
 def test_a_pool_that_was_killed_while_idle_is_replaced(pool, tmp_path):
-    (first,) = carry_out(calls(tmp_path, a=undisturbed), pool)
+    (first,) = run(calls(tmp_path, a=undisturbed), pool)
     assert first[1].result() == "a"
     for process in list(pool.pool._processes.values()):
         process.kill()  # the pool may have ended it already, with the first
         process.join()
-    (again,) = carry_out(calls(tmp_path, b=undisturbed), pool, lambda line: None)
+    (again,) = run(calls(tmp_path, b=undisturbed), pool, lambda line: None)
     assert again[1].result() == "b"
 
 
@@ -104,13 +104,13 @@ def test_a_pool_of_the_caller_is_replaced_for_this_run(tmp_path):
     with ProcessPoolExecutor(2, get_context("fork"), **settings) as pool:
         todo = calls(tmp_path, a=killed_at_first, b=from_initializer, c=always_killed)
         with pytest.warns(UserWarning, match="a worker ended before its work was done.* again: "):
-            done = {call.name: future for call, future in carry_out(todo, pool)}
+            done = {call.name: future for call, future in run(todo, pool)}
         assert done["a"].result() == "a"
         assert done["b"].result() == "set"
         with pytest.raises(LostWorkerError, match=r"^c: .* 3 times"):
             done["c"].result()
         again = calls(tmp_path, d=from_initializer)  # with a pool that is broken from the start
-        ((_, future),) = carry_out(again, pool, lambda line: None)
+        ((_, future),) = run(again, pool, lambda line: None)
         assert future.result() == "set"
     assert not active_children()
 
@@ -129,7 +129,7 @@ def test_calls_are_taken_when_there_is_a_worker_for_them(tmp_path, kind):
             yield Call(str(i), undisturbed, (tmp_path, str(i)))
 
     with kind(2) as pool:
-        outcomes = carry_out(todo(), pool)
+        outcomes = run(todo(), pool)
         next(outcomes)
         assert len(taken) <= 5
         assert len(list(outcomes)) == 39
@@ -139,7 +139,7 @@ def test_calls_are_taken_when_there_is_a_worker_for_them(tmp_path, kind):
 def test_an_error_of_a_call_is_its_own(pool, tmp_path):
     for executor in (None, pool):
         todo = calls(tmp_path, a=undisturbed, b=failing)
-        outcomes = {call.name: future for call, future in carry_out(todo, executor)}
+        outcomes = {call.name: future for call, future in run(todo, executor)}
         assert outcomes["a"].result() == "a"
         with pytest.raises(ZeroDivisionError, match="b"):
             outcomes["b"].result()
@@ -164,7 +164,7 @@ class Scheduler:
 
 
 def test_a_call_that_dask_gave_up_is_named(tmp_path):
-    ((_, future),) = carry_out(calls(tmp_path, a=undisturbed), Scheduler())
+    ((_, future),) = run(calls(tmp_path, a=undisturbed), Scheduler())
     with pytest.raises(LostWorkerError, match=r"^a: its worker ended"):
         future.result()
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from .columns import Column
 from .comparison import Comparison
-from .execution import run_tasks
-from .lending import lending
+from .engine.shared_views import lending
+from .engine.tasks import run_tasks
+from .engine.workers import shares_files, single_threaded
 from .measure import Measure
 from .outline import Outline, Request, Settings, checked_budget, outline_of, plan_of, read_scores
 from .progress import Progress, reporting
 from .store import Store
-from .workers import shares_files, single_threaded
 
 
 def compare(

@@ -15,8 +15,9 @@ import numpy as np
 
 from .columns import LARGE
 from .costs import cost_table, slowness
+from .engine.shared_views import lending
+from .engine.workers import shares_files, workers_of
 from .extras import need
-from .lending import lending
 from .measure import Measure
 from .notebook import card
 from .outline import (
@@ -32,7 +33,6 @@ from .outline import (
 from .store import Store
 from .tallies import Finds, Tally, tallies_of
 from .tiles import in_units, pair_bytes
-from .workers import shares_files, workers_of
 
 FEWEST = 2  # samples
 

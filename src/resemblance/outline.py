@@ -16,8 +16,9 @@ from .arrays import on_processor
 from .assembly import assemble, range_check
 from .columns import Column, Matrix
 from .comparison import Comparison, MeasureInfo, describe, info_of, provenance_of
+from .engine.shared_views import SharedViews
+from .engine.workers import shares_files, warn, workers_of
 from .extras import NEEDS, install_hint
-from .lending import Lender
 from .machine import available_memory
 from .measure import Measure
 from .plan import Pairs, TileTask, beyond_budget, distinct, too_large
@@ -25,7 +26,6 @@ from .progress import Progress
 from .representation import Representation, Undefined, fingerprint
 from .store import Store
 from .tiles import budget_of, in_units
-from .workers import shares_files, warn, workers_of
 
 # With more tasks the load is more even, but each computes views unless they are lent.
 TASKS_PER_WORKER = 2
@@ -125,7 +125,7 @@ def plan_of(
     outlines: Sequence[Outline],
     settings: Settings,
     budget: int,
-    lender: Lender | None,
+    lender: SharedViews | None,
     keep: Path | None,
 ) -> RunPlan:
     """Return the tasks of all comparisons in their order, none with what an earlier one has."""
@@ -154,7 +154,9 @@ def plan_of(
     return RunPlan(hopeless, streams, total, left)
 
 
-def _block(work: Pairs, measures: Sequence[Measure], workers: float, lender: Lender | None) -> int:
+def _block(
+    work: Pairs, measures: Sequence[Measure], workers: float, lender: SharedViews | None
+) -> int:
     """Return the largest height of blocks for a share of the workers of an executor."""
     if lender is None or not lender.has_room(work.all, tuple(measures)):
         return work.block(TASKS_PER_WORKER * workers)

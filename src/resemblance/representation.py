@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -100,7 +101,7 @@ class Representation:
             )
         self.dtype = dtype
         self.order: Order = labelled.order if ids is None else tuple(ids)
-        self._views: dict[Hashable, Any] = {}
+        self._views: dict[Any, Any] = {}
         self._lock = threading.RLock()
         self._carry: Carry | None = None  # finds a view from that of other rows of the same samples
         self.origin: StreamOrigin | None = None
@@ -143,9 +144,19 @@ class Representation:
         return dict(self._views)
 
     def forget(self) -> None:
-        """Drop the remembered arrays, but not numbers and words; they are recomputed on demand."""
+        """Drop the remembered arrays; they are recomputed on demand.
+
+        Numbers and words stay. So does a view that is :func:`lasting`, while it takes less memory
+        than the array itself.
+        """
         with self._lock:
-            self._views = {k: v for k, v in self._views.items() if isinstance(v, int | float | str)}
+            self._views = {k: v for k, v in self._views.items() if self._stays(k[0], v)}
+
+    def _stays(self, function: Any, value: Any) -> bool:
+        if isinstance(value, int | float | str):
+            return True
+        is_small = isinstance(value, np.ndarray) and value.nbytes < self.source.nbytes
+        return is_small and self.path is None and hasattr(function, "is_lasting")
 
     def __repr__(self) -> str:
         size = f"n_samples={self.n_samples}, n_features={self.shape[1]}"
@@ -158,12 +169,12 @@ class Representation:
         path = self.path and self.path.absolute()  # a worker may have another working folder
         state = {"path": path, "name": self.name, "dtype": self.dtype, "order": self.order}
         state["origin"] = self.origin
-        return state | {"source": None if self.path else self.source}
+        return state | {"source": _layout_of(self.source) if self.path else self.source}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self.path:
-            self.source = open_array(self.path)
+            self.source = np.memmap(self.path, **self.source)
         self._views, self._lock = {}, threading.RLock()
         self._carry = self.origin.views if self.origin else None
 
@@ -171,6 +182,22 @@ class Representation:
 def as_representation(data: Any, name: str = "") -> Representation:
     """Return ``data`` if it is a :class:`Representation`, else one made from it."""
     return data if isinstance(data, Representation) else Representation(data, name)
+
+
+def stored(x: Representation, path: Path) -> Representation:
+    """Write an array to a file, and return a representation of it that travels as the path."""
+    x.source.tofile(path)
+    y = copy(x)
+    y.path, y.source = path, np.memmap(path, x.source.dtype, "r", shape=x.shape)
+    return y
+
+
+def _layout_of(array: Any) -> dict[str, Any]:
+    """Return what maps the array of a file again without its header, which threads of Python 3.11
+    can fail to read."""
+    order = "C" if array.flags.c_contiguous else "F"
+    layout = {"dtype": array.dtype, "shape": array.shape, "order": order}
+    return layout | {"offset": array.offset, "mode": "r"}
 
 
 def without_gradient(x: Representation) -> Representation:
@@ -215,11 +242,30 @@ def view(
             if key not in x._views:
                 carried = x._carry and x._carry(key, lambda y: remembered(y, *args, **parameters))
                 missing = carried is None
-                x._views[key] = function(x, *args, **parameters) if missing else carried
+                computed = function(x, *args, **parameters) if missing else carried
+                x._views[key] = _without_gaps(computed)
             value: T = x._views[key]
             return value
 
     return remembered
+
+
+def _without_gaps(value: Any) -> Any:
+    """Return a view whose arrays lie in memory as they do after travelling: the sums of others may
+    have other last digits."""
+    if isinstance(value, tuple):
+        parts = tuple(map(_without_gaps, value))
+        if all(a is b for a, b in zip(parts, value)):
+            return value
+        return type(value)(*parts) if hasattr(value, "_fields") else parts
+    has_gaps = isinstance(value, np.ndarray) and not value.flags.forc
+    return np.ascontiguousarray(value) if has_gaps else value
+
+
+def lasting(function: Callable[P, T]) -> Callable[P, T]:
+    """Mark the function of a view that takes long, and is small beside most arrays."""
+    function.is_lasting = True  # type: ignore[attr-defined]
+    return function
 
 
 _pair: ContextVar[tuple[Representation, Representation, dict[Hashable, Any]] | None] = ContextVar(

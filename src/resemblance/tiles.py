@@ -11,11 +11,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from .engine.workers import shares_files, workers_of
 from .machine import available_memory
 from .measure import Measure
 from .representation import Representation, comparing
 from .rng import generator
-from .workers import shares_files, workers_of
 
 # The memory that views share: "all" if they share with each other and with the array, "views" if
 # the array is copied into another precision or layout, "none" if each view has memory of its own.

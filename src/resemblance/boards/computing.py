@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 
+from ..engine.workers import Call, run, single_threaded
 from ..measure import Measure
 from ..modules import OwnFileError
 from ..packs import Pack
 from ..suites.study import Progress
-from ..workers import Call, carry_out, single_threaded
 from .score_files import ScoreFile
 from .scoring import score
 
@@ -38,7 +38,7 @@ def score_all(
         for measure, pack in work
     ]
     shown = set[tuple[type[Warning], str]]()
-    for done, (_, future) in enumerate(carry_out(calls, executor), start=1):
+    for done, (_, future) in enumerate(run(calls, executor), start=1):
         scores, caught = future.result()
         for category, text in [each for each in caught if each not in shown]:
             warnings.warn(text, category, stacklevel=2)

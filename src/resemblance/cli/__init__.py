@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from .. import __version__
+from ..machine import keep_freed_memory
 from . import comparing, entries
 from .board import board_commands
 from .checking import CHECK, check_command
@@ -42,6 +43,7 @@ def app(arguments: Sequence[str] | None = None) -> NoReturn:
     error in a user's own file, 70 a defect of this package, 130 interrupted.
     """
     _prepare_streams()
+    keep_freed_memory()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 

@@ -14,18 +14,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from ..engine.workers import WorkerPool
 from ..extras import need
-from ..workers import WorkerPool
 
 PATIENCE = "30s"  # for an answer of a scheduler
-# What a worker does first, as text so that nothing of ours is imported before. Interrupts from the
-# keyboard reach all processes, and only the parent is to answer them; and a worker ends when its
-# parent does, however that ends.
+# What a worker does first, as text so that nothing of ours is imported before. Interrupts
+# from the keyboard reach all processes, and only the parent is to answer them; and a worker ends
+# when its parent does, however that ends.
 WORKER = """
 import multiprocessing, os, signal, threading
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 threading.Thread(target=lambda: (multiprocessing.parent_process().join(), os._exit(1)),
                  daemon=True).start()
+from resemblance.machine import keep_freed_memory
+keep_freed_memory()
 """
 
 

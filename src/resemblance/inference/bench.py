@@ -9,11 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..execution import check_travel, results_of
+from ..engine.workers import (
+    Call,
+    check_travel,
+    results_of,
+    shares_files,
+    single_threaded,
+    workers_of,
+)
 from ..locks import has_locks
 from ..measure import Measure
 from ..store import Store, Vector, VectorKey
-from ..workers import Call, shares_files, single_threaded, workers_of
 from .layout import Layout, Pair
 from .tasks import LeftOutTask, NullTask, Task, run_vectors
 

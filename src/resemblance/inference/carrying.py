@@ -20,6 +20,7 @@ from ..arrays import Array, carries_gradient, device, scalar
 from ..measure import Measure
 from ..representation import Representation, fingerprint, values
 from ..rng import generator
+from ..views.points import is_rotated, preshape
 from .actions import Action, Permutation, act, act_on_pairs, read, square
 
 COLUMNS = 7  # of a probe with fewer columns than samples
@@ -28,6 +29,7 @@ COMPARED = 2  # orders in which the real data are
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4}  # relative difference that is rounding
 OF_SOURCE = (unwrap(values), unwrap(fingerprint))  # the views that read the source
 NOT_READ = (*OF_SOURCE, square)
+ROWS = Action("axes", (0,))  # on the points
 
 Pair = tuple[Representation, Representation]
 
@@ -88,7 +90,14 @@ def _moved_array(y: Representation, to: Permutation) -> Representation:
     # The source of a representation that was moved itself is blank.
     source, xp = y.array if y._carry else y.source, y.xp
     rows = xp.take(source, xp.asarray(to.rows, device=device(source)), axis=0)
-    return Representation(rows, y.name, dtype=y.dtype)
+    z = Representation(rows, y.name, dtype=y.dtype)
+
+    def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
+        # Any rotation will do: that of the first order saves a decomposition.
+        return act(ROWS, compute(y), to) if key[0] is unwrap(preshape) else None
+
+    z._carry = carry if is_rotated(y) else None
+    return z
 
 
 def _blank(y: Representation) -> Array:

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import scalar
+from ..engine.workers import single_threaded
 from ..failures import is_out_of_memory, reason_of
 from ..measure import Measure
 from ..representation import Representation, Undefined, comparing
 from ..significance.orders import Design
 from ..store import Store, Vector
-from ..workers import single_threaded
 from .actions import Permutation
 from .carrying import ANEW, Actions, actions_of, guard, joint, moved
 from .leaving_out import on_rows, rows_of

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ..comparison import environment
 from ..documents import read_document, write_atomically
+from ..engine.workers import Call, run, single_threaded
 from ..measure import Measure
 from ..results.claims import Claim
 from ..results.headlines import facts_of
@@ -23,7 +24,6 @@ from ..results.values import distinct
 from ..statistic import Statistic
 from ..subject import Recipe
 from ..suggestions import did_you_mean
-from ..workers import Call, carry_out, single_threaded
 from .pinning import Pinned
 from .study import Judge, Progress, judged_by, log, study_folder
 from .training import train
@@ -207,7 +207,7 @@ def interleaved(tasks: Sequence[Task]) -> list[Task]:
 def _work(missing: Iterable[Task], config: RunConfig, executor: Executor | None) -> Iterator[str]:
     config = config._replace(claims={})
     calls = [Call(_place(task), compute_part, (task, config)) for task in missing]
-    for _, future in carry_out(calls, executor, partial(log, config.folder)):
+    for _, future in run(calls, executor, partial(log, config.folder)):
         yield future.result()
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ..documents import read_document
+from ..engine.workers import Call, run
 from ..extras import check
 from ..sources.folders import TRAITS, is_complete, read_subject, write_subject
 from ..sources.published import DATASETS, part_of
@@ -20,7 +21,6 @@ from ..sources.published.checkpoints import Checkpoint
 from ..sources.published.resources import Resources
 from ..sources.trained import DOMAINS, source
 from ..subject import Extraction, Recipe, Subject
-from ..workers import Call, carry_out
 from .study import Progress, log
 
 State = Mapping[str, np.ndarray]  # the weights of a model, by name
@@ -54,7 +54,7 @@ def train_possible(
     model.
 
     ``resources``: for models on real data. What ends the whole run is an interrupt, and a pool that
-    lost a worker and cannot be replaced (see :func:`resemblance.workers.carry_out`).
+    lost a worker and cannot be replaced (see :func:`resemblance.engine.workers.run`).
     """
     failed = dict[str, str]()
     for recipe, finished in _in_waves(folder, plan, executor, progress, resources):
@@ -113,7 +113,7 @@ def _trained(
         Call(name, train_one, (r, model_folder(folder, r), _parent_folder(folder, r), resources))
         for name, r in recipes.items()
     ]
-    for call, future in carry_out(calls, executor, partial(log, folder)):
+    for call, future in run(calls, executor, partial(log, folder)):
         error = future.exception()
         if isinstance(error, BrokenExecutor):  # no other training could go on either
             raise error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..arrays import Array, detach, namespace, norm, reuse, scalar
-from ..representation import Representation, Undefined, title, view
+from ..representation import Representation, Undefined, lasting, title, view
 
 
 @view
@@ -88,6 +88,7 @@ def unit(x: Representation, centered: bool = True) -> Array:
 
 
 @view
+@lasting
 def preshape(x: Representation, centered: bool = True) -> Array:
     """:func:`unit` in at most n columns: rotated into the dimensions the points span when d > n.
 

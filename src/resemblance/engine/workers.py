@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
+    BrokenExecutor,
     Executor,
     Future,
     ProcessPoolExecutor,
@@ -18,7 +19,7 @@ from concurrent.futures import (
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from threadpoolctl import threadpool_limits
@@ -27,11 +28,13 @@ ATTEMPTS = 3  # of a call whose worker is lost; Dask has the same number
 
 
 class Call(NamedTuple):
-    """A function to call, its arguments, and what messages name the call by."""
+    """A function to call, its arguments, what messages name the call by, and what it has on loan
+    until it is carried out."""
 
     name: str
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
+    uses: tuple[Any, ...] = ()
 
 
 class LostWorkerError(ValueError):
@@ -51,6 +54,18 @@ class WorkerPool:
     ):
         self._make = make
         self.pool = first or make()
+
+    @classmethod
+    def like(cls, executor: object) -> WorkerPool | None:
+        """Return an executor that is replaced by others like it when it breaks; None for one that
+        is no pool of processes."""
+        if isinstance(executor, WorkerPool):
+            return executor
+        if not isinstance(executor, ProcessPoolExecutor):
+            return None
+        settings = ("max_workers", "mp_context", "initializer", "initargs", "max_tasks_per_child")
+        values = {name: getattr(executor, f"_{name}") for name in settings}  # as Python names them
+        return cls(partial(ProcessPoolExecutor, **values), executor)
 
     @property
     def _max_workers(self) -> int:
@@ -111,7 +126,7 @@ def warn(line: str) -> None:
     warnings.warn(line, stacklevel=level)
 
 
-def carry_out(
+def run(
     calls: Iterable[Call], executor: Executor | None, say: Callable[[str], None] = warn
 ) -> Iterator[tuple[Call, Future[Any]]]:
     """Yield each call with its future as soon as that is done; without an executor, one by one.
@@ -119,17 +134,77 @@ def carry_out(
     Calls are taken when they are about to be made, and those not begun are cancelled when the
     caller stops. A call whose worker is killed is made again, by Dask, or here: the pool of
     processes that is broken then is replaced by one like it until the calls are done, about which
-    ``say`` is told. After ``ATTEMPTS`` times its future has a :class:`LostWorkerError` with its
-    name; all others are carried out before. An executor of another kind may break: then so do the
-    futures of all its calls.
+    ``say`` is told. All that the pool had is lost with it, and nothing says which call the killed
+    process had; so these calls are made again after all others, and the second time alone. After
+    ``ATTEMPTS`` times the future of a call has a :class:`LostWorkerError` with its name. An
+    executor of another kind may break: then so do the futures of all its calls.
     """
     if executor is None:
-        return ((call, _here(call)) for call in calls)
-    if isinstance(executor, WorkerPool):
-        return _by_processes(calls, executor, say)
-    if isinstance(executor, ProcessPoolExecutor):
-        return _replaceable(calls, executor, say)
-    return _elsewhere(calls, executor)
+        yield from ((call, _here(call)) for call in calls)
+        return
+    pool = WorkerPool.like(executor)
+    submit: Callable[..., Future[Any]] = (pool or executor).submit
+    # Dask takes equal calls for one and the same unless it is told that functions do more than
+    # return a value, as by writing a file.
+    more = {"pure": False} if hasattr(executor, "_client") else {}
+    new, lost = ((call, 0) for call in calls), list[tuple[Call, int]]()
+    pending: dict[Future[Any], tuple[Call, int]] = {}
+    try:
+        while True:
+            for _ in range(_at_a_time(executor) - len(pending)):
+                entry = next(new, None)
+                if entry is None and lost and (lost[0][1] < ATTEMPTS - 1 or not pending):
+                    entry = lost.pop(0)
+                if entry is None:
+                    break
+                pending[submit(entry[0].function, *entry[0].arguments, **more)] = entry
+            if not pending:
+                return
+            ready = wait(pending, return_when=FIRST_COMPLETED).done
+            if pool and any(_is_lost(future, pool) for future in ready):
+                ready = wait(pending).done  # of what a broken pool had, nothing goes on
+                pool.renew()
+                names = ", ".join(pending[f][0].name for f in ready if _is_lost(f, pool))
+                say(f"a worker ended before its work was done; to be done again: {names}")
+            for future in ready:
+                call, losses = pending.pop(future)
+                if not _is_lost(future, pool):
+                    yield call, future
+                elif pool and losses + 1 < ATTEMPTS:
+                    lost.append((call, losses + 1))
+                else:
+                    yield call, _lost(call)
+            lost.sort(key=lambda entry: entry[1])
+    finally:
+        for future in pending:
+            future.cancel()
+        if pool and executor not in (pool, pool.pool):
+            pool.pool.shutdown(cancel_futures=True)
+
+
+def results_of(
+    calls: Iterable[Call], executor: Executor, save: str | Path | None, called: str = "compare"
+) -> Iterator[tuple[Call, Any]]:
+    """Yield calls with what they return as soon as they are done; errors say what is kept in
+    ``save``."""
+    rest = f"what was computed is kept in {save}; the same call continues"
+    rest = "save=FILE keeps results" if save is None else rest
+    try:
+        for call, future in run(calls, executor):
+            yield call, future.result()
+    except BrokenExecutor as error:
+        cause = "a worker ended before its work was done, most often for lack of memory"
+        remedy = "take fewer workers, or a smaller memory="
+        raise type(error)(f"{called}: {cause}: {remedy}; {rest}") from error
+    except LostWorkerError as error:
+        raise LostWorkerError(f"{called}: {error}; {rest}") from error
+
+
+def check_travel(measures: Iterable[Any], executor: Executor) -> None:
+    """Raise for a measure that cannot be sent to the processes of an executor."""
+    if has_processes(executor):
+        for measure in measures:
+            pickle.dumps(measure)  # it fails here; the pool might never end
 
 
 def _here(call: Call) -> Future[Any]:
@@ -141,34 +216,20 @@ def _here(call: Call) -> Future[Any]:
     return future
 
 
-def _elsewhere(calls: Iterable[Call], executor: Executor) -> Iterator[tuple[Call, Future[Any]]]:
-    # Dask takes equal calls for one and the same unless it is told that functions do more than
-    # return a value, as by writing a file.
-    more = {"pure": False} if hasattr(executor, "_client") else {}
-    remaining, pending = iter(calls), dict[Future[Any], Call]()
-    try:
-        while True:
-            for call in islice(remaining, max(0, _at_a_time(executor) - len(pending))):
-                pending[executor.submit(call.function, *call.arguments, **more)] = call
-            if not pending:
-                return
-            for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                call = pending.pop(future)
-                yield call, _lost(call) if _has_lost_workers(future) else future
-    finally:
-        for future in pending:
-            future.cancel()
-
-
 def _at_a_time(executor: Executor) -> int:
-    """Return how many calls an executor has at a time: one for each thread, and one to go on with;
-    more of a cluster, which takes a while to hand them out, or whose workers nobody counts."""
+    """Return how many calls an executor has at a time: one for each process; for each thread one,
+    and one to go on with; more of a cluster, which takes a while to hand them out, or whose workers
+    nobody counts."""
     workers = workers_of(executor)
+    if has_processes(executor):
+        return workers
     return 2 * workers if isinstance(executor, ThreadPoolExecutor) else max(100, 10 * workers)
 
 
-def _has_lost_workers(future: Future[Any]) -> bool:
+def _is_lost(future: Future[Any], pool: WorkerPool | None) -> bool:
     error = None if future.cancelled() else future.exception()
+    if pool:
+        return isinstance(error, BrokenProcessPool)
     return type(error).__name__ == "KilledWorker"  # Dask's, which need not be installed
 
 
@@ -181,84 +242,6 @@ def _lost(call: Call) -> Future[Any]:
         )
     )
     return future
-
-
-def _replaceable(
-    calls: Iterable[Call], executor: ProcessPoolExecutor, say: Callable[[str], None]
-) -> Iterator[tuple[Call, Future[Any]]]:
-    """Carry out calls by a pool of the caller's, and by others like it when it is broken."""
-
-    settings = ("max_workers", "mp_context", "initializer", "initargs", "max_tasks_per_child")
-    named = {name: getattr(executor, f"_{name}") for name in settings}  # as Python names them
-    workers = WorkerPool(partial(ProcessPoolExecutor, **named), executor)
-    try:
-        yield from _by_processes(calls, workers, say)
-    finally:
-        if workers.pool is not executor:
-            workers.pool.shutdown(cancel_futures=True)
-
-
-def _by_processes(
-    calls: Iterable[Call], pool: WorkerPool, say: Callable[[str], None]
-) -> Iterator[tuple[Call, Future[Any]]]:
-    """Carry out calls, no more at a time than there are processes.
-
-    All calls in progress are lost when one process is killed, and nothing says which one it had. So
-    they are made again after all others, and the second time alone.
-    """
-    remaining = Remaining(calls)
-    pending: dict[Future[Any], tuple[Call, int]] = {}
-    try:
-        while True:
-            while entry := remaining.next(len(pending), workers_of(pool)):
-                pending[pool.submit(entry[0].function, *entry[0].arguments)] = entry
-            if not pending:
-                return
-            ready = wait(pending, return_when=FIRST_COMPLETED).done
-            if any(map(_is_broken, ready)):
-                ready = wait(pending).done  # of what a broken pool had, nothing goes on
-                pool.renew()
-                lost = ", ".join(pending[future][0].name for future in ready if _is_broken(future))
-                say(f"a worker ended before its work was done; to be done again: {lost}")
-            for future in ready:
-                call, losses = pending.pop(future)
-                if not _is_broken(future):
-                    yield call, future
-                elif losses + 1 < ATTEMPTS:
-                    remaining.again(call, losses + 1)
-                else:
-                    yield call, _lost(call)
-    finally:
-        for future in pending:
-            future.cancel()
-
-
-class Remaining:
-    """Calls to be made: new ones in their order, then lost ones, those lost most often last."""
-
-    def __init__(self, calls: Iterable[Call]):
-        self._calls = iter(calls)
-        self._lost: list[deque[Call]] = [deque() for _ in range(ATTEMPTS)]
-
-    def again(self, call: Call, losses: int) -> None:
-        """Take a call back that was lost so many times."""
-        self._lost[losses].append(call)
-
-    def next(self, running: int, workers: int) -> tuple[Call, int] | None:
-        """Take the next call and how often it was lost; None while all workers have work, while it
-        has to wait until it can be made alone, or if there is none."""
-        if running < workers:
-            for call in self._calls:
-                return call, 0
-        for losses, queue in enumerate(self._lost):
-            alone = losses == ATTEMPTS - 1
-            if queue:
-                return (queue.popleft(), losses) if running < (1 if alone else workers) else None
-        return None
-
-
-def _is_broken(future: Future[Any]) -> bool:
-    return not future.cancelled() and isinstance(future.exception(), BrokenProcessPool)
 
 
 @contextmanager

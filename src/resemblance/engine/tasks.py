@@ -1,0 +1,95 @@
+"""The tasks of comparisons carried out: in this process, or by the workers of an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import nullcontext
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from ..columns import Column
+from ..measure import Measure
+from ..plan import TileTask
+from ..scoring import scores_of
+from ..store import Store
+from .shared_views import SharedViews, names_of, opened
+from .workers import Call, check_travel, results_of, single_threaded
+
+
+def run_tasks(
+    streams: Sequence[Iterable[TileTask]],
+    executor: Executor | None,
+    views: SharedViews | None,
+    save: str | Path | None,
+) -> Generator[list[Column], None, None]:
+    """Yield scores as they come: in this process, or task by task from an executor.
+
+    ``streams`` are the tasks of each comparison.
+    """
+    if executor is None:
+        yield from _run_here(chain.from_iterable(streams))
+        return
+    checked = set[Measure]()
+    groups = (_travelling(tasks, executor, checked) for tasks in streams)
+    calls = (views.calls(g, call_of) if views else map(call_of, g) for g in groups)
+    for call, columns in results_of(chain.from_iterable(calls), executor, save):
+        if views:
+            views.done(call)
+        if call.function is run_task:
+            yield columns
+
+
+def _run_here(tasks: Iterable[TileTask]) -> Iterator[list[Column]]:
+    previous: TileTask | None = None
+    for task in chain(tasks, [None]):
+        if previous is not None:
+            yield from scores_of(previous)
+            continues = task is not None and task.measures == previous.measures
+            needed = set(map(id, task.representations)) if task and continues else set()
+            for representation in previous.representations:
+                if id(representation) not in needed:
+                    representation.forget()
+        previous = task
+
+
+def _travelling(
+    tasks: Iterable[TileTask], executor: Executor, checked: set[Measure]
+) -> Iterator[TileTask]:
+    """Yield tasks; ``ValueError`` for one with a measure that cannot be sent."""
+    for task in tasks:
+        check_travel(set(task.measures) - checked, executor)
+        checked.update(task.measures)
+        yield task
+
+
+def call_of(task: TileTask, loans: Sequence[Any] = ()) -> Call:
+    """Return the call of a task, on what was lent in place of its representations or on these.
+
+    They are named by their places among the arguments, because a cluster replaces futures only
+    there.
+    """
+    places = {id(r): place for place, r in enumerate(task.representations)}
+    rows, columns = ([places[id(r)] for r in side] for side in (task.rows, task.columns))
+    ends = [(task.rows[i], task.columns[i]) for i in (0, -1)]
+    pairs = dict.fromkeys(" and ".join(r.name for r in pair) for pair in ends)
+    title = f"{' to '.join(pairs)} by {names_of(task.measures)}"
+    return Call(title, run_task, (task.on(rows, columns), *(loans or task.representations)))  # type: ignore[arg-type]
+
+
+def run_task(task: TileTask, *loans: Any) -> list[Column]:
+    """Compute one task in a worker, on representations that end with it.
+
+    ``loans`` are what was lent in their place. Scores are written to the file of the task, if it
+    has one, as soon as they are computed.
+    """
+    scores: list[Column] = []
+    with single_threaded(), Store(task.keep) if task.keep else nullcontext() as store:
+        inputs = list(map(opened, loans))
+        rows, columns = ([inputs[p] for p in side] for side in (task.rows, task.columns))  # type: ignore[call-overload]
+        for batch in scores_of(task.on(rows, columns)):
+            scores += batch
+            if store:
+                store.put(batch)
+    return scores
