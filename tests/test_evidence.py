@@ -16,8 +16,9 @@ import pytest
 
 import resemblance as rs
 from resemblance.inference import BiasedDifferenceWarning
-from resemblance.inference.cells import EXACT, FIXED
+from resemblance.inference.nulls import EXACT, FIXED
 from resemblance.report.evidence_tables import evidence_tables
+from resemblance.report.of_comparison import result_of
 from resemblance.report.output import as_json
 from resemblance.representation import fingerprint
 from resemblance.store import Store
@@ -365,7 +366,8 @@ def test_a_sample_that_dominates_both_sides_is_named():
 def test_the_caveats_of_a_comparison_are_printed():
     A = np.random.default_rng(0).standard_normal((30, 60))
     some = rs.evidence(A[:, :40], A[:, 20:], measures="linear_regression", progress=False)
-    for text in (repr(some), some._repr_html_(), evidence_tables(some)[2]):
+    page = result_of(some.comparison, evidence=some).about
+    for text in (repr(some), some._repr_html_(), evidence_tables(some)[2], as_json(some), page):
         assert "fixed by the number of samples" in text
 
 

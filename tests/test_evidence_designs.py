@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance.inference.cells import EXACT
 from resemblance.inference.intervals import parts_of
+from resemblance.inference.nulls import EXACT
 from resemblance.modules import load_module
 
 N = 24
@@ -122,6 +122,8 @@ def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
         "a chance outside 0 to 1": f"{seven} 'chance'",
         "design of 1000000000": f"{entry}.n', 1000000000)",
         "level is 3": f"{entry}.level', 3)",
+        "cautions are no list of texts: 'few'": f"{entry}.cautions', 'few')",
+        "cka has 99 orders; 99 draws in a design of 5 orders": f"{entry}.draws', 5)",
         "not a vector": "UPDATE vectors SET numbers = x'00' WHERE kind = 'parts'",
     }
     path, tracebacks = tmp_path / "e.db", []

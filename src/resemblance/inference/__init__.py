@@ -7,17 +7,28 @@ give intervals, differences, influence and sample sizes.
 """
 
 from .cautions import equal_rows
-from .cells import Best, NullCells, PartCells
-from .differences import BiasedDifferenceWarning, Difference
 from .evidence import evidence
-from .loading import load_evidence
-from .result import Evidence
+from .intervals import PartCells
+from .nulls import NullCells
+from .result import (
+    Best,
+    BiasedDifferenceWarning,
+    Contributions,
+    CurvePoint,
+    Difference,
+    Evidence,
+    Influence,
+    load_evidence,
+)
 
 __all__ = [
     "Best",
     "BiasedDifferenceWarning",
+    "Contributions",
+    "CurvePoint",
     "Difference",
     "Evidence",
+    "Influence",
     "NullCells",
     "PartCells",
     "equal_rows",

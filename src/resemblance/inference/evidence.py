@@ -22,12 +22,10 @@ from ..streamed import need_samples_at_hand
 from ..tiles import budget_of
 from .bench import Bench
 from .cautions import cautions_of
-from .cells import EvidenceOrigin
 from .intervals import intervals_of
 from .layout import layout_of
 from .nulls import nulls_of
-from .result import Evidence
-from .saving import save_evidence
+from .result import Evidence, EvidenceOrigin
 
 # Three views of similarity, all with exact moments: linear, of distances, of neighbours.
 DEFAULT = ("cka[estimator=debiased]", "rsa", "mutual_knn")
@@ -128,7 +126,7 @@ def evidence(
         bench = Bench(layout, executor, budget, path, tick, spill)
         result = _gathered(bench, sides, chosen, design, level, exact)
     if path is not None:
-        save_evidence(result, path)
+        result.save(path)
     return result
 
 

@@ -15,7 +15,6 @@ from ..outline import Request
 from ..significance.orders import Design
 from ..significance.parts import HALVES, Kind, groups_of, halves_of
 from .bench import Bench
-from .cells import PartCells
 from .layout import Layout, Pair
 from .leaving_out import is_closed, on_rows, rows_of
 from .tasks import LEFT_OUT, LeftOutTask
@@ -29,6 +28,17 @@ VIEWS = 4  # times the memory of the views of a value that all values without a 
 FEWEST = 3  # samples that have to be left
 SLACK = 1e-9  # of values that are equal but for rounding
 SAMPLES_PER_DIMENSION = 4  # from which halves are used for canonical correlations
+
+
+class PartCells(NamedTuple):
+    """The values without each part of the samples, (rows, columns, parts).
+
+    ``reasons``: why pairs lack one, and so have no interval.
+    """
+
+    kind: Kind
+    values: np.ndarray
+    reasons: tuple[Failure, ...] = ()
 
 
 def kind_of(measure: Measure, design: Design, widest: int) -> Kind:

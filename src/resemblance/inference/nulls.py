@@ -3,6 +3,7 @@ orders of the samples."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, get_args
@@ -11,18 +12,73 @@ import numpy as np
 
 from ..comparison import Comparison
 from ..measure import Measure
+from ..significance.adjusting import ROUNDING
 from ..significance.orders import Design
 from .bench import Bench
 from .carrying import actions_of
-from .cells import EXACT, FIXED, NullCells
 from .layout import Layout, Pair
 from .moments import PROBES, Profile, Side, exact_null, is_trusted, takes_few_values
 from .tasks import CHUNK, PROFILE, Chunk, GuardTask, NullTask, ProfileTask, TaskCell, profile_from
 from .tiling import Wanted, chosen, tiled
 
+EXACT = "exact moments"
+FIXED = "does not depend on the pairing"
+SMALLEST = 1e-4  # p-values of exact moments are not trusted below
 MOST_SAMPLES = 5000  # for exact moments, whose matrices are n x n
 
 Profiles = dict[Pair, tuple[Profile, Profile]]
+
+
+class NullCells(NamedTuple):
+    """What a measure is if the samples of two representations are unrelated, for each pair.
+
+    ``chance`` and ``spread`` are the mean and the standard deviation, ``p`` the p-values, also
+    those of exact moments that are too small to be trusted, all (rows, columns); ``drawn`` are the
+    values in each order, (rows, columns, draws), or empty along the last axis where exact moments
+    or shifts took their place; ``how`` says for each pair how it was computed. ``observed`` are the
+    values that chance is for: those of the comparison, but of shifted windows that of the unshifted
+    ones, which have fewer samples.
+    """
+
+    chance: np.ndarray
+    spread: np.ndarray
+    p: np.ndarray
+    drawn: np.ndarray
+    how: tuple[tuple[str, ...], ...]
+    observed: np.ndarray
+
+    def scale(self, design: Design) -> tuple[np.ndarray, np.ndarray]:
+        """Return the mean and the spread in whose units the pairs of a map are compared.
+
+        Of the values drawn together with that observed: under the null hypothesis all are alike,
+        and a scale that leaves one out would set it apart. At least what rounding leaves of no
+        spread.
+        """
+        centre, spread = self.chance, self.spread
+        if self.drawn.shape[-1]:
+            others = self.drawn[..., 1:] if design.is_exhaustive else self.drawn
+            values = np.concatenate([self.observed[..., None], others], axis=-1)
+            known = ~np.isnan(values)
+            count = np.maximum(known.sum(axis=-1), 1)
+            centre = np.where(known, values, 0).sum(axis=-1) / count
+            squares = np.where(known, values - centre[..., None], 0) ** 2
+            spread = np.sqrt(squares.sum(axis=-1) / count)
+        sizes = np.fmax(np.abs(centre), np.abs(self.observed))
+        return centre, np.fmax(spread, ROUNDING * np.fmax(sizes, ROUNDING))
+
+
+def p_text(p: float, how: str = "") -> str:
+    """Write a p-value: one below 1e-4, or at the floor of exact moments, as "< 1e-4"."""
+    if math.isnan(p):
+        return "–"
+    is_small = p < SMALLEST or (p == SMALLEST and how == EXACT)
+    return "< 1e-4" if is_small else f"{p:.2g}"
+
+
+def p_words(p: float, how: str = "") -> str:
+    """Write a p-value with its letter."""
+    text = p_text(p, how)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 class Guards(NamedTuple):
