@@ -244,6 +244,9 @@ def test_adjusted_p_values_are_never_smaller(square):
         tested = ~np.isnan(square.p(m.spec))
         assert (square.adjusted(m.spec) >= square.p(m.spec))[tested].all()
         assert (square.fdr(m.spec) >= square.p(m.spec) - 1e-12)[tested].all()
+    p = square.p("cycle_knn")[~np.eye(3, dtype=bool)]
+    rates = [min(1, *(q * 6 / (p <= q).sum() for q in p if q >= one)) for one in p]
+    assert square.fdr("cycle_knn")[~np.eye(3, dtype=bool)] == pytest.approx(rates)
 
 
 def test_the_best_pair_pays_for_the_search(square):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import Executor
 from numbers import Real
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,15 +31,7 @@ from .result import Evidence, EvidenceOrigin
 DEFAULT = ("cka[estimator=debiased]", "rsa", "mutual_knn")
 
 
-class Shares(NamedTuple):
-    """How the work is shared among the steps, for the progress bar."""
-
-    values: float
-    nulls: float
-    parts: float
-
-
-SHARES = Shares(10, 60, 30)
+VALUES, NULLS, INTERVALS = 10, 60, 30  # shares of the steps in the progress bar
 
 
 def evidence(
@@ -122,7 +114,7 @@ def evidence(
         layout.n, within=within, blocks=blocks, series=series, draws=draws, seed=seed
     )
     budget, path = budget_of(memory, executor), None if save is None else Path(save)
-    with in_hundredths(progress, sum(SHARES), "evidence") as tick:
+    with in_hundredths(progress, VALUES + NULLS + INTERVALS, "evidence") as tick:
         bench = Bench(layout, executor, budget, path, tick, spill)
         result = _gathered(bench, sides, chosen, design, level, exact)
     if path is not None:
@@ -136,10 +128,10 @@ def _gathered(
     """Compute values, what they are by chance, and what they are on parts of the samples."""
     request = Request(sides.rows, measures, sides.columns)
     (comparison,) = compare_many([request], **bench.options)
-    bench.tick(SHARES.values)
+    bench.tick(VALUES)
     bench.remember()
-    nulls = nulls_of(bench, comparison, measures, design, exact, SHARES.nulls)
-    parts = intervals_of(bench, request, comparison, measures, design, SHARES.parts)
+    nulls = nulls_of(bench, comparison, measures, design, exact, NULLS)
+    parts = intervals_of(bench, request, comparison, measures, design, INTERVALS)
     rows, columns = (
         {r.name: r for r in side} for side in (sides.rows, sides.columns or sides.rows)
     )

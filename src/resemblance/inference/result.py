@@ -22,7 +22,7 @@ from ..outline import Request
 from ..representation import Representation
 from ..rng import generator
 from ..roles import classes
-from ..significance.adjusting import ROUNDING, false_discovery_rates, holm, step_down
+from ..significance.adjusting import ROUNDING, holm, step_down
 from ..significance.orders import Design
 from ..significance.parts import half_width, standard_error
 from ..suggestions import did_you_mean
@@ -215,9 +215,11 @@ class Evidence:
 
     def fdr(self, measure: AnyMeasure) -> np.ndarray:
         """Return the false discovery rate at which each pair counts (Benjamini and Hochberg)."""
+        from scipy.stats import false_discovery_control
+
         p, tested = self._null(measure).p, self._tested(measure)
         rates = np.full(p.shape, np.nan)
-        rates[tested] = false_discovery_rates(p[tested])
+        rates[tested] = false_discovery_control(p[tested])
         return self._whole(measure, rates)
 
     def low(self, measure: AnyMeasure) -> np.ndarray:
@@ -420,11 +422,9 @@ class Evidence:
         return np.asarray(np.clip(ends, *info.range))
 
     def _standardised(self, measure: AnyMeasure, values: np.ndarray) -> np.ndarray:
-        """Return how many spreads values of pairs are above chance, in the direction of
-        similarity."""
-        info = self.comparison.info(measure)
-        centre, unit = self.nulls[info.spec].scale(self.design)
-        sign = 1 if info.larger_is_more_similar else -1
+        """Return how many spreads values are above chance, in the direction of similarity."""
+        centre, unit = self._null(measure).scale(self.design)
+        sign = 1 if self.comparison.info(measure).larger_is_more_similar else -1
         return np.asarray(sign * (values.T - centre.T) / unit.T).T
 
     def _is_mirrored(self, measure: AnyMeasure) -> bool:

@@ -3,7 +3,7 @@ them."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,16 +12,6 @@ from .estimates import check_whole
 
 Kind = Literal["left_out", "groups", "halves"]
 GROUPS, HALVES = 20, 40
-
-
-class Interval(NamedTuple):
-    """A value with an interval for it."""
-
-    value: float
-    low: float
-    high: float
-    draws: np.ndarray  # the values on parts of the samples
-    samples: int  # how many samples the value rests on
 
 
 def groups_of(
