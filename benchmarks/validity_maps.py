@@ -13,7 +13,7 @@ from resemblance.inference import Evidence, NullCells
 from resemblance.inference.moments import Profile, exact_null, profile
 from resemblance.inference.nulls import EXACT
 from resemblance.representation import Representation
-from resemblance.significance.adjusting import step_down
+from resemblance.significance.multiple_testing import step_down
 from resemblance.significance.orders import design_of
 
 LEVEL = 0.05

@@ -16,7 +16,7 @@ from resemblance.inference.leaving_out import influence_by_brute_force, left_out
 from resemblance.measure import Measure
 from resemblance.representation import Representation, Undefined
 from resemblance.significance.orders import Design
-from resemblance.significance.parts import standard_error
+from resemblance.significance.resampling import standard_error
 
 DOCS = Path(__file__).parents[1] / "docs"
 N = 36

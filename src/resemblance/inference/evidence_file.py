@@ -14,7 +14,7 @@ from ..assembly import load
 from ..comparison import Comparison, Failure, MeasureInfo, describe
 from ..recording import columns_of
 from ..significance.orders import Design
-from ..significance.parts import Kind
+from ..significance.resampling import Kind
 from ..store import EVIDENCE, Store, Vector, reading
 from .intervals import PartCells
 from .nulls import EXACT, FIXED, NullCells

@@ -13,7 +13,7 @@ from ..comparison import Comparison, Failure
 from ..measure import Measure
 from ..outline import Request
 from ..significance.orders import Design
-from ..significance.parts import HALVES, Kind, groups_of, halves_of
+from ..significance.resampling import HALVES, Kind, groups_of, halves_of
 from .bench import Bench
 from .layout import Layout, Pair
 from .leaving_out import is_closed, on_rows, rows_of

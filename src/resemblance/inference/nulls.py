@@ -12,7 +12,7 @@ import numpy as np
 
 from ..comparison import Comparison
 from ..measure import Measure
-from ..significance.adjusting import ROUNDING
+from ..significance.multiple_testing import ROUNDING
 from ..significance.orders import Design
 from .bench import Bench
 from .carrying import actions_of

@@ -22,9 +22,9 @@ from ..outline import Request
 from ..representation import Representation
 from ..rng import generator
 from ..roles import classes
-from ..significance.adjusting import ROUNDING, holm, step_down
+from ..significance.multiple_testing import ROUNDING, holm, step_down
 from ..significance.orders import Design
-from ..significance.parts import half_width, standard_error
+from ..significance.resampling import half_width, standard_error
 from ..suggestions import did_you_mean
 from .evidence_file import read, write
 from .intervals import PartCells

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..rng import generator
-from .estimates import check_whole
 from .ranks import rank_correlation, ranks_of_rows
+from .resampling import check_whole
 
 DRAWS = 9999
 PERMUTATIONS = 1999

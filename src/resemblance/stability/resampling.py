@@ -13,7 +13,7 @@ from ..declared import argument
 from ..representation import Representation
 from ..rng import generator
 from ..significance import p_value_of
-from ..significance.parts import half_of_each, interval_around
+from ..significance.resampling import half_of_each, interval_around
 from ..statistic import Statistic
 from ..statistics.trials import Unfilled, rank_within
 

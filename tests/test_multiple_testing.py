@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from resemblance.significance.adjusting import holm, step_down
+from resemblance.significance.multiple_testing import holm, step_down
 from resemblance.significance.orders import design_of
 
 # Benjamini and Hochberg 1995, Section 3.2: fifteen p-values of a clinical trial.
