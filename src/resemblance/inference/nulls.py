@@ -16,10 +16,9 @@ from ..significance.multiple_testing import ROUNDING
 from ..significance.orders import Design
 from .bench import Bench
 from .carrying import actions_of
-from .layout import Layout, Pair
+from .layout import Layout, Pair, TaskCell, Wanted, chosen, tiled
 from .moments import PROBES, Profile, Side, exact_null, is_trusted, takes_few_values
-from .tasks import CHUNK, PROFILE, Chunk, GuardTask, NullTask, ProfileTask, TaskCell, profile_from
-from .tiling import Wanted, chosen, tiled
+from .tasks import CHUNK, PROFILE, Chunk, GuardTask, NullTask, ProfileTask, profile_from
 
 EXACT = "exact moments"
 FIXED = "does not depend on the pairing"
@@ -104,7 +103,7 @@ def nulls_of(
     guards = _guards(bench, measures, design, 0.02 * weight)
     pairs = {m: bench.layout.with_values(m, comparison[m.spec]) for m in measures}
     by_moments = _by_moments(bench, pairs, design, guards, exact, 0.08 * weight)
-    drawn = {m: [] if m in by_moments else _varying(pairs[m], m, guards) for m in measures}
+    drawn = {m: _varying(pairs[m], m, guards) for m in measures if m not in by_moments}
     bench.run(_null_tasks(bench, drawn, design, guards), 0.9 * weight)
     return {
         m.spec: _cells_of(bench, comparison, m, by_moments.get(m), design, guards) for m in measures
@@ -293,17 +292,6 @@ def _kind(design: Design, layout: Layout, what: str = "null") -> str:
 # ------------------------------------------------------------------------------------------ results
 
 
-class NullEntry(NamedTuple):
-    """The null of one pair: what goes into the cells of :class:`NullCells`."""
-
-    chance: float
-    spread: float
-    p: float
-    drawn: np.ndarray
-    how: str
-    observed: float
-
-
 def _cells_of(
     bench: Bench,
     comparison: Comparison,
@@ -315,30 +303,29 @@ def _cells_of(
     """Put chance, spread, p-values and draws of a measure into matrices."""
     layout, values = bench.layout, comparison[m.spec]
     draws = 0 if profiles is not None or design.shifts else design.total
-    numbers = {name: np.full(layout.shape, np.nan) for name in ("chance", "spread", "p")}
+    chance, spread, p = np.full((3, *layout.shape), np.nan)
     drawn, how = np.full((*layout.shape, draws), np.nan), np.full(layout.shape, "", dtype=object)
-    observed = np.array(values)
+    tables = chance, spread, p, drawn, how, np.array(values)
     for pair in layout.with_values(m, values):
         value = float(values[layout.cells(m, pair)[0]])
         if profiles is not None:
             exact = exact_null(m, value, *profiles[pair], design.n)
-            p = max(exact.p, 1 / design.count)
-            entry = NullEntry(exact.chance, exact.spread, p, np.zeros(0), EXACT, value)
+            least = max(exact.p, 1 / design.count)
+            entry = exact.chance, exact.spread, least, np.zeros(0), EXACT, value
         else:
             entry = _drawn_entry(bench, m, pair, value, design, guards)
         for place in layout.cells(m, pair):
-            for name, table in numbers.items():
-                table[place] = getattr(entry, name)
-            drawn[place], how[place], observed[place] = entry.drawn, entry.how, entry.observed
-    return NullCells(**numbers, drawn=drawn, how=tuple(map(tuple, how)), observed=observed)
+            for table, number in zip(tables, entry):
+                table[place] = number
+    return NullCells(chance, spread, p, drawn, tuple(map(tuple, how)), tables[-1])
 
 
 def _drawn_entry(
     bench: Bench, m: Measure, pair: Pair, value: float, design: Design, guards: Guards
-) -> NullEntry:
-    """Return the null of a pair from the values in orders or shifts."""
+) -> tuple[float, float, float, np.ndarray, str, float]:
+    """Return what :class:`NullCells` has of a pair, from the values in orders or shifts."""
     if (m, pair[1]) in guards.fixed:
-        return NullEntry(value, 0.0, 1.0, np.full(design.total, value), FIXED, value)
+        return value, 0.0, 1.0, np.full(design.total, value), FIXED, value
     drawn = _draws(bench, m, pair, design)
     if design.shifts:
         value, drawn = float(drawn[0]), drawn[1:]
@@ -347,7 +334,7 @@ def _drawn_entry(
     p = design.p_value(sign * value, sign * drawn)
     how = _words(bench, m, pair, design, guards, len(drawn) - len(known))
     drawn = drawn[:0] if design.shifts else drawn
-    return NullEntry(float(chance), float(spread), p, drawn, how, value)
+    return float(chance), float(spread), p, drawn, how, value
 
 
 def _draws(bench: Bench, m: Measure, pair: Pair, design: Design) -> np.ndarray:

@@ -20,20 +20,13 @@ from ..store import Store, Vector
 from ..workers import single_threaded
 from .actions import Permutation
 from .carrying import ANEW, Actions, actions_of, guard, joint, moved
+from .layout import TaskCell
 from .leaving_out import on_rows, rows_of
 from .moments import Profile, Side, profile
 
 CHUNK = 20  # draws that are stored together: what is lost when a run is killed
 GUARDS = (1, 2)  # the draws that are computed both with carried views and anew
 LEFT_OUT, PROFILE = "left out", "moments"
-
-
-class TaskCell(NamedTuple):
-    """The position of a measure in its task, and of x and y among all representations."""
-
-    measure: int
-    x: int
-    y: int
 
 
 class Chunk(NamedTuple):
