@@ -15,8 +15,8 @@ from ..outline import Request
 from ..significance.orders import Design
 from ..significance.resampling import HALVES, Kind, groups_of, halves_of
 from .bench import Bench
+from .jackknife import is_closed, on_rows, rows_of
 from .layout import Layout, Pair, chosen, tiled
-from .leaving_out import is_closed, on_rows, rows_of
 from .tasks import LEFT_OUT, LeftOutTask
 
 # Their values depend on ever fewer neighbours when single samples are left out, and the jackknife

@@ -15,9 +15,9 @@ from ..measure import Measure
 from ..significance.multiple_testing import ROUNDING
 from ..significance.orders import Design
 from .bench import Bench
-from .carrying import actions_of
 from .layout import Layout, Pair, TaskCell, Wanted, chosen, tiled
 from .moments import PROBES, Profile, Side, exact_null, is_trusted, takes_few_values
+from .reordered_views import moves_of
 from .tasks import CHUNK, PROFILE, Chunk, GuardTask, NullTask, ProfileTask, profile_from
 
 EXACT = "exact moments"
@@ -135,12 +135,12 @@ def _guards(bench: Bench, measures: Sequence[Measure], design: Design, weight: f
     bench.run(tasks, weight)
     anew, fixed = set(), set()
     for m in measures:
-        actions = actions_of(m)
+        moves = moves_of(m)
         for j in layout.movable:
             holds = bool(bench.vector(m, (_witness(layout, j), j), kind).numbers[0])
-            if actions.of_view is None or not holds:
+            if moves.of_view is None or not holds:
                 anew.add((m, j))
-            if actions.is_fixed and holds:
+            if moves.is_fixed and holds:
                 fixed.add((m, j))
     return Guards(frozenset(anew), frozenset(fixed))
 
@@ -245,8 +245,8 @@ def _copies(measures: Iterable[Measure], bench: Bench, design: Design) -> int:
     moved from square matrices, which take twice their memory.
     """
     moved = 2 if bench.layout.is_square else 1
-    actions = [a.of_view or {} for m in measures for a in [actions_of(m)]]
-    has_pairs = any(action.kind == "pairs" for views in actions for action in views.values())
+    moves = [a.of_view or {} for m in measures for a in [moves_of(m)]]
+    has_pairs = any(move.kind == "pairs" for views in moves for move in views.values())
     return 2 * moved if has_pairs and not design.shifts else moved
 
 

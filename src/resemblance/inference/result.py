@@ -28,10 +28,10 @@ from ..significance.resampling import half_width, standard_error
 from ..suggestions import did_you_mean
 from .evidence_file import read, write
 from .intervals import PartCells
-from .leaving_out import influence_by_brute_force, left_out_values, on_rows, rows_of
+from .jackknife import left_out_values, on_rows, rows_of, values_without
 from .moments import contributions
 from .nulls import EXACT, SMALLEST, NullCells, p_words
-from .planning import samples_for, samples_for_width
+from .sample_size import samples_for, samples_for_width
 
 # Their spread without similarity is the root of 2 by n whatever the data, so the rule for what can
 # be detected holds.
@@ -307,7 +307,7 @@ class Evidence:
         if by is None:
             return Influence(x.ids or tuple(range(x.shape[0])), value - left_out_values(m, x, y))
         groups = _groups(classes("influence", x, by, "by"), by)
-        without = influence_by_brute_force(m, x, y, groups.values())
+        without = values_without(m, x, y, groups.values())
         return Influence(tuple(groups), value - without)
 
     def contributions(
