@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from inspect import unwrap
-from itertools import chain
+from itertools import chain, count
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -176,64 +176,37 @@ def agrees(
 
 
 def _proved(measure: Measure) -> Moves:
-    tall = _tall(measure)
-    probes = chain([tall], _wide(measure), _coarse(measure))
+    tall, *wide = _noise(measure)
+    pairs, coarse = list(_with_value(measure, wide)), np.maximum(np.round(tall), 0)
+    shares = np.exp(tall) / np.exp(tall).sum(axis=-1, keepdims=True)
+    first = next(_with_value(measure, [tall, shares]))  # without any, nothing is carried
+    probes = chain([first], pairs, _with_value(measure, [coarse]))
     is_fixed = all(_is_fixed(measure, pair) for pair in probes)
     for has_labels in (True, False):  # some integers below n are not samples
-        if _is_carried(measure, tall, Moves(_read([tall], has_labels), False)):
-            wide = list(_wide(measure))
-            moves = Moves(_read([tall, *wide], has_labels), is_fixed)
-            is_proved = all(_is_carried(measure, pair, moves) for pair in wide)
-            return moves if is_proved else Moves(None, is_fixed)
+        if _is_carried(measure, first, Moves(_read([first], has_labels), False)):
+            moves = Moves(_read([first, *pairs], has_labels), is_fixed)
+            if all(_is_carried(measure, pair, moves) for pair in pairs):
+                return moves
+            break
     return Moves(None, is_fixed)
 
 
-def _rows(measure: Measure) -> int:
-    """Return a number of samples that is no parameter of the measure."""
-    parameters = {**measure.defaults, **dict(measure.parameters)}
-    rows: int = max(23, measure.min_samples + 6)
-    while rows in parameters.values():
-        rows += 1
-    return rows
+def _noise(measure: Measure) -> tuple[Any, ...]:
+    """Return pairs of arrays with fewer columns than samples, with more, and with both.
+
+    Their number of samples is no parameter of the measure.
+    """
+    parameters = {**measure.defaults, **dict(measure.parameters)}.values()
+    rows = max(23, measure.min_samples + 6)
+    rows += next(more for more in count() if rows + more not in parameters)
+    x, y = noise = generator(0, "probe").standard_normal((2, rows, rows + 8))
+    return noise[:, :, :COLUMNS], noise, (x[:, :COLUMNS], y)
 
 
-def _tall(measure: Measure) -> Pair:
-    """Return a probe of fewer columns than samples; ``ValueError`` if the measure has no value."""
-    tall = _noise(measure)[:, :, :COLUMNS]
-    for kind in (tall, _probabilities(tall)):
-        if _has_value(measure, pair := _pair(*kind)):
-            return pair
-    raise ValueError(f"{measure} has no value on a probe")
-
-
-def _wide(measure: Measure) -> Iterator[Pair]:
-    """Yield the probes with more columns than samples on one side or both, if there is a value."""
-    x, y = _noise(measure)
-    pairs = (_pair(x, y), _pair(x[:, :COLUMNS], y))
-    return (pair for pair in pairs if _has_value(measure, pair))
-
-
-def _coarse(measure: Measure) -> Iterator[Pair]:
-    """Yield a probe of few different numbers, half of them 0, if there is a value."""
-    pair = _pair(*np.maximum(np.round(_noise(measure)[:, :, :COLUMNS]), 0))
-    return (pair for _ in range(_has_value(measure, pair)))
-
-
-def _noise(measure: Measure) -> np.ndarray:
-    rows = _rows(measure)
-    return generator(0, "probe").standard_normal((2, rows, rows + 8))
-
-
-def _probabilities(noise: np.ndarray) -> np.ndarray:
-    return np.asarray(np.exp(noise) / np.exp(noise).sum(axis=-1, keepdims=True))
-
-
-def _pair(x: np.ndarray, y: np.ndarray) -> Pair:
-    return Representation(x), Representation(y)
-
-
-def _has_value(measure: Measure, pair: Pair) -> bool:
-    return not math.isnan(_value(measure, *pair))
+def _with_value(measure: Measure, arrays: Iterable[Any]) -> Iterator[Pair]:
+    """Yield pairs of representations that the measure has a value for."""
+    pairs = ((Representation(x), Representation(y)) for x, y in arrays)
+    return (pair for pair in pairs if not math.isnan(_value(measure, *pair)))
 
 
 def _read(probes: Iterable[Pair], has_labels: bool) -> dict[Any, Move]:
