@@ -64,15 +64,12 @@ def assert_same(one: rs.Evidence, other: rs.Evidence) -> None:
 # ------------------------------------------------------------------------- however it is computed
 
 
-@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
-def test_executors_give_the_same_bits(square, pool):
-    with pool(2) as executor:
-        assert_same(square, computed(executor=executor))
-
-
-@pytest.mark.parametrize("memory", ["1MB", "1GB"])
-def test_the_memory_budget_changes_nothing(square, memory):
-    assert_same(square, computed(memory=memory))
+def test_executors_and_memory_give_the_same_bits(square):
+    for pool in (ThreadPoolExecutor, ProcessPoolExecutor):
+        with pool(2) as executor:
+            assert_same(square, computed(executor=executor))
+    for memory in ("1MB", "1GB"):
+        assert_same(square, computed(memory=memory))
 
 
 def test_the_order_of_the_representations_changes_no_pair(square):
@@ -437,9 +434,8 @@ def test_labels_in_another_order_are_refused():
         e.contributions("cka", *e.rows, *e.columns, labels[::-1])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_what_cannot_be_done_is_refused(subtests):
+    refused = [
         ({"level": 1.0}, "level must be between 0 and 1"),
         ({"level": "x"}, "level must be between 0 and 1"),
         ({"exact": "no"}, "exact must be True or False"),
@@ -450,11 +446,10 @@ def test_labels_in_another_order_are_refused():
         ({"series": True, "within": [0] * 48}, "shifted as a whole"),
         ({"series": 23}, "leave a window of 2"),
         ({"measures": []}, "measures is empty"),
-    ],
-)
-def test_what_cannot_be_done_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        computed(**options)
+    ]
+    for options, message in refused:
+        with subtests.test(str(options)), pytest.raises(ValueError, match=message):
+            computed(**options)
 
 
 def test_one_representation_is_refused():

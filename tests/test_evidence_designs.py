@@ -8,6 +8,7 @@ import textwrap
 import tracemalloc
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
+from itertools import product
 
 import numpy as np
 import pytest
@@ -105,12 +106,9 @@ def test_other_representations_change_no_p_value(kept):
     measures = ["procrustes", "cycle_knn", "mutual_knn"]
     whole = found(arrays, measures=measures)
     part = found({k: arrays[k] for k in kept}, measures=measures)
-    for name in measures:
-        for face in ("p", "chance", "low"):
-            i, j = whole.place("A", "B")
-            np.testing.assert_equal(
-                getattr(whole, face)(name)[i, j], getattr(part, face)(name)[part.place("A", "B")]
-            )
+    for name, face in product(measures, ("p", "chance", "low")):
+        values = [getattr(e, face)(name)[e.place("A", "B")] for e in (whole, part)]
+        np.testing.assert_equal(*values)
 
 
 def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
@@ -208,9 +206,8 @@ def test_measures_of_a_file_are_the_same_in_other_processes(tmp_path):
             there = found(related(), measures=measures, draws=49, executor=executor)
     finally:
         del sys.modules[path.stem]
-    for m in measures:
-        for face in ("p", "adjusted", "chance", "low"):
-            np.testing.assert_array_equal(getattr(here, face)(m), getattr(there, face)(m))
+    for m, face in product(measures, ("p", "adjusted", "chance", "low")):
+        np.testing.assert_array_equal(getattr(here, face)(m), getattr(there, face)(m))
     assert here.how("running_sums") == "49 orders, views anew"
     assert (here.p("one_way") != here.p("one_way").T).any()
     null = here.nulls["shy"]

@@ -88,27 +88,20 @@ def test_a_pair_without_a_value_or_without_chance_says_so(failing, square):
     assert words_of(fixed) == f"{one.value:.2f}, chance {one.value:.2f}, {FIXED}"
 
 
-@pytest.mark.parametrize(
-    ("p", "how", "text"),
-    [
-        (1e-4, EXACT, "< 1e-4"),
-        (1e-4, "9999 orders", "0.0001"),
-        (2e-5, "99999 orders", "< 1e-4"),
-        (0.0123, EXACT, "0.012"),
-        (1.0, FIXED, "1"),
-        (np.nan, "", "–"),
-    ],
-)
-def test_p_values(p, how, text):
-    assert p_text(p, how) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.714, "0.71"), (-0.2, "-0.20"), (0.0012, "0.0012"), (46.31, "46.3"), (-2e-13, "0")],
-)
-def test_brief_numbers(value, text):
-    assert brief(value) == text
+def test_numbers_are_brief(subtests):
+    p_values = {
+        (1e-4, EXACT): "< 1e-4",
+        (1e-4, "9999 orders"): "0.0001",
+        (2e-5, "99999 orders"): "< 1e-4",
+        (0.0123, EXACT): "0.012",
+        (1.0, FIXED): "1",
+        (np.nan, ""): "–",
+    }
+    numbers = {0.714: "0.71", -0.2: "-0.20", 0.0012: "0.0012", 46.31: "46.3", -2e-13: "0"}
+    texts = [(p_text(p, how), text) for (p, how), text in p_values.items()]
+    for written, text in [*texts, *((brief(value), text) for value, text in numbers.items())]:
+        with subtests.test(text):
+            assert written == text
 
 
 def test_the_first_sentence_says_what_there_is(square, pair, failing):
@@ -158,17 +151,17 @@ def test_a_measure_that_the_pairing_does_not_matter_for_counts_as_no_test():
     assert "not tested" in repr(evidence)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
+def test_the_design_is_said_in_words(subtests):
+    comparison, blocks = compared(arrays("AB"), measures=["cka"]), [i // 4 for i in range(N)]
+    designs = [
         ({}, "the samples of one representation are reordered."),
         ({"within": LABELS}, "reordered inside 10 groups; what all samples of a group share"),
-        ({"blocks": [i // 4 for i in range(N)]}, "10 blocks of samples of one representation"),
+        ({"blocks": blocks}, "10 blocks of samples of one representation"),
         ({"series": True}, "windows of 20 samples that are shifted against each other by up to 10"),
-    ],
-)
-def test_the_design_is_said_in_words(options, words):
-    assert words in null_words(made_evidence(compared(arrays("AB"), measures=["cka"]), **options))
+    ]
+    for options, words in designs:
+        with subtests.test(words):
+            assert words in null_words(made_evidence(comparison, **options))
 
 
 def test_the_facts_of_the_design(square):
@@ -433,18 +426,17 @@ def test_records_in_files(square, tmp_path):
     assert "exact moments" in out.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "texts"),
-    [
-        (0.9377, 0.9512, ("0.944", "0.938 to 0.951", "0.031", "0.940")),
-        (-0.0226, 0.9744, ("0.94", "-0.02 to 0.97", "0.03", "0.94")),
-        (math.nan, math.nan, ("0.94", "", "0.03", "0.94")),
-    ],
-)
-def test_scores_have_the_decimals_that_their_interval_needs(low, high, texts):
-    reading = Reading("x", "y", 0.9441, low, high, 0.0314, 0.9402, 0.01, 0.01, "")
-    assert scores(reading) == texts
-    assert scores(reading._replace(value=-1e-4, chance=0.0))[2] == "0"
+def test_scores_have_the_decimals_that_their_interval_needs(subtests):
+    table = {
+        (0.9377, 0.9512): ("0.944", "0.938 to 0.951", "0.031", "0.940"),
+        (-0.0226, 0.9744): ("0.94", "-0.02 to 0.97", "0.03", "0.94"),
+        (math.nan, math.nan): ("0.94", "", "0.03", "0.94"),
+    }
+    for ends, texts in table.items():
+        with subtests.test(str(ends)):
+            reading = Reading("x", "y", 0.9441, *ends, 0.0314, 0.9402, 0.01, 0.01, "")
+            assert scores(reading) == texts
+            assert scores(reading._replace(value=-1e-4, chance=0.0))[2] == "0"
 
 
 def test_two_forms_of_one_measure_are_told_apart(tmp_path):
