@@ -66,7 +66,7 @@ MUTANTS = (
            "(drawn >= observed - ROUNDING)",
            "(drawn > observed + ROUNDING)", "test_grounding.py test_suite_resi.py"),
     Mutant("rounding decides ranks", "significance/standings.py",
-           "m: round(v, 9) for", "m: v for", "test_suite_resi.py"),
+           "m: round(v, DECIMALS) for", "m: v for", "test_suite_resi.py"),
     Mutant("failures share the last rank", "significance/standings.py",
            "1.0 + len(complete))", "0.0 + len(complete))", "test_suite_resi.py"),
     Mutant("two stars below 0.01 only", "significance/permutation.py",
