@@ -206,7 +206,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=SAMPLES)
     parser.add_argument("--features", type=int, default=FEATURES)
     parser.add_argument("--layers", type=int, default=LAYERS)
-    parser.add_argument("--table", move="store_true", help="measure nothing")
+    parser.add_argument("--table", action="store_true", help="measure nothing")
     options = parser.parse_args()
     if not options.table:
         x, y = model_like(options.samples, options.features, 2).values()
