@@ -24,8 +24,8 @@ from threadpoolctl import threadpool_limits
 from validity_tables import MADE, grid
 
 import resemblance as rs
-from resemblance.inference.carrying import actions_of, moved
 from resemblance.inference.moments import exact_null, profile
+from resemblance.inference.reordered_views import moves_of, reordered
 from resemblance.representation import Representation
 
 ROOT = Path(__file__).parents[1]
@@ -103,12 +103,12 @@ def of_orders(spec: str, x: np.ndarray, y: np.ndarray) -> Cost:
     orders = [rng.permutation(len(x)) for _ in range(ORDERS)]
     few = [Representation(side[:WARM]) for side in (x, y)]
     m.evaluate(*few)
-    actions = actions_of(m)
+    moves = moves_of(m)
     a, b = Representation(x), Representation(y)
     value = float(m.evaluate(a, b))  # the views of both, which the value needs anyway
     calls = repeated(lambda order: m.evaluate(a, Representation(y[order])), orders)
-    m.evaluate(a, moved(b, orders[0], actions))
-    carried = repeated(lambda order: m.evaluate(a, moved(b, order, actions)), orders)
+    m.evaluate(a, reordered(b, orders[0], moves))
+    carried = repeated(lambda order: m.evaluate(a, reordered(b, order, moves)), orders)
     exact = np.nan
     if m.product is not None:
         n = len(x)

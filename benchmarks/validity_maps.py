@@ -9,11 +9,11 @@ import numpy as np
 from validity_studies import Key, Numbers, Study, percentages, values_in_orders
 
 import resemblance as rs
-from resemblance.inference.cells import EXACT, NullCells
+from resemblance.inference import Evidence, NullCells
 from resemblance.inference.moments import Profile, exact_null, profile
-from resemblance.inference.result import Evidence
+from resemblance.inference.nulls import EXACT
 from resemblance.representation import Representation
-from resemblance.significance.adjusting import step_down
+from resemblance.significance.multiple_testing import step_down
 from resemblance.significance.orders import design_of
 
 LEVEL = 0.05

@@ -11,8 +11,14 @@ import numpy as np
 from scipy.stats import norm, rankdata
 from validity_studies import Key, Numbers, Study, percentages
 
-from resemblance.significance.cells import Sampled, sampled
-from resemblance.significance.gaps import MeasurePairs, drawn_gaps, margins, pairs_of
+from resemblance.significance.standings_gaps import (
+    MeasurePairs,
+    Sampled,
+    drawn_gaps,
+    margins,
+    pairs_of,
+    sampled,
+)
 
 DRAWS = 500
 SETS = 500  # of data, for every study

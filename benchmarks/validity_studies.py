@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 import resemblance as rs
-from resemblance.inference.carrying import actions_of, moved
 from resemblance.inference.moments import exact_null, is_trusted, profile
+from resemblance.inference.reordered_views import moves_of, reordered
 from resemblance.representation import Representation
 from resemblance.significance.orders import Design
 
@@ -93,8 +93,8 @@ def values_in_orders(
     From the inner products that the measure is a function of, else from carried views.
     """
     if m.product is None:
-        actions = actions_of(m)
-        moving = [[moved(y, order, actions) for order in orders] for y in columns]
+        moves = moves_of(m)
+        moving = [[reordered(y, order, moves) for order in orders] for y in columns]
         return np.array([[[float(m.evaluate(x, z)) for z in of] for of in moving] for x in rows])
     left = np.stack([m.product.matrix(x, "left") for x in rows])
     right = np.stack([m.product.matrix(y, "right") for y in columns])

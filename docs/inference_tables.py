@@ -9,8 +9,8 @@ from inference_claims import UNPAIRED, WITHOUT_PRODUCT
 from left_out_claims import WITHOUT_LEFT_OUT
 
 import resemblance as rs
-from resemblance.inference.carrying import actions_of
 from resemblance.inference.intervals import kind_of
+from resemblance.inference.reordered_views import moves_of
 from resemblance.significance.orders import Design
 
 KINDS = {"left_out": "without each sample", "halves": "40 halves", "groups": "20 groups"}
@@ -33,7 +33,7 @@ def inference_rows() -> Iterator[InferenceRow]:
         chance = "exact" if m.chance or m.product else "from orders"
         if WITHOUT_PRODUCT.get(m.name) == UNPAIRED:
             chance = "is the value"
-        carried = "carried" if actions_of(m).of_view is not None else "anew"
+        carried = "carried" if moves_of(m).of_view is not None else "anew"
         yield InferenceRow(m.name, p_values(m), intervals(m), chance, carried)
 
 

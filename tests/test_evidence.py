@@ -13,15 +13,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from resemblance.significance.multiple_testing import holm
 from scipy.stats import t
 
 import resemblance as rs
 from resemblance.inference import BiasedDifferenceWarning
-from resemblance.inference.cells import EXACT, FIXED, SMALLEST
+from resemblance.inference.nulls import EXACT, FIXED, SMALLEST
 from resemblance.report.evidence_tables import evidence_tables
+from resemblance.report.of_comparison import result_of
 from resemblance.report.output import as_json
 from resemblance.representation import fingerprint
-from resemblance.significance.adjusting import holm
 from resemblance.store import Store
 
 N = 48
@@ -65,15 +66,12 @@ def assert_same(one: rs.Evidence, other: rs.Evidence) -> None:
 # ------------------------------------------------------------------------- however it is computed
 
 
-@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
-def test_executors_give_the_same_bits(square, pool):
-    with pool(2) as executor:
-        assert_same(square, computed(executor=executor))
-
-
-@pytest.mark.parametrize("memory", ["1MB", "1GB"])
-def test_the_memory_budget_changes_nothing(square, memory):
-    assert_same(square, computed(memory=memory))
+def test_executors_and_memory_give_the_same_bits(square):
+    for pool in (ThreadPoolExecutor, ProcessPoolExecutor):
+        with pool(2) as executor:
+            assert_same(square, computed(executor=executor))
+    for memory in ("1MB", "1GB"):
+        assert_same(square, computed(memory=memory))
 
 
 def test_the_order_of_the_representations_changes_no_pair(square):
@@ -249,6 +247,9 @@ def test_adjusted_p_values_are_never_smaller(square):
     above = np.triu_indices(3, 1)  # each pair is one test of three
     expected = np.fmax(holm(square.nulls["cka"].p[above]), SMALLEST)
     np.testing.assert_allclose(square.adjusted("cka")[above], expected)
+    p = square.p("cycle_knn")[~np.eye(3, dtype=bool)]
+    rates = [min(1, *(q * 6 / (p <= q).sum() for q in p if q >= one)) for one in p]
+    assert square.fdr("cycle_knn")[~np.eye(3, dtype=bool)] == pytest.approx(rates)
 
 
 def test_the_best_pair_pays_for_the_search(square):
@@ -376,7 +377,8 @@ def test_a_sample_that_dominates_both_sides_is_named():
 def test_the_caveats_of_a_comparison_are_printed():
     A = np.random.default_rng(0).standard_normal((30, 60))
     some = rs.evidence(A[:, :40], A[:, 20:], measures="linear_regression", progress=False)
-    for text in (repr(some), some._repr_html_(), evidence_tables(some)[2]):
+    page = result_of(some.comparison, evidence=some).about
+    for text in (repr(some), some._repr_html_(), evidence_tables(some)[2], as_json(some), page):
         assert "fixed by the number of samples" in text
 
 
@@ -451,9 +453,8 @@ def test_labels_in_another_order_are_refused():
         e.contributions("cka", *e.rows, *e.columns, labels[::-1])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_what_cannot_be_done_is_refused(subtests):
+    refused = [
         ({"level": 1.0}, "level must be between 0 and 1"),
         ({"level": "x"}, "level must be between 0 and 1"),
         ({"exact": "no"}, "exact must be True or False"),
@@ -464,11 +465,10 @@ def test_labels_in_another_order_are_refused():
         ({"series": True, "within": [0] * 48}, "shifted as a whole"),
         ({"series": 23}, "leave a window of 2"),
         ({"measures": []}, "measures is empty"),
-    ],
-)
-def test_what_cannot_be_done_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        computed(**options)
+    ]
+    for options, message in refused:
+        with subtests.test(str(options)), pytest.raises(ValueError, match=message):
+            computed(**options)
 
 
 def test_one_representation_is_refused():

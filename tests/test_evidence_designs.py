@@ -8,13 +8,14 @@ import textwrap
 import tracemalloc
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
+from itertools import product
 
 import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance.inference.cells import EXACT
 from resemblance.inference.intervals import parts_of
+from resemblance.inference.nulls import EXACT
 from resemblance.modules import load_module
 
 N = 24
@@ -105,12 +106,9 @@ def test_other_representations_change_no_p_value(kept):
     measures = ["procrustes", "cycle_knn", "mutual_knn"]
     whole = found(arrays, measures=measures)
     part = found({k: arrays[k] for k in kept}, measures=measures)
-    for name in measures:
-        for face in ("p", "chance", "low"):
-            i, j = whole.place("A", "B")
-            np.testing.assert_equal(
-                getattr(whole, face)(name)[i, j], getattr(part, face)(name)[part.place("A", "B")]
-            )
+    for name, face in product(measures, ("p", "chance", "low")):
+        values = [getattr(e, face)(name)[e.place("A", "B")] for e in (whole, part)]
+        np.testing.assert_equal(*values)
 
 
 def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
@@ -122,6 +120,8 @@ def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
         "a chance outside 0 to 1": f"{seven} 'chance'",
         "design of 1000000000": f"{entry}.n', 1000000000)",
         "level is 3": f"{entry}.level', 3)",
+        "cautions are no list of texts: 'few'": f"{entry}.cautions', 'few')",
+        "cka has 99 orders; 99 draws in a design of 5 orders": f"{entry}.draws', 5)",
         "not a vector": "UPDATE vectors SET numbers = x'00' WHERE kind = 'parts'",
     }
     path, tracebacks = tmp_path / "e.db", []
@@ -206,9 +206,8 @@ def test_measures_of_a_file_are_the_same_in_other_processes(tmp_path):
             there = found(related(), measures=measures, draws=49, executor=executor)
     finally:
         del sys.modules[path.stem]
-    for m in measures:
-        for face in ("p", "adjusted", "chance", "low"):
-            np.testing.assert_array_equal(getattr(here, face)(m), getattr(there, face)(m))
+    for m, face in product(measures, ("p", "adjusted", "chance", "low")):
+        np.testing.assert_array_equal(getattr(here, face)(m), getattr(there, face)(m))
     assert here.how("running_sums") == "49 orders, views anew"
     assert (here.p("one_way") != here.p("one_way").T).any()
     null = here.nulls["shy"]

@@ -12,11 +12,11 @@ import torch
 
 import resemblance as rs
 from resemblance.inference.intervals import kind_of
-from resemblance.inference.leaving_out import influence_by_brute_force, left_out_values
+from resemblance.inference.jackknife import left_out_values, values_without
 from resemblance.measure import Measure
 from resemblance.representation import Representation, Undefined
 from resemblance.significance.orders import Design
-from resemblance.significance.parts import standard_error
+from resemblance.significance.resampling import standard_error
 
 DOCS = Path(__file__).parents[1] / "docs"
 N = 36
@@ -283,7 +283,7 @@ def test_groups_of_samples():
     m = rs.get_measure("mutual_knn[k=5]")
     x, y = samples("tall")
     groups = np.array_split(np.arange(N), 5)
-    values = influence_by_brute_force(m, Representation(x), Representation(y), groups)
+    values = values_without(m, Representation(x), Representation(y), groups)
     expected = [m(np.delete(x, g, axis=0), np.delete(y, g, axis=0)) for g in groups]
     np.testing.assert_array_equal(values, expected)
 
@@ -291,7 +291,7 @@ def test_groups_of_samples():
 def test_labels_lose_the_entries_of_a_group():
     m, x, y = outputs("tall", "accuracy_difference")
     groups = [np.arange(4), np.array([7, 2])]
-    values = influence_by_brute_force(m, Representation(x), Representation(y), groups)
+    values = values_without(m, Representation(x), Representation(y), groups)
     for group, value in zip(groups, values):
         rest = tuple(int(label) for label in np.delete(_labels(m), group))
         a, b = (np.delete(z, group, axis=0) for z in (x, y))
@@ -307,16 +307,14 @@ def test_a_representation_with_itself():
 def test_a_group_of_all_samples_leaves_nothing():
     x, y = map(Representation, samples("tall"))
     with pytest.raises(Undefined, match="no sample is left"):
-        influence_by_brute_force(rs.get_measure("cka"), x, y, [np.arange(N)])
+        values_without(rs.get_measure("cka"), x, y, [np.arange(N)])
 
 
 def test_no_value_without_a_group_is_no_silent_nan():
     x, y = samples("tall")
     x[4:] = x[4]
     with pytest.raises(Undefined, match="constant"):
-        influence_by_brute_force(
-            rs.get_measure("cka"), Representation(x), Representation(y), [np.arange(4)]
-        )
+        values_without(rs.get_measure("cka"), Representation(x), Representation(y), [np.arange(4)])
 
 
 @pytest.mark.parametrize("spec", ["rsa", "cka[kernel=rbf]", "distance_correlation", "cka"])

@@ -13,7 +13,6 @@ from scipy.stats import pearson3
 
 import resemblance as rs
 from docs.inference_claims import WITHOUT_PRODUCT
-from resemblance.inference.cells import EXACT, SMALLEST
 from resemblance.inference.moments import (
     ExactNull,
     Moments,
@@ -26,6 +25,7 @@ from resemblance.inference.moments import (
     profile_of,
     upper_tail,
 )
+from resemblance.inference.nulls import EXACT, SMALLEST
 from resemblance.measure import Measure
 from resemblance.representation import Representation, Undefined
 

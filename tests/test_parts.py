@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from resemblance.significance.parts import (
+from resemblance.significance.resampling import (
     groups_of,
     half_of_each,
     half_width,

@@ -15,7 +15,7 @@ from .drift import Drift, DriftReport, drift
 from .faces import AllPairs, Product, Scores
 from .forecast import Forecast, plan
 from .inference import Evidence, equal_rows, evidence, load_evidence
-from .inference.planning import samples_for
+from .inference.sample_size import samples_for
 from .joining import condition_means, join_samples
 from .measure import Measure, measure
 from .measures import *  # noqa: F403

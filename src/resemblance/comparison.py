@@ -312,6 +312,17 @@ def without_rounding(values: np.ndarray, info: MeasureInfo) -> np.ndarray:
     return np.asarray(np.where(np.abs(values) < ROUNDING * scale, 0.0, values))
 
 
+def most_similar(info: MeasureInfo) -> float:
+    """Return the most similar value that a measure can have, which may be infinite."""
+    return info.range[1] if info.larger_is_more_similar else info.range[0]
+
+
+def label_of(comparison: Comparison, info: MeasureInfo) -> str:
+    """Return the label of a measure, or its specification if another one here has that label."""
+    labels = [m.label for m in comparison.measures]
+    return info.label if labels.count(info.label) == 1 else info.spec
+
+
 def diagnostic_notes(comparison: Comparison, *, without: str = "") -> dict[str, str]:
     """Return one text per measure with diagnostics, such as "neighbour recall 0.97 to 1".
 

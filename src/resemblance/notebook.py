@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 PLOT = ".plot"  # the part that draws
+WORDS = ".report.evidence_words"
 
 
 def card(heading: str, facts: Mapping[str, object]) -> str:
@@ -37,6 +38,16 @@ def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
 def picture(thing: object) -> str:
     """Return a small picture of a result as SVG in HTML, which needs no other package."""
     return str(import_module(f"{PLOT}.inline", __package__).picture(thing))
+
+
+def worded(thing: object) -> str:
+    """Return a few lines of text about an evidence."""
+    return str(import_module(WORDS, __package__).text_of(thing))
+
+
+def shown(thing: object) -> str:
+    """Return a table and maps of an evidence as HTML."""
+    return str(import_module(WORDS, __package__).html_of(thing))
 
 
 def drawn(thing: object, *arguments: Any, **options: Any) -> Any:

@@ -6,8 +6,8 @@ import numpy as np
 
 import resemblance as rs
 from resemblance.comparison import Comparison
-from resemblance.inference.cells import EXACT, NullCells, PartCells
-from resemblance.inference.result import Evidence
+from resemblance.inference import Evidence, NullCells, PartCells
+from resemblance.inference.nulls import EXACT
 from resemblance.report.data import is_square
 from resemblance.significance.orders import design_of
 

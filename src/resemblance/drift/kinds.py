@@ -9,7 +9,7 @@ import numpy as np
 
 from ..rng import generator
 from ..significance import percentile_interval
-from ..significance.parts import half_width
+from ..significance.resampling import half_width
 
 DRAWS, LEVEL = 1000, 0.99
 FLOOR = {  # changes smaller than this are not named, however certain they are
@@ -102,7 +102,7 @@ def margin(estimates: Sequence[np.ndarray]) -> float:
     """Half the width of the interval of an estimate, from its values with one part left out.
 
     The values are numbers or vectors, of which the deviations add up as squares. This is the
-    interval of :func:`~resemblance.significance.parts.half_width`.
+    interval of :func:`~resemblance.significance.resampling.half_width`.
     """
     parts = np.stack([np.atleast_1d(e) for e in estimates], axis=-1)
     return float(np.linalg.norm(half_width(parts, "groups", LEVEL)))

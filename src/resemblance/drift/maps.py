@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..significance.parts import groups_of
+from ..significance.resampling import groups_of
 
 FOLDS = 5
 NEGLIGIBLE = (

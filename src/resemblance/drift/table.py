@@ -23,7 +23,7 @@ from ..measures import (
 from ..notebook import card
 from ..representation import Representation, Undefined, comparing
 from ..rng import generator
-from ..significance.parts import halves_of, interval_around
+from ..significance.resampling import halves_of, interval_around
 from ..statistics.spectrum import effective_rank, participation_ratio
 from ..views.points import size
 from ..views.spectra import decomposition

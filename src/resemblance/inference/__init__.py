@@ -1,23 +1,34 @@
 """How sure a score is: its chance level, a p-value, an interval, and tests of differences.
 
-An order of the samples acts on the views of a representation (:mod:`~.carrying`), so the values of
-a measure under the null hypothesis need no new views; measures that are functions of an inner
-product of two matrices need no orders at all (:mod:`~.moments`); values without some of the samples
-give intervals, differences, influence and sample sizes.
+An order of the samples moves the views of a representation (:mod:`~.reordered_views`), so the
+values of a measure under the null hypothesis need no new views; measures that are functions of an
+inner product of two matrices need no orders at all (:mod:`~.moments`); values without some of the
+samples give intervals, differences, influence and sample sizes.
 """
 
 from .cautions import equal_rows
-from .cells import Best, NullCells, PartCells
-from .differences import BiasedDifferenceWarning, Difference
 from .evidence import evidence
-from .loading import load_evidence
-from .result import Evidence
+from .intervals import PartCells
+from .nulls import NullCells
+from .result import (
+    Best,
+    BiasedDifferenceWarning,
+    Contributions,
+    CurvePoint,
+    Difference,
+    Evidence,
+    Influence,
+    load_evidence,
+)
 
 __all__ = [
     "Best",
     "BiasedDifferenceWarning",
+    "Contributions",
+    "CurvePoint",
     "Difference",
     "Evidence",
+    "Influence",
     "NullCells",
     "PartCells",
     "equal_rows",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import Executor
 from numbers import Real
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,26 +22,16 @@ from ..streamed import need_samples_at_hand
 from ..tiles import budget_of
 from .bench import Bench
 from .cautions import cautions_of
-from .cells import EvidenceOrigin
 from .intervals import intervals_of
 from .layout import layout_of
 from .nulls import nulls_of
-from .result import Evidence
-from .saving import save_evidence
+from .result import Evidence, EvidenceOrigin
 
 # Three views of similarity, all with exact moments: linear, of distances, of neighbours.
 DEFAULT = ("cka[estimator=debiased]", "rsa", "mutual_knn")
 
 
-class Shares(NamedTuple):
-    """How the work is shared among the steps, for the progress bar."""
-
-    values: float
-    nulls: float
-    parts: float
-
-
-SHARES = Shares(10, 60, 30)
+VALUES, NULLS, INTERVALS = 10, 60, 30  # shares of the steps in the progress bar
 
 
 def evidence(
@@ -124,11 +114,11 @@ def evidence(
         layout.n, within=within, blocks=blocks, series=series, draws=draws, seed=seed
     )
     budget, path = budget_of(memory, executor), None if save is None else Path(save)
-    with in_hundredths(progress, sum(SHARES), "evidence") as tick:
+    with in_hundredths(progress, VALUES + NULLS + INTERVALS, "evidence") as tick:
         bench = Bench(layout, executor, budget, path, tick, spill)
         result = _gathered(bench, sides, chosen, design, level, exact)
     if path is not None:
-        save_evidence(result, path)
+        result.save(path)
     return result
 
 
@@ -138,10 +128,10 @@ def _gathered(
     """Compute values, what they are by chance, and what they are on parts of the samples."""
     request = Request(sides.rows, measures, sides.columns)
     (comparison,) = compare_many([request], **bench.options)
-    bench.tick(SHARES.values)
+    bench.tick(VALUES)
     bench.remember()
-    nulls = nulls_of(bench, comparison, measures, design, exact, SHARES.nulls)
-    parts = intervals_of(bench, request, comparison, measures, design, SHARES.parts)
+    nulls = nulls_of(bench, comparison, measures, design, exact, NULLS)
+    parts = intervals_of(bench, request, comparison, measures, design, INTERVALS)
     rows, columns = (
         {r.name: r for r in side} for side in (sides.rows, sides.columns or sides.rows)
     )

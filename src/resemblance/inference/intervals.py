@@ -13,13 +13,11 @@ from ..comparison import Comparison, Failure
 from ..measure import Measure
 from ..outline import Request
 from ..significance.orders import Design
-from ..significance.parts import HALVES, Kind, groups_of, halves_of
+from ..significance.resampling import HALVES, Kind, groups_of, halves_of
 from .bench import Bench
-from .cells import PartCells
-from .layout import Layout, Pair
-from .leaving_out import is_closed, on_rows, rows_of
+from .jackknife import is_closed, on_rows, rows_of
+from .layout import Layout, Pair, chosen, tiled
 from .tasks import LEFT_OUT, LeftOutTask
-from .tiling import chosen, tiled
 
 # Their values depend on ever fewer neighbours when single samples are left out, and the jackknife
 # of a value that jumps is too wide or too narrow; random halves are not.
@@ -29,6 +27,17 @@ VIEWS = 4  # times the memory of the views of a value that all values without a 
 FEWEST = 3  # samples that have to be left
 SLACK = 1e-9  # of values that are equal but for rounding
 SAMPLES_PER_DIMENSION = 4  # from which halves are used for canonical correlations
+
+
+class PartCells(NamedTuple):
+    """The values without each part of the samples, (rows, columns, parts).
+
+    ``reasons``: why pairs lack one, and so have no interval.
+    """
+
+    kind: Kind
+    values: np.ndarray
+    reasons: tuple[Failure, ...] = ()
 
 
 def kind_of(measure: Measure, design: Design, widest: int) -> Kind:
@@ -159,44 +168,41 @@ def _table(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> np.ndarray | None
 # ------------------------------------------------------------------------------- halves and groups
 
 
-class PartRun(NamedTuple):
-    """Comparisons on parts of the samples: which rows, and by which measures."""
-
-    rows: list[np.ndarray]
-    measures: list[Measure]
-
-
 def _by_comparing(
     bench: Bench, request: Request, kinds: dict[Measure, Kind], design: Design, weight: float
 ) -> Iterator[tuple[str, PartCells]]:
     """Yield the values on parts of the samples, each a comparison of its own."""
-    runs: dict[Kind, PartRun] = {}
-    for m, kind in kinds.items():
-        runs.setdefault(kind, PartRun(parts_of(kind, design), [])).measures.append(m)
-    total = sum(len(run.rows) * len(run.measures) for run in runs.values()) or 1
-    for kind, run in runs.items():
-        share = weight * len(run.measures) * len(run.rows) / total
-        values = _on_parts(bench, request, run, share)
-        for m in run.measures:
-            specs = [on_rows(m, rows, design.n).spec for rows in run.rows]
+    parts = {kind: parts_of(kind, design) for kind in dict.fromkeys(kinds.values())}
+    total = sum(len(parts[kind]) for kind in kinds.values())
+    for kind, rows_of_parts in parts.items():
+        measures = [m for m in kinds if kinds[m] == kind]
+        share = weight * len(measures) * len(rows_of_parts) / total
+        values = _on_parts(bench, request, rows_of_parts, measures, share)
+        for m in measures:
+            specs = [on_rows(m, rows, design.n).spec for rows in rows_of_parts]
             tables = [c[spec] for c, spec in zip(values, specs)]
             table = _untested(bench, np.stack(tables, -1))
             yield m.spec, PartCells(kind, table, tuple(_reasons(m, kind, values, specs)))
 
 
-def _on_parts(bench: Bench, request: Request, run: PartRun, weight: float) -> list[Comparison]:
+def _on_parts(
+    bench: Bench,
+    request: Request,
+    parts: Sequence[np.ndarray],
+    measures: list[Measure],
+    weight: float,
+) -> list[Comparison]:
     """Compare parts of the samples, as many at a time as fit the memory."""
     layout = bench.layout
     size = sum(8 * math.prod(r.shape) for r in layout.all)
     batch = max(1, bench.memory // (2 * size))
     comparisons: list[Comparison] = []
-    for start in range(0, len(run.rows), batch):
-        chosen = run.rows[start : start + batch]
-        parts = [_request(layout, rows, run.measures) for rows in chosen]
+    for start in range(0, len(parts), batch):
+        requests = [_request(layout, rows, measures) for rows in parts[start : start + batch]]
         # The file describes the last comparison: it shall be that of all samples.
-        requests = [*parts, *([request] if bench.save else [])]
-        comparisons += compare_many(requests, **bench.options)[: len(parts)]
-        bench.tick(weight * len(parts) / len(run.rows))
+        whole = [request] if bench.save else []
+        comparisons += compare_many([*requests, *whole], **bench.options)[: len(requests)]
+        bench.tick(weight * len(requests) / len(parts))
     return comparisons
 
 

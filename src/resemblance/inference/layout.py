@@ -1,19 +1,32 @@
-"""The pairs that are tested: of two lists all, of one list all but those with themselves."""
+"""The pairs that are tested: of two lists all, of one list all but those with themselves; and which
+of them are computed together, so that the views of their representations fit the memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from ..arguments import Sides
 from ..measure import Measure
 from ..representation import Representation, fingerprint
+from ..tiles import Tile, group_measures, tiles
 
 Pair = tuple[int, int]  # positions among all representations: of x, and of y, whose samples move
+Wanted = Mapping[Measure, list[Pair]]
+
+
+class TaskCell(NamedTuple):
+    """The position of a measure in its task, and of x and y among all representations."""
+
+    measure: int
+    x: int
+    y: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,3 +116,47 @@ def _without_ids(x: Representation) -> Representation:
     plain = copy(x)
     plain.order = None
     return plain
+
+
+# ------------------------------------------------------------------------------------------- tiles
+
+
+def tiled(
+    layout: Layout, pairs: Wanted, memory: int, pieces: int = 1
+) -> Iterator[tuple[tuple[Measure, ...], list[TaskCell]]]:
+    """Yield the measures and the cells of each tile, those of a column one after the other.
+
+    There are at least about ``pieces`` tiles if there are as many pairs.
+    """
+    measures = [m for m in pairs if pairs[m]]
+    if not measures:
+        return
+    widest = max(r.shape[1] for r in layout.all)
+    # A view that is carried over has memory of its own.
+    groups = group_measures(measures, layout.n, widest, len(layout.all), memory, sharing="none")
+    rows, columns = layout.shape
+    block = math.ceil(max(rows, columns) / math.ceil(math.sqrt(pieces)))
+    for tile in tiles(groups, rows, None if layout.is_square else columns, memory, block):
+        cells = _cells_in(layout, tile, pairs)
+        if cells:
+            yield tile.measures, cells
+
+
+def chosen(
+    layout: Layout, cells: Iterable[TaskCell]
+) -> tuple[dict[int, Representation], dict[int, str]]:
+    """Return the representations of some cells and what identifies them, by position."""
+    used = sorted({k for cell in cells for k in cell[1:]})
+    return {k: layout.all[k] for k in used}, {k: layout.tokens[k] for k in used}
+
+
+def _cells_in(layout: Layout, tile: Tile, pairs: Wanted) -> list[TaskCell]:
+    columns = {c + layout.first_column for c in tile.columns}
+    rows = set(tile.rows)
+    cells = [
+        TaskCell(p, i, j)
+        for p, m in enumerate(tile.measures)
+        for i, j in pairs[m]
+        if (i in rows and j in columns) or (layout.is_square and i in columns and j in rows)
+    ]
+    return sorted(cells, key=lambda cell: (cell.y, cell.x, cell.measure))

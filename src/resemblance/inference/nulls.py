@@ -3,6 +3,7 @@ orders of the samples."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, get_args
@@ -11,18 +12,72 @@ import numpy as np
 
 from ..comparison import Comparison
 from ..measure import Measure
+from ..significance.multiple_testing import ROUNDING
 from ..significance.orders import Design
 from .bench import Bench
-from .carrying import actions_of
-from .cells import EXACT, FIXED, NullCells
-from .layout import Layout, Pair
+from .layout import Layout, Pair, TaskCell, Wanted, chosen, tiled
 from .moments import PROBES, Profile, Side, exact_null, is_trusted, takes_few_values
-from .tasks import CHUNK, PROFILE, Chunk, GuardTask, NullTask, ProfileTask, TaskCell, profile_from
-from .tiling import Wanted, chosen, tiled
+from .reordered_views import moves_of
+from .tasks import CHUNK, PROFILE, Chunk, GuardTask, NullTask, ProfileTask, profile_from
 
+EXACT = "exact moments"
+FIXED = "does not depend on the pairing"
+SMALLEST = 1e-4  # p-values of exact moments are not trusted below
 MOST_SAMPLES = 5000  # for exact moments, whose matrices are n x n
 
 Profiles = dict[Pair, tuple[Profile, Profile]]
+
+
+class NullCells(NamedTuple):
+    """What a measure is if the samples of two representations are unrelated, for each pair.
+
+    ``chance`` and ``spread`` are the mean and the standard deviation, ``p`` the p-values, also
+    those of exact moments that are too small to be trusted, all (rows, columns); ``drawn`` are the
+    values in each order, (rows, columns, draws), or empty along the last axis where exact moments
+    or shifts took their place; ``how`` says for each pair how it was computed. ``observed`` are the
+    values that chance is for: those of the comparison, but of shifted windows that of the unshifted
+    ones, which have fewer samples.
+    """
+
+    chance: np.ndarray
+    spread: np.ndarray
+    p: np.ndarray
+    drawn: np.ndarray
+    how: tuple[tuple[str, ...], ...]
+    observed: np.ndarray
+
+    def scale(self, design: Design) -> tuple[np.ndarray, np.ndarray]:
+        """Return the mean and the spread in whose units the pairs of a map are compared.
+
+        Of the values drawn together with that observed: under the null hypothesis all are alike,
+        and a scale that leaves one out would set it apart. At least what rounding leaves of no
+        spread.
+        """
+        centre, spread = self.chance, self.spread
+        if self.drawn.shape[-1]:
+            others = self.drawn[..., 1:] if design.is_exhaustive else self.drawn
+            values = np.concatenate([self.observed[..., None], others], axis=-1)
+            known = ~np.isnan(values)
+            count = np.maximum(known.sum(axis=-1), 1)
+            centre = np.where(known, values, 0).sum(axis=-1) / count
+            squares = np.where(known, values - centre[..., None], 0) ** 2
+            spread = np.sqrt(squares.sum(axis=-1) / count)
+        sizes = np.fmax(np.abs(centre), np.abs(self.observed))
+        return centre, np.fmax(spread, ROUNDING * np.fmax(sizes, ROUNDING))
+
+
+def p_text(p: float, how: str = "") -> str:
+    """Write a p-value: one below 1e-4, or at the floor of exact moments, as "< 1e-4"."""
+    if math.isnan(p):
+        return "–"
+    is_small = p < SMALLEST or (p == SMALLEST and how == EXACT)
+    return "< 1e-4" if is_small else f"{p:.2g}"
+
+
+def p_words(p: float, how: str = "") -> str:
+    """Write a p-value with its letter."""
+    text = p_text(p, how)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 class Guards(NamedTuple):
@@ -48,7 +103,7 @@ def nulls_of(
     guards = _guards(bench, measures, design, 0.02 * weight)
     pairs = {m: bench.layout.with_values(m, comparison[m.spec]) for m in measures}
     by_moments = _by_moments(bench, pairs, design, guards, exact, 0.08 * weight)
-    drawn = {m: [] if m in by_moments else _varying(pairs[m], m, guards) for m in measures}
+    drawn = {m: _varying(pairs[m], m, guards) for m in measures if m not in by_moments}
     bench.run(_null_tasks(bench, drawn, design, guards), 0.9 * weight)
     return {
         m.spec: _cells_of(bench, comparison, m, by_moments.get(m), design, guards) for m in measures
@@ -80,12 +135,12 @@ def _guards(bench: Bench, measures: Sequence[Measure], design: Design, weight: f
     bench.run(tasks, weight)
     anew, fixed = set(), set()
     for m in measures:
-        actions = actions_of(m)
+        moves = moves_of(m)
         for j in layout.movable:
             holds = bool(bench.vector(m, (_witness(layout, j), j), kind).numbers[0])
-            if actions.of_view is None or not holds:
+            if moves.of_view is None or not holds:
                 anew.add((m, j))
-            if actions.is_fixed and holds:
+            if moves.is_fixed and holds:
                 fixed.add((m, j))
     return Guards(frozenset(anew), frozenset(fixed))
 
@@ -190,8 +245,8 @@ def _copies(measures: Iterable[Measure], bench: Bench, design: Design) -> int:
     moved from square matrices, which take twice their memory.
     """
     moved = 2 if bench.layout.is_square else 1
-    actions = [a.of_view or {} for m in measures for a in [actions_of(m)]]
-    has_pairs = any(action.kind == "pairs" for views in actions for action in views.values())
+    moves = [a.of_view or {} for m in measures for a in [moves_of(m)]]
+    has_pairs = any(move.kind == "pairs" for views in moves for move in views.values())
     return 2 * moved if has_pairs and not design.shifts else moved
 
 
@@ -237,17 +292,6 @@ def _kind(design: Design, layout: Layout, what: str = "null") -> str:
 # ------------------------------------------------------------------------------------------ results
 
 
-class NullEntry(NamedTuple):
-    """The null of one pair: what goes into the cells of :class:`NullCells`."""
-
-    chance: float
-    spread: float
-    p: float
-    drawn: np.ndarray
-    how: str
-    observed: float
-
-
 def _cells_of(
     bench: Bench,
     comparison: Comparison,
@@ -259,30 +303,29 @@ def _cells_of(
     """Put chance, spread, p-values and draws of a measure into matrices."""
     layout, values = bench.layout, comparison[m.spec]
     draws = 0 if profiles is not None or design.shifts else design.total
-    numbers = {name: np.full(layout.shape, np.nan) for name in ("chance", "spread", "p")}
+    chance, spread, p = np.full((3, *layout.shape), np.nan)
     drawn, how = np.full((*layout.shape, draws), np.nan), np.full(layout.shape, "", dtype=object)
-    observed = np.array(values)
+    tables = chance, spread, p, drawn, how, np.array(values)
     for pair in layout.with_values(m, values):
         value = float(values[layout.cells(m, pair)[0]])
         if profiles is not None:
             exact = exact_null(m, value, *profiles[pair], design.n)
-            p = max(exact.p, 1 / design.count)
-            entry = NullEntry(exact.chance, exact.spread, p, np.zeros(0), EXACT, value)
+            least = max(exact.p, 1 / design.count)
+            entry = exact.chance, exact.spread, least, np.zeros(0), EXACT, value
         else:
             entry = _drawn_entry(bench, m, pair, value, design, guards)
         for place in layout.cells(m, pair):
-            for name, table in numbers.items():
-                table[place] = getattr(entry, name)
-            drawn[place], how[place], observed[place] = entry.drawn, entry.how, entry.observed
-    return NullCells(**numbers, drawn=drawn, how=tuple(map(tuple, how)), observed=observed)
+            for table, number in zip(tables, entry):
+                table[place] = number
+    return NullCells(chance, spread, p, drawn, tuple(map(tuple, how)), tables[-1])
 
 
 def _drawn_entry(
     bench: Bench, m: Measure, pair: Pair, value: float, design: Design, guards: Guards
-) -> NullEntry:
-    """Return the null of a pair from the values in orders or shifts."""
+) -> tuple[float, float, float, np.ndarray, str, float]:
+    """Return what :class:`NullCells` has of a pair, from the values in orders or shifts."""
     if (m, pair[1]) in guards.fixed:
-        return NullEntry(value, 0.0, 1.0, np.full(design.total, value), FIXED, value)
+        return value, 0.0, 1.0, np.full(design.total, value), FIXED, value
     drawn = _draws(bench, m, pair, design)
     if design.shifts:
         value, drawn = float(drawn[0]), drawn[1:]
@@ -291,7 +334,7 @@ def _drawn_entry(
     p = design.p_value(sign * value, sign * drawn)
     how = _words(bench, m, pair, design, guards, len(drawn) - len(known))
     drawn = drawn[:0] if design.shifts else drawn
-    return NullEntry(float(chance), float(spread), p, drawn, how, value)
+    return float(chance), float(spread), p, drawn, how, value
 
 
 def _draws(bench: Bench, m: Measure, pair: Pair, design: Design) -> np.ndarray:

@@ -2,32 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..comparison import AnyMeasure, Comparison, Failure, MeasureInfo
+from ..catalogue import get_measure
+from ..compare import compare_many
+from ..comparison import AnyMeasure, Comparison, Failure, MeasureInfo, most_similar
 from ..extras import need
-from ..notebook import drawn
-from ..significance.adjusting import ROUNDING, false_discovery_rates, holm, step_down
+from ..measure import Measure
+from ..notebook import drawn, shown, worded
+from ..outline import Request
+from ..representation import Representation
+from ..rng import generator
+from ..roles import classes
+from ..significance.multiple_testing import ROUNDING, holm, step_down
 from ..significance.orders import Design
-from ..significance.parts import half_width, standard_error
+from ..significance.resampling import half_width, standard_error
 from ..suggestions import did_you_mean
-from .cells import EXACT, SMALLEST, Best, EvidenceOrigin, NullCells, PartCells
-from .differences import Difference, difference_of
-from .samples import (
-    Contributions,
-    CurvePoint,
-    Influence,
-    contributions_of,
-    curve_of,
-    influence_of,
-    samples_needed,
-)
-from .saving import save_evidence
+from .evidence_file import read, write
+from .intervals import PartCells
+from .jackknife import left_out_values, on_rows, rows_of, values_without
+from .moments import contributions
+from .nulls import EXACT, SMALLEST, NullCells, p_words
+from .sample_size import samples_for, samples_for_width
+
+# Their spread without similarity is the root of 2 by n whatever the data, so the rule for what can
+# be detected holds.
+STUDIED = ("cka[estimator=debiased]", "rsa", "rsa[compare=pearson]")
+
+
+class EvidenceOrigin(NamedTuple):
+    """What evidence was computed from: representations by name, and measures by specification."""
+
+    rows: Mapping[str, Representation]
+    columns: Mapping[str, Representation]
+    measures: Mapping[str, Measure]
+
+
+class Best(NamedTuple):
+    """The pair furthest above chance; its p-value pays for the search among all pairs."""
+
+    row: str
+    column: str
+    value: float
+    p: float
+
+
+class Difference(NamedTuple):
+    """A difference between two scores, with its interval and its two-sided p-value."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+    def __repr__(self) -> str:
+        numbers = (f"{name} = {getattr(self, name):.3g}" for name in ("value", "low", "high"))
+        return f"Difference({', '.join(numbers)}, {p_words(self.p)})"
+
+
+class BiasedDifferenceWarning(UserWarning):
+    """A difference between values of a biased estimator, whose bias depends on the widths."""
+
+
+class Influence(NamedTuple):
+    """How much samples, or groups of them, add to a value: it, minus the value without each.
+
+    ``of``: the id or the number of each sample, or the label of each group.
+    """
+
+    of: tuple[Hashable, ...]
+    values: np.ndarray
+
+
+class Contributions(NamedTuple):
+    """Shares of a value that add up to it, one for each pair of classes: (classes, classes)."""
+
+    classes: tuple[Hashable, ...]
+    values: np.ndarray
+
+
+class CurvePoint(NamedTuple):
+    """The mean of a value over random parts of so many samples, and its standard deviation."""
+
+    samples: int
+    value: float
+    spread: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,21 +153,16 @@ class Evidence:
         return self.comparison[measure]
 
     def __repr__(self) -> str:
-        from .shown import text_of
-
-        return text_of(self)
+        return worded(self)
 
     def _repr_html_(self) -> str:
-        from .shown import html_of
-
-        return html_of(self)
+        return shown(self)
 
     def plot(self, measure: Any = None, *, kind: str = "heatmap", **options: Any) -> Any:
         """Draw one measure by a function of :mod:`resemblance.plot`; return the axes (extra
         ``plot``).
 
-        ``kind``: "heatmap", "layers", "mds", "tree" or "intervals"; ``options``: those of that
-        function.
+        ``kind``: "heatmap", "layers", "mds", "tree" or "intervals"; ``options``: of that function.
         """
         return drawn(self, measure, kind=kind, **options)
 
@@ -114,12 +176,11 @@ class Evidence:
 
     def p(self, measure: AnyMeasure) -> np.ndarray:
         """Return the p-value of each pair; where moments are exact, 1e-4 means that or less."""
-        return self._said(measure, self._null(measure).p)
+        return self._whole(measure, self._null(measure).p)
 
     def how(self, measure: AnyMeasure) -> str:
         """Return how chance was found; all ways, if not the same for all pairs."""
-        ways = {how for row in self._null(measure).how for how in row if how}
-        return "; ".join(sorted(ways))
+        return "; ".join(sorted({how for row in self._null(measure).how for how in row if how}))
 
     def above_chance(self, measure: AnyMeasure) -> np.ndarray:
         """Return (value - chance) / (best - chance), 0 at chance and 1 for the most similar value.
@@ -127,13 +188,12 @@ class Evidence:
         Raises ``ValueError`` for a measure without a most similar value.
         """
         info = self.comparison.info(measure)
-        best = info.range[1] if info.larger_is_more_similar else info.range[0]
-        if not np.isfinite(best):
+        best, null = most_similar(info), self._null(measure)
+        if not math.isfinite(best):
             raise ValueError(f"above_chance: {info.spec} has no most similar value")
-        chance, observed = self.chance(measure), self._null(measure).observed
         with np.errstate(invalid="ignore", divide="ignore"):
-            share = (observed - chance) / (best - chance)
-        return np.where(best == chance, np.nan, share)
+            share = (null.observed - null.chance) / (best - null.chance)
+        return np.where(best == null.chance, np.nan, share)
 
     def adjusted(self, measure: AnyMeasure) -> np.ndarray:
         """Return p-values that hold for all pairs of the map at once.
@@ -141,40 +201,46 @@ class Evidence:
         With orders: step-down maxT of values in units of their spread around chance (Westfall and
         Young 1993). With exact moments, and in a square where all orders are visited: Holm 1979.
         """
-        tested = self._tested(measure)
+        null, tested = self._null(measure), self._tested(measure)
         adjusted = np.full(tested.shape, np.nan)
-        if tested.any():
-            adjusted[tested] = self._adjusted(measure, tested)
-        return self._said(measure, self._mirrored(measure, adjusted))
+        if not null.drawn.shape[-1] or (self.is_square and self.design.is_exhaustive):
+            adjusted[tested] = holm(null.p[tested])
+        elif tested.any():
+            observed, drawn = (
+                self._standardised(measure, values)[tested]
+                for values in (null.observed, null.drawn)
+            )
+            adjusted[tested] = step_down(observed, drawn.T, self.design)
+        return self._whole(measure, adjusted)
 
     def fdr(self, measure: AnyMeasure) -> np.ndarray:
         """Return the false discovery rate at which each pair counts (Benjamini and Hochberg)."""
+        from scipy.stats import false_discovery_control
+
         p, tested = self._null(measure).p, self._tested(measure)
         rates = np.full(p.shape, np.nan)
-        rates[tested] = false_discovery_rates(p[tested])
-        return self._said(measure, self._mirrored(measure, rates))
+        rates[tested] = false_discovery_control(p[tested])
+        return self._whole(measure, rates)
 
     def low(self, measure: AnyMeasure) -> np.ndarray:
         """Return the lower ends of the intervals."""
-        low: np.ndarray = self._ends(measure)[0]
-        return low
+        return self._end(measure, -1)
 
     def high(self, measure: AnyMeasure) -> np.ndarray:
         """Return the upper ends of the intervals."""
-        high: np.ndarray = self._ends(measure)[1]
-        return high
+        return self._end(measure, 1)
 
     def standard_error(self, measure: AnyMeasure) -> np.ndarray:
         """Return the standard error of each value."""
-        parts = self._parts(measure)
-        errors: np.ndarray = standard_error(parts.values, parts.kind)
-        return errors
+        parts = self.parts[self.comparison.info(measure).spec]
+        return np.asarray(standard_error(parts.values, parts.kind))
 
     def best(self, measure: AnyMeasure) -> Best:
         """Return the pair furthest above chance, with a p-value that pays for the search."""
-        info, standardised = self.comparison.info(measure), self._standardised(measure)
+        standardised = self._standardised(measure, self._null(measure).observed)
         if np.isnan(standardised).all():
-            raise ValueError(f"best: no pair of {info.spec} has a chance level")
+            spec = self.comparison.info(measure).spec
+            raise ValueError(f"best: no pair of {spec} has a chance level")
         i, j = np.unravel_index(np.nanargmax(standardised), standardised.shape)
         value, p = float(self[measure][i, j]), float(self.adjusted(measure)[i, j])
         return Best(self.rows[i], self.columns[j], value, p)
@@ -199,7 +265,34 @@ class Evidence:
         by their bias. Raises ``KeyError`` for names that do not exist and ``ValueError`` for a pair
         without an interval, or with one that has no width.
         """
-        return difference_of(self, measure, one, other, of)
+        from scipy.special import stdtr, stdtrit
+
+        spec, values, parts, kinds = self.comparison.info(measure).spec, [], [], []
+        _warn_of_bias(spec)
+        for evidence, pair in ((self, one), (of or self, other)):
+            place = evidence.place(*pair)
+            kind, table, _ = evidence.parts[spec]
+            if np.isnan(table[place]).any():
+                raise ValueError(f"difference: {spec} has no interval for {pair[0]} and {pair[1]}")
+            values.append(float(evidence[spec][place]))
+            parts.append(table[place])
+            kinds.append(kind)
+        if of is None:
+            error = float(standard_error(parts[0] - parts[1], kinds[0]))
+        else:
+            error = math.hypot(*(float(standard_error(v, k)) for v, k in zip(parts, kinds)))
+        value, rounding = values[0] - values[1], ROUNDING * max(ROUNDING, *map(abs, values))
+        if error <= rounding:
+            if abs(value) > rounding:
+                raise ValueError(
+                    f"difference: the values of {spec} do not vary between parts of the samples, "
+                    "which says nothing about their error; use more samples, or another measure"
+                )
+            return Difference(value, value, value, 1.0)
+        freedom = min(map(len, parts)) - 1
+        half = float(stdtrit(freedom, (1 + self.level) / 2)) * error
+        p = 2 * float(stdtr(freedom, -abs(value) / error))
+        return Difference(value, value - half, value + half, p)
 
     def influence(self, measure: AnyMeasure, row: str, column: str, by: Any = None) -> Influence:
         """Return how much each sample adds to a value, or each group of samples with a label.
@@ -209,7 +302,13 @@ class Evidence:
         with an RBF or Laplace kernel, which are close; n calls for other measures, and a call for
         each group. Raises ``ValueError`` for evidence from a file, which has no arrays.
         """
-        return influence_of(self, measure, row, column, by)
+        m, x, y = self._inputs(measure, row, column)
+        value = float(self[measure][self.place(row, column)])
+        if by is None:
+            return Influence(x.ids or tuple(range(x.shape[0])), value - left_out_values(m, x, y))
+        groups = _groups(classes("influence", x, by, "by"), by)
+        without = values_without(m, x, y, groups.values())
+        return Influence(tuple(groups), value - without)
 
     def contributions(
         self, measure: AnyMeasure, row: str, column: str, labels: Any
@@ -219,7 +318,9 @@ class Evidence:
         Raises ``ValueError`` for a measure that is not proportional to an inner product of two
         matrices, and for evidence from a file.
         """
-        return contributions_of(self, measure, row, column, labels)
+        m, x, y = self._inputs(measure, row, column)
+        numbers = classes("contributions", x, labels)
+        return Contributions(tuple(_groups(numbers, labels)), contributions(m, x, y, numbers))
 
     def curve(
         self,
@@ -234,7 +335,25 @@ class Evidence:
         A curve that still rises or falls at all samples is that of a biased measure, whose value
         depends on their number. Raises ``ValueError`` for evidence from a file.
         """
-        return curve_of(self, measure, row, column, fractions, draws)
+        m, *sides = self._inputs(measure, row, column)
+        if not all(0 < f <= 1 for f in fractions) or draws < 2:
+            raise ValueError(
+                "curve: fractions must be above 0 and at most 1, and draws at least 2; got "
+                f"{list(fractions)} and {draws}"
+            )
+        n, points = self.n_samples, []
+        for size in sorted({max(2, round(f * n)) for f in fractions}):
+            requests = []
+            for draw in range(draws if size < n else 1):
+                random = generator(self.design.seed, "curve", n, size, draw)
+                rows = np.sort(random.choice(n, size, replace=False))
+                x, y = (rows_of(r, rows) for r in sides)
+                requests.append(Request([x], [on_rows(m, rows, n)], [y]))
+            comparisons = compare_many(requests, progress=False)
+            values = np.array([c[c.measures[0].spec][0, 0] for c in comparisons])
+            spread = float(values.std(ddof=1)) if size < n else 0.0
+            points.append(CurvePoint(size, float(values.mean()), spread))
+        return tuple(points)
 
     def samples_for(
         self, measure: AnyMeasure, *, width: float | None = None, detect: float | None = None
@@ -246,19 +365,34 @@ class Evidence:
         debiased CKA and RSA only, where it depends on no pilot (:func:`resemblance.samples_for`).
         NaN for pairs without an interval. Raises ``ValueError`` unless one of both is given.
         """
-        return samples_needed(self, measure, width, detect)
+        if (width is None) == (detect is None):
+            raise ValueError("samples_for: give width= or detect=")
+        now = self.high(measure) - self.low(measure)
+        needed, is_known = np.full(now.shape, np.nan), ~np.isnan(now)
+        if width is not None:
+            # An interval of width 0, of equal data, stays one.
+            widths = np.maximum(now[is_known], 1e-12)
+            needed[is_known] = [samples_for_width(self.n_samples, w, width) for w in widths]
+            return needed
+        spec = self.comparison.info(measure).spec
+        if spec not in STUDIED:
+            raise ValueError(
+                f"samples_for: what {spec} detects was not studied; known for "
+                f"{', '.join(STUDIED)}; else try parts of a pilot, as Evidence.curve does"
+            )
+        needed[is_known] = samples_for(detect=detect)
+        return needed
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record per measure and pair: the record of the comparison, then low, high,
         chance, above_chance, p, adjusted, fdr and how; None for what does not exist."""
-        tables = {m.spec: self._columns_of(m.spec) for m in self.measures}
-        at = {name: i for i, name in enumerate(self.rows)}
-        to = {name: j for j, name in enumerate(self.columns)}
-        records = []
-        for record in self.comparison.records():
-            spec, i, j = record["measure"], at[record["x"]], to[record["y"]]
-            cells = {name: _or_none(table[i, j]) for name, table in tables[spec].items()}
-            records.append(record | cells | {"how": self._null(spec).how[i][j] or None})
+        tables = {m.spec: self._tables(m) for m in self.measures}
+        records = self.comparison.records()
+        places = product(self.measures, range(len(self.rows)), range(len(self.columns)))
+        for record, (m, i, j) in zip(records, places):
+            values = {name: float(table[i, j]) for name, table in tables[m.spec].items()}
+            record |= {name: None if math.isnan(v) else v for name, v in values.items()}
+            record["how"] = self.nulls[m.spec].how[i][j] or None
         return records
 
     def to_pandas(self) -> Any:
@@ -267,9 +401,8 @@ class Evidence:
 
     def save(self, path: str | Path) -> None:
         """Write one file that :func:`resemblance.load_evidence` reads."""
-        save_evidence(self, path)
-
-    # ------------------------------------------------------------------------------------ inside
+        labels = {"is_square": self.is_square, "cautions": self.cautions}
+        write(path, self.comparison, self.design, self.level, self.nulls, self.parts, **labels)
 
     def place(self, row: str, column: str) -> tuple[int, int]:
         """Return where a pair is in the matrices; ``KeyError`` for names that do not exist."""
@@ -281,82 +414,87 @@ class Evidence:
     def _null(self, measure: AnyMeasure) -> NullCells:
         return self.nulls[self.comparison.info(measure).spec]
 
-    def _parts(self, measure: AnyMeasure) -> PartCells:
-        return self.parts[self.comparison.info(measure).spec]
+    def _end(self, measure: AnyMeasure, sign: int) -> np.ndarray:
+        """Return an end of the intervals: the lower one for -1, the upper one for 1."""
+        info = self.comparison.info(measure)
+        kind, values, _ = self.parts[info.spec]
+        ends = self[info] + sign * half_width(values, kind, self.level)
+        return np.asarray(np.clip(ends, *info.range))
 
-    def _ends(self, measure: AnyMeasure) -> np.ndarray:
-        info, parts = self.comparison.info(measure), self._parts(measure)
-        half = half_width(parts.values, parts.kind, self.level)
-        ends: np.ndarray = np.clip([self[measure] - half, self[measure] + half], *info.range)
-        return ends
+    def _standardised(self, measure: AnyMeasure, values: np.ndarray) -> np.ndarray:
+        """Return how many spreads values are above chance, in the direction of similarity."""
+        centre, unit = self._null(measure).scale(self.design)
+        sign = 1 if self.comparison.info(measure).larger_is_more_similar else -1
+        return np.asarray(sign * (values.T - centre.T) / unit.T).T
 
-    def _standardised(self, measure: AnyMeasure) -> np.ndarray:
-        """Return how many spreads each value is above chance, in the direction of similarity."""
-        null = self._null(measure)
-        centre, unit = _scale_of(null, self.design)
-        z: np.ndarray = self._sign(measure) * (null.observed - centre) / unit
-        return z
-
-    def _sign(self, measure: AnyMeasure) -> int:
-        return 1 if self.comparison.info(measure).larger_is_more_similar else -1
+    def _is_mirrored(self, measure: AnyMeasure) -> bool:
+        return self.is_square and self.comparison.info(measure).symmetric
 
     def _tested(self, measure: AnyMeasure) -> np.ndarray:
         """Return which cells are tests of their own: of a symmetric measure, those above the
         diagonal of a square."""
         tested = ~np.isnan(self._null(measure).p)
-        is_mirrored = self.is_square and self.comparison.info(measure).symmetric
-        return np.triu(tested, 1) if is_mirrored else tested
+        return np.triu(tested, 1) if self._is_mirrored(measure) else tested
 
-    def _said(self, measure: AnyMeasure, p: np.ndarray) -> np.ndarray:
-        """Return p-values without what the tails of exact moments are not trusted to say."""
+    def _whole(self, measure: AnyMeasure, p: np.ndarray) -> np.ndarray:
+        """Return p-values of the tests in all their cells, without what the tails of exact moments
+        are not trusted to say."""
+        if self._is_mirrored(measure):
+            p = np.where(np.isnan(p), p.T, p)
         is_exact = np.array(self._null(measure).how) == EXACT
-        return np.where(is_exact, np.fmax(p, SMALLEST), p) if is_exact.any() else p
+        return np.where(is_exact, np.fmax(p, SMALLEST), p)
 
-    def _mirrored(self, measure: AnyMeasure, cells: np.ndarray) -> np.ndarray:
-        if self.is_square and self.comparison.info(measure).symmetric:
-            return np.where(np.isnan(cells), cells.T, cells)
-        return cells
+    def _inputs(
+        self, measure: AnyMeasure, row: str, column: str
+    ) -> tuple[Measure, Representation, Representation]:
+        """Return what a value was computed from."""
+        if self.origin is None:
+            raise ValueError(
+                "this evidence was read from a file and has no arrays: call rs.evidence with them "
+                "and save= that file, which computes nothing again"
+            )
+        self.place(row, column)
+        m = self.origin.measures[self.comparison.info(measure).spec]
+        return m, self.origin.rows[row], self.origin.columns[column]
 
-    def _adjusted(self, measure: AnyMeasure, tested: np.ndarray) -> np.ndarray:
-        null = self._null(measure)
-        if not null.drawn.shape[-1] or (self.is_square and self.design.is_exhaustive):
-            return holm(null.p[tested])
-        centre, unit = (table[tested, None] for table in _scale_of(null, self.design))
-        drawn = self._sign(measure) * (null.drawn[tested] - centre) / unit
-        return step_down(self._standardised(measure)[tested], drawn.T, self.design)
-
-    def _columns_of(self, measure: str) -> dict[str, np.ndarray]:
-        from .words import above_chance
-
-        return {
-            "low": self.low(measure),
-            "high": self.high(measure),
-            "chance": self.chance(measure),
-            "above_chance": above_chance(self, self.comparison.info(measure)),
-            "p": self.p(measure),
-            "adjusted": self.adjusted(measure),
-            "fdr": self.fdr(measure),
-        }
+    def _tables(self, info: MeasureInfo) -> dict[str, np.ndarray]:
+        """Return the matrices that records have."""
+        ends = {"low": self.low(info), "high": self.high(info), "chance": self.chance(info)}
+        p = {"p": self.p(info), "adjusted": self.adjusted(info), "fdr": self.fdr(info)}
+        return ends | {"above_chance": above_chance(self, info)} | p
 
 
-def _scale_of(null: NullCells, design: Design) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean and the spread in whose units the pairs of a map are compared.
+def load_evidence(path: str | Path) -> Evidence:
+    """Read evidence from the file of ``evidence(..., save=path)`` or ``Evidence.save``.
 
-    Of the values drawn together with that observed: under the null hypothesis all are alike, and a
-    scale that leaves one out would set it apart. At least what rounding leaves of no spread.
+    It has no arrays, so ``influence`` and ``curve`` need the representations again. Raises
+    ``ValueError`` for a file that does not exist, is damaged, or holds no finished evidence.
     """
-    centre, spread = null.chance, null.spread
-    if null.drawn.shape[-1]:
-        others = null.drawn[..., 1:] if design.is_exhaustive else null.drawn
-        values = np.concatenate([null.observed[..., None], others], axis=-1)
-        known = ~np.isnan(values)
-        count = np.maximum(known.sum(axis=-1), 1)
-        centre = np.where(known, values, 0).sum(axis=-1) / count
-        squares = np.where(known, values - centre[..., None], 0) ** 2
-        spread = np.sqrt(squares.sum(axis=-1) / count)
-    sizes = np.fmax(np.abs(centre), np.abs(null.observed))
-    return centre, np.fmax(spread, ROUNDING * np.fmax(sizes, ROUNDING))
+    return Evidence(**read(path))
 
 
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+def above_chance(evidence: Evidence, info: MeasureInfo) -> np.ndarray:
+    """Return the values above chance, all NaN for a measure without a most similar value."""
+    if not math.isfinite(most_similar(info)):
+        return np.full(evidence[info].shape, np.nan)
+    return evidence.above_chance(info)
+
+
+def _warn_of_bias(spec: str) -> None:
+    """Warn of the estimator of CKA whose bias depends on the widths."""
+    if spec.partition("[")[0] != "cka":
+        return
+    measure = get_measure(spec)
+    if {**measure.defaults, **dict(measure.parameters)}["estimator"] == "biased":
+        message = (
+            f"{spec} is biased, the more the wider the representations are: pairs of equal "
+            "similarity and different widths differ; use cka[estimator=debiased]"
+        )
+        warnings.warn(message, BiasedDifferenceWarning, stacklevel=3)
+
+
+def _groups(numbers: np.ndarray, labels: Any) -> dict[Hashable, np.ndarray]:
+    """Return the rows of each label."""
+    listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    groups = (np.flatnonzero(numbers == group) for group in range(numbers.max() + 1))
+    return {listed[rows[0]]: rows for rows in groups}

@@ -18,22 +18,15 @@ from ..measure import Measure
 from ..representation import Representation, Undefined, comparing
 from ..significance.orders import Design
 from ..store import Store, Vector
-from .actions import Permutation
-from .carrying import ANEW, Actions, actions_of, guard, joint, moved
-from .leaving_out import on_rows, rows_of
+from .jackknife import on_rows, rows_of
+from .layout import TaskCell
 from .moments import Profile, Side, profile
+from .reorder import Permutation
+from .reordered_views import RECOMPUTE, Moves, agrees, merged, moves_of, reordered
 
 CHUNK = 20  # draws that are stored together: what is lost when a run is killed
 GUARDS = (1, 2)  # the draws that are computed both with carried views and anew
 LEFT_OUT, PROFILE = "left out", "moments"
-
-
-class TaskCell(NamedTuple):
-    """The position of a measure in its task, and of x and y among all representations."""
-
-    measure: int
-    x: int
-    y: int
 
 
 class Chunk(NamedTuple):
@@ -67,12 +60,12 @@ class NullTask(NamedTuple):
 
     def vectors(self) -> Iterator[Vector]:
         """Yield the values of each cell, chunk by chunk."""
-        carriable = [a for m in self.measures if (a := actions_of(m)).of_view is not None]
-        actions, still = joint(carriable), dict[int, Representation]()
+        carriable = [a for m in self.measures if (a := moves_of(m)).of_view is not None]
+        moves, still = merged(carriable), dict[int, Representation]()
         for chunk in self.chunks:
             values = np.full((len(chunk.cells), chunk.stop - chunk.start), np.nan)
             for position, draw in enumerate(range(chunk.start, chunk.stop)):
-                drawn = Drawn(self, actions, draw, still)
+                drawn = Drawn(self, moves, draw, still)
                 values[:, position] = self._values(drawn, chunk.cells)
             for cell, numbers in zip(chunk.cells, values):
                 m = self.measures[cell.measure]
@@ -101,10 +94,8 @@ class Drawn:
     ``still``: windows that no shift moves, which keep their views from draw to draw.
     """
 
-    def __init__(
-        self, task: NullTask, actions: Actions, draw: int, still: dict[int, Representation]
-    ):
-        self._task, self._actions, self._draw, self._still = task, actions, draw, still
+    def __init__(self, task: NullTask, moves: Moves, draw: int, still: dict[int, Representation]):
+        self._task, self._moves, self._draw, self._still = task, moves, draw, still
         self._moved: dict[tuple[int, bool], Representation] = {}
         self._order: Permutation | None = None
 
@@ -135,7 +126,7 @@ class Drawn:
         key = position, anew
         if key not in self._moved:
             x, order = self._task.representations[position], self._permutation(position)
-            self._moved[key] = moved(x, order, ANEW if anew else self._actions)
+            self._moved[key] = reordered(x, order, RECOMPUTE if anew else self._moves)
         return self._moved[key]
 
     def _permutation(self, position: int) -> Permutation:
@@ -163,7 +154,7 @@ class GuardTask(NamedTuple):
         token = self.tokens[j] if self.is_square else ""
         orders = [self.design.order(d % self.design.total, token) for d in GUARDS]
         for m in self.measures:
-            holds = np.array([float(guard(m, x, y, orders, actions_of(m)))])
+            holds = np.array([float(agrees(m, x, y, orders, moves_of(m)))])
             sides = self.tokens[i], self.tokens[j]
             yield Vector(m.spec, m.version, *sides, self.kind, 0, holds)
 

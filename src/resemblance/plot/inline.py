@@ -11,18 +11,17 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-import numpy as np
-
-from ..comparison import Comparison, MeasureInfo, without_rounding
+from ..comparison import Comparison, MeasureInfo, label_of
 from ..drift import DriftReport
 from ..drift.sections import drift_result
 from ..inference.result import Evidence
-from ..inference.words import ALPHA
 from ..report.colours import LEVELS, colour_table, level
-from ..report.data import chance_words, colour_scale
+from ..report.comparing.maps import heat_map, marked
+from ..report.data import chance_words
+from ..report.evidence_words import ALPHA, readings_of
 from ..report.numbers import number
 from ..report.standing import standing
-from ..report.svg import Axis, reach, shortened, tag, text
+from ..report.svg import Axis, reach, shortened, tag, text, title
 from ..results.figures import Bar, Bars, HeatMap
 from ..results.result import Result
 from .names import SideNames, side_names
@@ -30,6 +29,7 @@ from .style import COLOURS
 
 MOST_CELLS = 4096  # of all maps together: a notebook keeps what it shows
 MOST_MAPS, MOST_ROWS = 4, 10
+LARGEST_READ = 20  # rows and columns of a map whose cells the pointer reads
 SIDE, LETTERS = 210.0, 9.0  # of a map and of letters, in pixels
 SCALE = 56.0  # room for the colour scale
 WIDTH, NAMES, ROW = 440.0, 130.0, 18.0
@@ -37,6 +37,7 @@ WIDTH, NAMES, ROW = 440.0, 130.0, 18.0
 CELLS = {
     "stroke_width": 1, "transform": "translate(0 .5)", "shape_rendering": "crispEdges"
 }  # fmt: skip
+UNSEEN = {"width": 1, "height": 1, "fill": "none", "pointer_events": "all"}
 FONT = "font-family:sans-serif;max-width:100%;height:auto"
 
 
@@ -62,12 +63,12 @@ def _maps(thing: Comparison | Evidence) -> Iterator[str]:
     count = min(MOST_MAPS, MOST_CELLS // max(cells, 1), len(comparison.measures))
     count = 0 if cells <= 1 else count
     for info in comparison.measures[:count]:
-        figure = map_svg(_heat(comparison, info, thing))
-        labels = [m.label for m in comparison.measures]
-        name = info.label if labels.count(info.label) == 1 else info.spec
+        heat = heat_map(comparison, info)
+        if isinstance(thing, Evidence):
+            heat = marked(heat, readings_of(thing, info))
         yield (
             "<div style='display:inline-block;margin:8px 16px 0 0;vertical-align:top'>"
-            f"<b>{escape(name)}</b><br>{figure}<br>"
+            f"<b>{escape(label_of(comparison, info))}</b><br>{map_svg(heat)}<br>"
             f"<small>{escape(_reading(comparison, info))}</small></div>"
         )
     rest = comparison.measures[count:]
@@ -82,25 +83,6 @@ def _reading(comparison: Comparison, info: MeasureInfo) -> str:
     chance = chance_words(comparison, info)
     which = "larger" if info.larger_is_more_similar else "smaller"
     return f"{which} is more similar{f'; chance is {chance}' if chance else ''}"
-
-
-def _heat(comparison: Comparison, info: MeasureInfo, thing: Comparison | Evidence) -> HeatMap:
-    values = without_rounding(comparison.values[info.spec], info)
-    ends = colour_scale(values, info.range).limits
-    unsure = np.zeros(values.shape, dtype=bool)
-    if isinstance(thing, Evidence):
-        unsure = ~np.isnan(thing.p(info.spec)) & ~(thing.adjusted(info.spec) <= ALPHA)
-    return HeatMap(
-        info.spec,
-        info.label,
-        comparison.rows,
-        comparison.columns,
-        tuple(map(tuple, values.tolist())),
-        span=ends,
-        is_diverging=ends[0] < 0 < ends[1],
-        is_reversed=not info.larger_is_more_similar,
-        hatched=tuple((int(i), int(j)) for i, j in np.argwhere(unsure)),
-    )
 
 
 def map_svg(heat: HeatMap) -> str:
@@ -119,6 +101,7 @@ def map_svg(heat: HeatMap) -> str:
         tag("g", *_cells(heat), **CELLS),
         tag("path", d=lines, stroke="#1c2530", stroke_width=0.7, **thin),
         tag("path", d="".join(borders), stroke="#fff", stroke_width=1.5, **thin),
+        *_titles(heat),
     ]
     move = f"translate({left.room:.1f} 2) scale({pitch:.3f})"
     parts = [
@@ -150,6 +133,14 @@ def _cells(heat: HeatMap) -> Iterator[str]:
             j += count
     for step, strokes in sorted(paths.items()):
         yield tag("path", d="".join(strokes), stroke=_colour(step))
+
+
+def _titles(heat: HeatMap) -> Iterator[str]:
+    """Yield what the pointer reads in the cells of a small map."""
+    if max(len(heat.rows), len(heat.columns)) <= LARGEST_READ:
+        for i, row in enumerate(heat.titles):
+            for j, words in ((j, words) for j, words in enumerate(row) if words):
+                yield tag("rect", title(words), x=j, y=i, **UNSEEN)
 
 
 def _colour(step: int) -> str:

@@ -10,9 +10,9 @@ from .. import arrangements
 from ..comparison import Comparison, MeasureInfo, without_rounding
 from ..extras import need
 from ..inference.result import Evidence
-from ..inference.words import ALPHA
 from ..measure import Measure
 from ..report.data import colour_scale
+from ..report.evidence_words import ALPHA
 from ..report.numbers import number
 from .asked import compared, direction, measure_of
 from .names import SideNames, side_names, write_names

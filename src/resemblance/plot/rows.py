@@ -13,8 +13,8 @@ import numpy as np
 from ..drift import DriftReport
 from ..drift.sections import drift_result
 from ..inference.result import Evidence
-from ..inference.words import ALPHA, Reading, level_words, readings
 from ..measure import Measure
+from ..report.evidence_words import ALPHA, Reading, level_words, readings
 from ..report.numbers import number
 from ..results.figures import Bar, Bars
 from .asked import direction, measure_of

@@ -6,15 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..inference.nulls import p_text
 from ..inference.result import Evidence
-from ..inference.words import (
+from .evidence_words import (
     Reading,
     Readings,
     caveats_in_words,
     design_line,
     furthest,
     level_words,
-    p_text,
     readings,
     results_in_words,
 )

@@ -9,7 +9,6 @@ from ..arrangements import models_of
 from ..columns import CHANCE
 from ..comparison import Comparison, diagnostic_notes
 from ..inference.result import Evidence
-from ..inference.words import design_facts, null_words
 from ..measure import Measure
 from ..results.result import Result
 from ..results.sections import Section
@@ -29,6 +28,7 @@ from .comparing.tables import (
     pair_table,
 )
 from .data import agreement, is_square, off_diagonal, pair_of
+from .evidence_words import caveats_in_words, design_facts, null_words
 from .numbers import count, counted, minus
 
 BEHIND = {"rows", "columns", "models", "data", "inputs"}  # which have places of their own
@@ -52,7 +52,9 @@ def result_of(
     """
     shown = shown_of(comparison, measure=measure, evidence=evidence, stretch=stretch)
     design = {} if evidence is None else design_facts(evidence)
-    inputs = [f"{line}." for line in [comparison.provenance.get("inputs")] if line]
+    about = [f"{line}." for line in [comparison.provenance.get("inputs")] if line]
+    if evidence is not None:
+        about += [null_words(evidence), *(f"{caveat}." for caveat in caveats_in_words(evidence))]
     return Result(
         "compare",
         "",
@@ -62,7 +64,7 @@ def result_of(
         facts=_facts(comparison) | {name: minus(fact) for name, fact in design.items()},
         lead=finding(shown),
         title=_title(comparison),
-        about=" ".join((*inputs, *([null_words(evidence)] if evidence else []))),
+        about=" ".join(about),
     )
 
 

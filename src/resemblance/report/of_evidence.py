@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..inference.result import Evidence
-from ..inference.words import caveats_in_words, null_words, readings, results_in_words
 from ..measure import Measure
 from ..results.result import Result
+from .evidence_words import readings, results_in_words
 from .numbers import minus
 from .of_comparison import result_of
 
@@ -27,7 +27,6 @@ def result_of_evidence(
         provenance={**result.provenance, "seed": evidence.design.seed},
         lead="\n".join(map(_one_line, results_in_words(evidence, known))),
         title="Evidence for similarity",
-        about=" ".join([null_words(evidence), *(f"{c}." for c in caveats_in_words(evidence))]),
     )
 
 

@@ -21,6 +21,7 @@ from ..inference.result import Evidence
 from ..results.result import Result
 from ..results.sections import Table
 from ..texts import printable
+from .evidence_words import caveats_in_words
 from .markup import as_latex, as_markdown
 from .tables import USUAL_WIDTH, TextLine, TextTable, fold, measured, render
 
@@ -228,7 +229,7 @@ def _evidence_document(evidence: Evidence) -> dict[str, Any]:
         "seconds": dict(comparison.seconds),
         "level": evidence.level,
         "design": orders,
-        "cautions": evidence.cautions,
+        "cautions": caveats_in_words(evidence),
         "records": evidence.records(),
     }
 

@@ -1,11 +1,21 @@
 """Could chance do as well? Rank correlation, means, intervals, permutation tests, and ranks of
 measures over many cells."""
 
-from .cell_ranks import DECIMALS, Duel, Ranking, duels, rank_within, summarize
-from .estimates import bootstrap_counts, known_mean, percentile_interval
 from .permutation import attainable, exchanges, mantel, p_value_of, pairings, pairs_of, stars
-from .places import SETTLING, Place, Places, places
 from .ranks import average_ranks, rank_correlation, ranks_of_rows
+from .resampling import bootstrap_counts, known_mean, percentile_interval
+from .standings import (
+    DECIMALS,
+    SETTLING,
+    Duel,
+    Place,
+    Places,
+    Ranking,
+    duels,
+    places,
+    rank_within,
+    summarize,
+)
 
 __all__ = [
     "DECIMALS",

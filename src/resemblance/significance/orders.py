@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..rng import generator
-from .estimates import check_whole
 from .labels import numbers_of
 from .permutation import at_least, order_count
+from .resampling import check_whole
 
 DRAWS = 999
 SHORTEST = 4  # samples of a window

@@ -7,13 +7,13 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..rng import generator
-from .estimates import check_whole
 from .ranks import rank_correlation, ranks_of_rows
+from .resampling import check_whole
 
 DRAWS = 9999
 PERMUTATIONS = 1999
@@ -100,27 +100,6 @@ def stars(p_value: float | None) -> str:
     if p_value is None or not p_value <= 0.05:
         return ""
     return "**" if p_value <= 0.01 else "*"
-
-
-class Null(NamedTuple):
-    """A value, and the values of the same thing in random orders of the samples."""
-
-    value: float
-    mean: float
-    deviation: float
-    z: float
-    p_value: float  # of a value as large or larger
-    draws: np.ndarray
-
-
-def null_of(value: float, draws: np.ndarray) -> Null:
-    """Return what the values in random orders say about a value.
-
-    ``z`` is how many standard deviations the value is above their mean, NaN if they are all equal.
-    """
-    mean, deviation = float(draws.mean()), float(draws.std())
-    z = (value - mean) / deviation if deviation else np.nan
-    return Null(value, mean, deviation, z, p_value_of(value, draws), draws)
 
 
 def p_value_of(observed: float, drawn: np.ndarray) -> float:

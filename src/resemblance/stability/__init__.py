@@ -1,12 +1,10 @@
 """Statistics of one representation: how reliable its geometry is, and what is reported with it."""
 
 from ..catalogue import get_statistic, list_statistics
-from ..significance.parts import Interval
-from ..significance.permutation import Null
 from ..statistics import *  # noqa: F403
 from ..statistics import __all__ as _statistics
 from .magnitude import MagnitudeBin, discordance, magnitude_matched
-from .resampling import interval, permutation_null
+from .resampling import Interval, Null, interval, permutation_null
 from .screen import Perturbation, Perturbations, perturbations
 from .transformations import Transformed, transformation_study, transformations
 from .windows import Window, over_windows

@@ -3,7 +3,7 @@ order of them."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,14 +12,35 @@ from ..catalogue import get_statistic
 from ..declared import argument
 from ..representation import Representation
 from ..rng import generator
-from ..significance.parts import Interval, half_of_each, interval_around
-from ..significance.permutation import Null, null_of
+from ..significance import p_value_of
+from ..significance.resampling import half_of_each, interval_around
 from ..statistic import Statistic
 from ..statistics.trials import Unfilled, rank_within
 
 # What is given once per sample of the representation.
 SHARED = ("labels", "conditions", "replicate")
 TRIES = 1000  # orders or halves that are drawn until every condition has a trial in each part
+
+
+class Interval(NamedTuple):
+    """A value with an interval for it."""
+
+    value: float
+    low: float
+    high: float
+    draws: np.ndarray  # the values on parts of the samples
+    samples: int  # how many samples the value rests on
+
+
+class Null(NamedTuple):
+    """A value, and the values of the same thing in random orders of the samples."""
+
+    value: float
+    mean: float
+    deviation: float
+    z: float
+    p_value: float  # of a value as large or larger
+    draws: np.ndarray
 
 
 def interval(
@@ -180,10 +201,11 @@ def permutation_null(
     prepared = entry.prepare(x, *data, **inputs)
     value = entry.evaluate(x, *prepared)  # before any order: what it lacks is a mistake in the call
     values = np.array([_in_another_order(entry, x, prepared, seed, draw) for draw in range(draws)])
-    null = null_of(value, values)
-    if null.deviation <= 1e-12 * max(1.0, abs(value)):
+    mean, deviation = float(values.mean()), float(values.std())
+    if deviation <= 1e-12 * max(1.0, abs(value)):
         raise ValueError(f"permutation_null: {entry} does not depend on the order of the samples")
-    return null
+    z = (value - mean) / deviation
+    return Null(value, mean, deviation, z, p_value_of(value, values), values)
 
 
 def _in_another_order(

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ...inference.nulls import p_text
 from ...inference.result import Evidence
-from ...inference.words import ALPHA, Reading, Readings, furthest, level_words, p_text
 from ...results.sections import Entry, Section, Table
 from ..evidence_tables import interval_of, places_of
+from ..evidence_words import ALPHA, Reading, Readings, furthest, level_words
 from ..numbers import counted
 from .shown import Shown, curves_of, places_of_curve
 

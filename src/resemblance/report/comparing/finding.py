@@ -26,8 +26,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...arrangements import Curve, models_of
-from ...inference.words import ALPHA
 from ..data import FEW_PAIRS, is_square, off_diagonal, spearman
+from ..evidence_words import ALPHA
 from ..numbers import counted, minus
 from .depths import many_models, match_words, nearest_models, shared_depths, two_models
 from .pairs import extremes_words, group_words

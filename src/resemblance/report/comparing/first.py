@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ...arrangements import Curve, best_matches, plane, tree
-from ...comparison import MeasureInfo
-from ...inference.words import has_most_similar, words_of
+from ...comparison import MeasureInfo, most_similar
 from ...results.figures import (
     Chart,
     Choice,
@@ -23,6 +22,7 @@ from ...results.figures import (
     Switch,
 )
 from ...results.sections import Section
+from ..evidence_words import words_of
 from ..numbers import minus, number
 from .maps import above_map, family_name, value_map
 from .shown import Shown, curves_of, has_chance, places_of_curve
@@ -82,7 +82,7 @@ def _of_measure(shown: Shown, info: MeasureInfo) -> Iterator[tuple[str, HeatMap]
     value = value_map(shown, info)
     yield VALUE, value
     is_known = info.spec in shown.readings
-    if shown.evidence is not None and is_known and has_most_similar(info):
+    if shown.evidence is not None and is_known and math.isfinite(most_similar(info)):
         above = above_map(shown.evidence, info, shown.stretch)
         yield (
             ABOVE,

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ...comparison import Comparison, MeasureInfo, chance_of, without_rounding
-from ...inference.result import Evidence
-from ...inference.words import ALPHA, above_chance, words_of
+from ...inference.result import Evidence, above_chance
 from ...results.figures import HeatMap
 from ...results.sections import Section
 from ..data import chance_words, colour_scale, definition
+from ..evidence_words import ALPHA, Readings, words_of
 from ..numbers import minus
 from .shown import Shown
 
@@ -53,8 +53,12 @@ def value_map(shown: Shown, info: MeasureInfo) -> HeatMap:
     pointer reads all that is known of each."""
     heat = heat_map(shown.comparison, info, stretch=shown.stretch)
     known = shown.readings.get(info.spec)
-    if known is None:
-        return heat
+    return heat if known is None else marked(heat, known)
+
+
+def marked(heat: HeatMap, known: Readings) -> HeatMap:
+    """Return a map with what the pointer reads in each cell, hatched where it is not beyond
+    chance."""
     titles = tuple(tuple(minus(words_of(cell)) for cell in row) for row in known.cells)
     hatched = tuple(
         (i, j)

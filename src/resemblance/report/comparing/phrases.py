@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...comparison import MeasureInfo
-from ...inference.words import brief
+from ...comparison import MeasureInfo, most_similar
+from ..evidence_words import brief
 from ..numbers import minus
-from .shown import Shown, best_value, mean_chance
+from .shown import Shown, mean_chance
 
 Places = list[tuple[int, int]]
 
@@ -28,7 +28,7 @@ def is_same(values: Sequence[float]) -> bool:
 
 
 def top_words(info: MeasureInfo, values: Sequence[float]) -> str:
-    top = best_value(info)
+    top = most_similar(info)
     is_top = math.isfinite(top) and np.allclose(values, top, rtol=1e-6, atol=1e-6)
     return ", the most similar value there can be" if is_top else ""
 

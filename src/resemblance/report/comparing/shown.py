@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrangements import Curve, by_depth
-from ...comparison import Comparison, MeasureInfo, chance_of, without_rounding
+from ...comparison import Comparison, MeasureInfo, chance_of, label_of, without_rounding
 from ...inference.result import Evidence
-from ...inference.words import Readings, brief, level_words, readings, scores
 from ...measure import Measure
 from ..data import off_diagonal
+from ..evidence_words import Readings, brief, level_words, readings, scores
 from ..numbers import minus
 from ..svg import shortened
 
@@ -42,8 +42,7 @@ class Shown(NamedTuple):
 
     def label(self, info: MeasureInfo) -> str:
         """Return what sentences call a measure: its label, if no other measure here has it."""
-        labels = [m.label for m in self.comparison.measures]
-        return info.label if labels.count(info.label) == 1 else info.spec
+        return label_of(self.comparison, info)
 
     def values(self, info: MeasureInfo) -> np.ndarray:
         """Return the values of a measure for people to read."""
@@ -130,11 +129,6 @@ def places_of_curve(shown: Shown, curve: Curve) -> list[tuple[int, int]]:
 def named(name: str) -> str:
     """Return a name for a sentence: in one line, and without the middle of a long one."""
     return shortened(" ".join(name.split()), LONGEST)
-
-
-def best_value(info: MeasureInfo) -> float:
-    """Return the most similar value that a measure can have, which may be infinite."""
-    return info.range[1] if info.larger_is_more_similar else info.range[0]
 
 
 def has_chance(values: np.ndarray) -> bool:

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from resemblance.significance.adjusting import false_discovery_rates, holm, step_down
+from resemblance.significance.multiple_testing import holm, step_down
 from resemblance.significance.orders import design_of
 
 # Benjamini and Hochberg 1995, Section 3.2: fifteen p-values of a clinical trial.
@@ -17,31 +17,14 @@ TRIAL = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459,
 
 
 def test_the_clinical_trial_of_benjamini_and_hochberg():
-    """At 5 %, they reject four by their procedure and three by Holm's and Bonferroni's."""
-    p = np.array(TRIAL)
-    assert (false_discovery_rates(p) <= 0.05).sum() == 4
-    assert (holm(p) <= 0.05).sum() == 3
-    assert false_discovery_rates(p)[3] == pytest.approx(0.0095 * 15 / 4)
+    """At 5 %, Holm's procedure and Bonferroni's reject three."""
+    assert (holm(np.array(TRIAL)) <= 0.05).sum() == 3
 
 
 def test_holm_by_hand():
     """Of 0.01, 0.04, 0.03, 0.005: 4 x 0.005, 3 x 0.01, 2 x 0.03, and no less than that."""
     assert holm(np.array([0.01, 0.04, 0.03, 0.005])) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm(np.array([0.5, 0.6])).tolist() == [1, 1]
-
-
-def test_false_discovery_rates_by_hand():
-    """Of 0.01, 0.04, 0.03, 0.005: 4/4, 4/3, 4/2 and 4/1 times each, no more than a larger one."""
-    rates = false_discovery_rates(np.array([0.01, 0.04, 0.03, 0.005]))
-    assert rates == pytest.approx([0.02, 0.04, 0.04, 0.02])
-    assert false_discovery_rates(np.array([0.02, 0.021])) == pytest.approx([0.021, 0.021])
-
-
-def test_rates_are_those_of_scipy():
-    from scipy.stats import false_discovery_control
-
-    p = np.random.default_rng(0).uniform(size=50) ** 2
-    assert false_discovery_rates(p) == pytest.approx(false_discovery_control(p))
 
 
 def test_holm_is_the_closed_test_of_bonferroni():
@@ -112,13 +95,12 @@ def test_missing_draws_count_as_large_and_missing_tests_are_left_out():
     assert adjusted[[0, 2]] == pytest.approx([0.1, 0.1])
     assert math.isnan(adjusted[1])
     p = np.array([0.01, np.nan, 0.02])
-    for function in (holm, false_discovery_rates):
-        assert function(p)[[0, 2]] == pytest.approx(function(p[[0, 2]]))
-        assert math.isnan(function(p)[1])
+    assert holm(p)[[0, 2]] == pytest.approx(holm(p[[0, 2]]))
+    assert math.isnan(holm(p)[1])
 
 
 def test_no_tests_have_no_p_values():
-    assert holm(np.array([])).size == false_discovery_rates(np.array([])).size == 0
+    assert holm(np.array([])).size == 0
     assert step_down(np.array([]), np.zeros((9, 0))).size == 0
     assert np.isnan(step_down(np.array([np.nan]), np.zeros((9, 1)))).all()
 

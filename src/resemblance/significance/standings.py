@@ -1,22 +1,91 @@
-"""Where measures stand over many cells: mean ranks, and which of two measures is ahead."""
+"""Ranks of measures within a cell, and their places over many: mean ranks, and who is ahead."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from .cell_ranks import DECIMALS
-from .cells import Cells, Sampled, Strata, sampled
-from .estimates import known_mean, percentile_interval
-from .gaps import drawn_gaps, margins, pairs_of
+from .resampling import known_mean, percentile_interval
+from .standings_gaps import Cells, Sampled, Strata, drawn_gaps, margins, pairs_of, sampled
 
-# cells: with fewer, a measure may come first in all of them by chance, with p > 0.05, as 2 * 0.5**5
-# is
+DECIMALS = 9  # of ranks: what differs by rounding is equal
+# Cells: in fewer, a measure may come first in all of them by chance, as 2 * 0.5**5 > 0.05.
 SETTLING = 6
 Interval: TypeAlias = tuple[float, float]
+
+
+class Ranking(NamedTuple):
+    """The ranks of a measure over many cells: their mean, their median, and all of them."""
+
+    measure: str
+    mean: float
+    median: float
+    ranks: tuple[float, ...]
+
+
+def rank_within(
+    values: Mapping[str, float], incomplete: Iterable[str] = (), *, failures: str = "last"
+) -> dict[str, float]:
+    """Rank measures within one cell, 1 for the largest value; values equal to 1e-9 share the best
+    rank.
+
+    ``incomplete`` are measures with failed comparisons. ``failures="last"``: they, and measures
+    without a value (NaN), rank behind all others, so that failing on hard cases gains nothing.
+    ``"unranked"``: a measure without a value has no rank, one with fewer comparisons is ranked as
+    if nothing were missing (the authors' way).
+    """
+    if failures not in ("last", "unranked"):
+        raise ValueError(f"failures must be 'last' or 'unranked'; got {failures!r}")
+    behind = {m for m, v in values.items() if np.isnan(v)} | (
+        set(incomplete) if failures == "last" else set()
+    )
+    # Rounding must not decide.
+    complete = {m: round(v, DECIMALS) for m, v in values.items() if m not in behind}
+    ranks = {m: 1.0 + sum(other > v for other in complete.values()) for m, v in complete.items()}
+    if failures == "last":
+        ranks |= dict.fromkeys((m for m in values if m in behind), 1.0 + len(complete))
+    return ranks
+
+
+def summarize(cells: Mapping[Hashable, Mapping[str, float]]) -> tuple[Ranking, ...]:
+    """Return the ranks of every measure over cells, best median first, then best mean.
+
+    A measure without any rank is left out. Which differences are more than chance, says
+    :func:`resemblance.significance.places`.
+    """
+    names = dict.fromkeys(m for ranks in cells.values() for m in ranks)
+    rankings = []
+    for name in names:
+        ranks = [of_cell[name] for of_cell in cells.values() if name in of_cell]
+        if known := tuple(rank for rank in ranks if not math.isnan(rank)):
+            rankings.append(Ranking(name, float(np.mean(known)), float(np.median(known)), known))
+    return tuple(sorted(rankings, key=lambda r: (r.median, r.mean, r.measure)))
+
+
+class Duel(NamedTuple):
+    """In how many cells one measure is ranked before another, of those in which both have a
+    rank."""
+
+    better: int
+    tied: int
+    cells: int
+
+
+def duels(cells: Mapping[Hashable, Mapping[str, float]]) -> dict[tuple[str, str], Duel]:
+    """Return for every ordered pair of measures (a, b) in how many cells a beats b."""
+    counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for ranks in cells.values():
+        for a, b in itertools.permutations(ranks, 2):
+            count = counts[a, b]
+            count[0] += ranks[a] < ranks[b]
+            count[1] += ranks[a] == ranks[b]
+            count[2] += 1
+    return {pair: Duel(*count) for pair, count in counts.items()}
 
 
 class Place(NamedTuple):
@@ -104,8 +173,9 @@ def places(
     it has, with replacement, and with each cell the ranks of all measures in it. So two measures
     are compared in the same cells, by the interval of their difference; that their own intervals
     overlap says nothing. The intervals of all differences hold at once with a confidence of 95 %
-    (see ``resemblance.significance.gaps.margins``), and a pair whose interval holds 0 is tied.
-    They are for other cells of the same models: other models may order the measures otherwise.
+    (see ``resemblance.significance.standings_gaps.margins``), and a pair whose interval holds 0 is
+    tied. They are for other cells of the same models: other models may order the measures
+    otherwise.
 
     ``groups``: by name, the ranks of every measure in every cell; a measure without a rank is
     missing there, or NaN. Measures without any rank in some group are left out. ``strata``: by

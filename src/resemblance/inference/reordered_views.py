@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from inspect import unwrap
-from itertools import chain
+from itertools import chain, count
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -21,7 +21,7 @@ from ..measure import Measure
 from ..representation import Representation, fingerprint, values
 from ..rng import generator
 from ..views.points import is_rotated, preshape
-from .actions import Action, Permutation, act, act_on_pairs, read, square
+from .reorder import Move, Permutation, read, reorder, reorder_pairs, square
 
 COLUMNS = 7  # of a probe with fewer columns than samples
 ORDERS = 3  # in which a probe is compared
@@ -29,58 +29,60 @@ COMPARED = 2  # orders in which the real data are
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4}  # relative difference that is rounding
 OF_SOURCE = (unwrap(values), unwrap(fingerprint))  # the views that read the source
 NOT_READ = (*OF_SOURCE, square)
-ROWS = Action("axes", (0,))  # on the points
+ROWS = Move("axes", (0,))  # on the points
 
 Pair = tuple[Representation, Representation]
 
 
-class Actions(NamedTuple):
+class Moves(NamedTuple):
     """How the views that a measure takes of one representation move with its samples.
 
-    ``of_view``: the :class:`~.actions.Action` on each view, by its key with the number of samples
+    ``of_view``: the :class:`~.reorder.Move` on each view, by its key with the number of samples
     replaced by ``"n"``; None if the measure needs views of the moved array. ``is_fixed``: no order
     changes the value.
     """
 
-    of_view: Mapping[Any, Action] | None
+    of_view: Mapping[Any, Move] | None
     is_fixed: bool
 
 
-ANEW = Actions(None, False)  # carries nothing
+RECOMPUTE = Moves(None, False)  # carries nothing
 
 
 # ------------------------------------------------------------------------------------- moving
 
 
-def moved(y: Representation, order: np.ndarray | Permutation, actions: Actions) -> Representation:
+def reordered(y: Representation, order: np.ndarray | Permutation, moves: Moves) -> Representation:
     """Return ``y`` with its samples in another order; its views are carried over from ``y``.
 
     Row i of the result is row ``order[i]`` of ``y``; name, dtype and precision are the same, and it
     has no ids. A view is carried when it is asked for, and so is the array: it is not copied for
-    measures that need only other views. A view whose action is not known is computed from the moved
-    array, and so are all views if ``actions.of_view`` is None or gradients are recorded.
+    measures that need only other views. A view whose move is not known is computed from the moved
+    array, and so are all views if ``moves.of_view`` is None or gradients are recorded.
 
     Raises ``ValueError`` for an order that does not hold each sample once.
     """
     to = order if isinstance(order, Permutation) else Permutation(order)
     if len(to.rows) != y.shape[0]:
-        raise ValueError(f"moved: an order of {len(to.rows)} samples for data of shape {y.shape}")
-    if actions.of_view is None or carries_gradient(y.source):
+        raise ValueError(
+            f"reordered: an order of {len(to.rows)} samples for data of shape {y.shape}"
+        )
+    if moves.of_view is None or carries_gradient(y.source):
         return _moved_array(y, to)
     z = Representation(_blank(y), y.name, dtype=y.dtype)
-    of_view = actions.of_view
+    of_view = moves.of_view
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
         # This does not refer to z, which is freed as soon as it is out of use.
         function, _ = key
         if function in OF_SOURCE:
             return compute(_moved_array(y, to))
-        action = of_view.get(key) or of_view.get(_general(key, y.shape[0]))
-        if action is None:
+        move = of_view.get(key) or of_view.get(_general(key, y.shape[0]))
+        if move is None:
             return None
         value = compute(y)
-        in_square = action.kind == "pairs" and isinstance(value, np.ndarray)
-        return act_on_pairs(y, key, value, to) if in_square else act(action, value, to)
+        in_square = move.kind == "pairs" and isinstance(value, np.ndarray)
+        return reorder_pairs(y, key, value, to) if in_square else reorder(move, value, to)
 
     z._carry = carry
     return z
@@ -94,7 +96,7 @@ def _moved_array(y: Representation, to: Permutation) -> Representation:
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
         # Any rotation will do: that of the first order saves a decomposition.
-        return act(ROWS, compute(y), to) if key[0] is unwrap(preshape) else None
+        return reorder(ROWS, compute(y), to) if key[0] is unwrap(preshape) else None
 
     z._carry = carry if is_rotated(y) else None
     return z
@@ -123,7 +125,7 @@ def _named(value: Any, n: int) -> Any:
 
 
 @lru_cache(maxsize=512)
-def actions_of(measure: Measure) -> Actions:
+def moves_of(measure: Measure) -> Moves:
     """Return how the views of a measure move, read off a probe and proved on it.
 
     Nothing is carried for a measure that does not run on the probe: one that needs labels, or that
@@ -132,137 +134,111 @@ def actions_of(measure: Measure) -> Actions:
     try:
         return _proved(measure)
     except Exception:  # whatever it raises here, the real data decide whether it fails
-        return ANEW
+        return RECOMPUTE
 
 
-def joint(actions: Iterable[Actions]) -> Actions:
-    """Return the actions for measures that share moved representations.
+def merged(moves: Iterable[Moves]) -> Moves:
+    """Return the moves for measures that share moved representations.
 
-    A view on whose action two measures disagree is computed anew. Raises ``ValueError`` for a
+    A view on whose move two measures disagree is computed anew. Raises ``ValueError`` for a
     measure that carries nothing, whose views must not be mixed with carried ones: it needs moved
     representations of its own.
     """
-    members = tuple(actions)
-    union: dict[Any, Action] = {}
+    members = tuple(moves)
+    union: dict[Any, Move] = {}
     disputed = set()
     for of_view, _ in members:
         if of_view is None:
             raise ValueError(
-                "joint: a measure that carries no views needs moved representations of its own"
+                "merged: a measure that carries no views needs moved representations of its own"
             )
         disputed |= {key for key in of_view.keys() & union.keys() if of_view[key] != union[key]}
         union |= of_view
     is_fixed = all(member.is_fixed for member in members)
-    return Actions({k: union[k] for k in union.keys() - disputed}, is_fixed)
+    return Moves({k: union[k] for k in union.keys() - disputed}, is_fixed)
 
 
-def guard(
+def agrees(
     measure: Measure,
     x: Representation,
     y: Representation,
     orders: Sequence[np.ndarray | Permutation],
-    actions: Actions,
+    moves: Moves,
 ) -> bool:
-    """Say whether the actions hold for this pair, as they do for the probe.
+    """Say whether the moves hold for this pair, as they do for the probe.
 
     In the first two orders of the samples of y, the values with carried views must be those with
     views of the moved array, up to rounding, or neither must exist. If no order is to change the
     value, they must also be the value of the pair itself. It is False if nothing is claimed: no
     view is carried, and orders may change the value.
     """
-    if actions == ANEW:
+    if moves == RECOMPUTE:
         return False
-    unmoved = [_value(measure, x, y)] if actions.is_fixed else []
+    unmoved = [_value(measure, x, y)] if moves.is_fixed else []
     for order in orders[:COMPARED]:
         to = order if isinstance(order, Permutation) else Permutation(order)
-        anew = _value(measure, x, moved(y, to, ANEW))
-        same = [_value(measure, x, moved(y, to, actions)), *unmoved]
+        anew = _value(measure, x, reordered(y, to, RECOMPUTE))
+        same = [_value(measure, x, reordered(y, to, moves)), *unmoved]
         if not all(_is_same(measure, anew, value, x.precision) for value in same):
             return False
     return True
 
 
-def _proved(measure: Measure) -> Actions:
-    tall = _tall(measure)
-    probes = chain([tall], _wide(measure), _coarse(measure))
+def _proved(measure: Measure) -> Moves:
+    tall, *wide = _noise(measure)
+    pairs, coarse = list(_with_value(measure, wide)), np.maximum(np.round(tall), 0)
+    shares = np.exp(tall) / np.exp(tall).sum(axis=-1, keepdims=True)
+    first = next(_with_value(measure, [tall, shares]))  # without any, nothing is carried
+    probes = chain([first], pairs, _with_value(measure, [coarse]))
     is_fixed = all(_is_fixed(measure, pair) for pair in probes)
     for has_labels in (True, False):  # some integers below n are not samples
-        if _is_carried(measure, tall, Actions(_read([tall], has_labels), False)):
-            wide = list(_wide(measure))
-            actions = Actions(_read([tall, *wide], has_labels), is_fixed)
-            is_proved = all(_is_carried(measure, pair, actions) for pair in wide)
-            return actions if is_proved else Actions(None, is_fixed)
-    return Actions(None, is_fixed)
+        if _is_carried(measure, first, Moves(_read([first], has_labels), False)):
+            moves = Moves(_read([first, *pairs], has_labels), is_fixed)
+            if all(_is_carried(measure, pair, moves) for pair in pairs):
+                return moves
+            break
+    return Moves(None, is_fixed)
 
 
-def _rows(measure: Measure) -> int:
-    """Return a number of samples that is no parameter of the measure."""
-    parameters = {**measure.defaults, **dict(measure.parameters)}
-    rows: int = max(23, measure.min_samples + 6)
-    while rows in parameters.values():
-        rows += 1
-    return rows
+def _noise(measure: Measure) -> tuple[Any, ...]:
+    """Return pairs of arrays with fewer columns than samples, with more, and with both.
+
+    Their number of samples is no parameter of the measure.
+    """
+    parameters = {**measure.defaults, **dict(measure.parameters)}.values()
+    rows = max(23, measure.min_samples + 6)
+    rows += next(more for more in count() if rows + more not in parameters)
+    x, y = noise = generator(0, "probe").standard_normal((2, rows, rows + 8))
+    return noise[:, :, :COLUMNS], noise, (x[:, :COLUMNS], y)
 
 
-def _tall(measure: Measure) -> Pair:
-    """Return a probe of fewer columns than samples; ``ValueError`` if the measure has no value."""
-    tall = _noise(measure)[:, :, :COLUMNS]
-    for kind in (tall, _probabilities(tall)):
-        if _has_value(measure, pair := _pair(*kind)):
-            return pair
-    raise ValueError(f"{measure} has no value on a probe")
+def _with_value(measure: Measure, arrays: Iterable[Any]) -> Iterator[Pair]:
+    """Yield pairs of representations that the measure has a value for."""
+    pairs = ((Representation(x), Representation(y)) for x, y in arrays)
+    return (pair for pair in pairs if not math.isnan(_value(measure, *pair)))
 
 
-def _wide(measure: Measure) -> Iterator[Pair]:
-    """Yield the probes with more columns than samples on one side or both, if there is a value."""
-    x, y = _noise(measure)
-    pairs = (_pair(x, y), _pair(x[:, :COLUMNS], y))
-    return (pair for pair in pairs if _has_value(measure, pair))
-
-
-def _coarse(measure: Measure) -> Iterator[Pair]:
-    """Yield a probe of few different numbers, half of them 0, if there is a value."""
-    pair = _pair(*np.maximum(np.round(_noise(measure)[:, :, :COLUMNS]), 0))
-    return (pair for _ in range(_has_value(measure, pair)))
-
-
-def _noise(measure: Measure) -> np.ndarray:
-    rows = _rows(measure)
-    return generator(0, "probe").standard_normal((2, rows, rows + 8))
-
-
-def _probabilities(noise: np.ndarray) -> np.ndarray:
-    return np.asarray(np.exp(noise) / np.exp(noise).sum(axis=-1, keepdims=True))
-
-
-def _pair(x: np.ndarray, y: np.ndarray) -> Pair:
-    return Representation(x), Representation(y)
-
-
-def _has_value(measure: Measure, pair: Pair) -> bool:
-    return not math.isnan(_value(measure, *pair))
-
-
-def _read(probes: Iterable[Pair], has_labels: bool) -> dict[Any, Action]:
-    """Return the actions on the views that were taken of these pairs; those first met decide."""
-    of_view: dict[Any, Action] = {}
+def _read(probes: Iterable[Pair], has_labels: bool) -> dict[Any, Move]:
+    """Return the moves on the views that were taken of these pairs; those first met decide."""
+    of_view: dict[Any, Move] = {}
     for x in (x for pair in probes for x in pair):
         (n, d), views = x.shape, cast(dict[Any, Any], x.views)
         for key, value in views.items():
-            action = read(value, n, is_wide=d > n, has_labels=has_labels)
-            if action is not None and key[0] not in NOT_READ:
-                of_view.setdefault(_general(key, n), action)
+            move = read(value, n, is_wide=d > n, has_labels=has_labels)
+            if move is not None and key[0] not in NOT_READ:
+                of_view.setdefault(_general(key, n), move)
     return of_view
 
 
-def _is_carried(measure: Measure, pair: Pair, actions: Actions) -> bool:
+def _is_carried(measure: Measure, pair: Pair, moves: Moves) -> bool:
     """Say whether carried views give the values of views of the moved array, with one side moved
     and with both."""
     x, y = pair
     for first, second in zip(_orders(x, "x"), _orders(y, "y")):
-        a, b = (_value(measure, x, moved(y, second, how)) for how in (actions, ANEW))
+        a, b = (_value(measure, x, reordered(y, second, how)) for how in (moves, RECOMPUTE))
         c, d = (
-            _value(measure, moved(x, first, how), moved(y, second, how)) for how in (actions, ANEW)
+            _value(measure, reordered(x, first, how), reordered(y, second, how))
+            for how in (moves, RECOMPUTE)
         )
         if not (_is_same(measure, a, b) and _is_same(measure, c, d)):
             return False
@@ -272,7 +248,7 @@ def _is_carried(measure: Measure, pair: Pair, actions: Actions) -> bool:
 def _is_fixed(measure: Measure, pair: Pair) -> bool:
     x, y = pair
     value = _value(measure, x, y)
-    others = (_value(measure, x, moved(y, order, ANEW)) for order in _orders(y, "y"))
+    others = (_value(measure, x, reordered(y, order, RECOMPUTE)) for order in _orders(y, "y"))
     return all(_is_same(measure, value, other) for other in others)
 
 

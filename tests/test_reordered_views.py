@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import weakref
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,15 @@ import resemblance as rs
 from resemblance import Representation, Undefined
 from resemblance.catalogue import get_measures
 from resemblance.checks.trial import for_few_samples
-from resemblance.inference.actions import Permutation, act, act_on_pairs, read
-from resemblance.inference.carrying import ANEW, Actions, actions_of, guard, joint, moved
+from resemblance.inference.reorder import Permutation, read, reorder, reorder_pairs
+from resemblance.inference.reordered_views import (
+    RECOMPUTE,
+    Moves,
+    agrees,
+    merged,
+    moves_of,
+    reordered,
+)
 from resemblance.measure import Measure, measure
 from resemblance.representation import finite, view
 from resemblance.rng import generator
@@ -130,13 +138,15 @@ def orders(n: int, *labels: Any) -> list[np.ndarray]:
 
 
 def assert_carried(m: Measure, x: Representation, y: Representation) -> None:
-    actions = actions_of(m)
+    moves = moves_of(m)
     for own, other in zip(orders(x.shape[0], "x"), orders(y.shape[0], "y")):
         X, Y = x.source[own], y.source[other]
         expected = value_of(m, x, Representation(Y))
-        assert value_of(m, x, moved(y, other, actions)) == close(expected, m)
+        assert value_of(m, x, reordered(y, other, moves)) == close(expected, m)
         expected = value_of(m, Representation(X), Representation(Y))
-        assert value_of(m, moved(x, own, actions), moved(y, other, actions)) == close(expected, m)
+        assert value_of(m, reordered(x, own, moves), reordered(y, other, moves)) == close(
+            expected, m
+        )
 
 
 def close(expected: float, m: Measure) -> Any:
@@ -150,28 +160,24 @@ def close(expected: float, m: Measure) -> Any:
 def test_carried_views_give_the_same_value(subtests):
     for m in catalogue():
         with subtests.test(str(m)):
-            actions = actions_of(m)
-            name = (
-                m.name if m.name == "accuracy_difference" else str(m)
-            )  # its labels are part of it
-            assert (actions.of_view is None) == (name in VIEWS_ANEW)
-            assert actions.is_fixed == (name in NEEDS_NO_PAIRING)
-            values = 0
-            for kind in (*CONTINUOUS, *TIED):
-                x, y = pair_of(kind)
-                if m == rs.jensen_shannon.where(outputs="probabilities"):
-                    x, y = (np.exp(r) / np.exp(r).sum(axis=1, keepdims=True) for r in (x, y))
-                assert_carried(m, Representation(x), Representation(y))
-                values += not math.isnan(value_of(m, Representation(x), Representation(y)))
-            assert values
+            moves = moves_of(m)
+            name = m.name if m.name == "accuracy_difference" else str(m)  # without its labels
+            assert (moves.of_view is None) == (name in VIEWS_ANEW)
+            assert moves.is_fixed == (name in NEEDS_NO_PAIRING)
+            pairs = [pair_of(kind) for kind in (*CONTINUOUS, *TIED)]
+            if m == rs.jensen_shannon.where(outputs="probabilities"):
+                pairs = [[np.exp(r) / np.exp(r).sum(1, keepdims=True) for r in p] for p in pairs]
+            for pair in pairs:
+                assert_carried(m, *map(Representation, pair))
+            assert not np.isnan([value_of(m, *map(Representation, pair)) for pair in pairs]).all()
 
 
 def test_the_guard_lets_carried_views_pass(subtests):
-    for kind in [*CONTINUOUS, *TIED]:
-        with subtests.test(str(kind)):
-            x, y = map(Representation, pair_of(kind))
+    for kind in (*CONTINUOUS, *TIED):
+        x, y = map(Representation, pair_of(kind))
+        with subtests.test(kind):
             for m in get_measures(["cka", "mutual_knn", "rsa", "mka[k=10]", "procrustes", "imd"]):
-                assert guard(m, x, y, orders(N), actions_of(m))
+                assert agrees(m, x, y, orders(N), moves_of(m))
 
 
 def test_an_approximate_search_is_carried_where_it_finds_the_same_neighbours():
@@ -179,7 +185,7 @@ def test_an_approximate_search_is_carried_where_it_finds_the_same_neighbours():
     for kind in CONTINUOUS:
         assert_carried(approximate, *map(Representation, pair_of(kind)))
     x, y = map(Representation, pair_of("relu"))  # a third of its rows are equal
-    assert not guard(approximate, x, y, orders(N), actions_of(approximate))
+    assert not agrees(approximate, x, y, orders(N), moves_of(approximate))
 
 
 # ------------------------------------------------------------------------ all kinds of input
@@ -191,8 +197,8 @@ SOME = get_measures(["cka", "cka[kernel=rbf]", "rsa", "mutual_knn", "mka[k=10]",
 def test_single_precision(dtype):
     x, y = (Representation(r.astype(np.float32), "a", dtype=dtype) for r in pair_of("tall"))
     for m in SOME:
-        assert guard(m, x, y, orders(N), actions_of(m))
-        z = moved(y, orders(N)[0], actions_of(m))
+        assert agrees(m, x, y, orders(N), moves_of(m))
+        z = reordered(y, orders(N)[0], moves_of(m))
         assert (z.name, z.dtype, z.precision) == ("a", dtype, dtype or "float64")
         anew = Representation(y.source[orders(N)[0]], dtype=dtype)
         tolerance = 1e-9 if dtype is None else 1e-4
@@ -204,7 +210,7 @@ def test_tensors(dtype):
     x, y = (Representation(torch.asarray(r, dtype=dtype)) for r in pair_of("relu"))
     order = orders(N)[0]
     for m in SOME:
-        value = m.evaluate(x, moved(y, order, actions_of(m)))
+        value = m.evaluate(x, reordered(y, order, moves_of(m)))
         expected = m.evaluate(x, Representation(y.source[torch.asarray(order)]))
         assert isinstance(value, torch.Tensor) == isinstance(expected, torch.Tensor)
         assert float(value) == pytest.approx(float(expected), rel=1e-9)
@@ -212,11 +218,11 @@ def test_tensors(dtype):
 
 def test_views_of_tensors_stay_tensors():
     x = Representation(torch.asarray(pair_of("tall")[0]))
-    z = moved(x, orders(N)[0], actions_of(SOME[1]))
+    z = reordered(x, orders(N)[0], moves_of(SOME[1]))
     assert isinstance(unit(z), torch.Tensor)
     pairs = torch.arange(N * (N - 1) // 2)
     to = Permutation(orders(N)[0])
-    carried = act(read(pairs, N), pairs, to)
+    carried = reorder(read(pairs, N), pairs, to)
     assert torch.equal(carried, torch.asarray(to.pairs))
 
 
@@ -224,30 +230,24 @@ def test_gradients_pass_through_the_moved_array():
     x, y = (torch.asarray(r) for r in pair_of("tall"))
     y.requires_grad_()
     order = torch.asarray(orders(N)[0])
-    z = moved(Representation(y), order.numpy(), actions_of(rs.cka))
+    z = reordered(Representation(y), order.numpy(), moves_of(rs.cka))
     rs.cka.evaluate(Representation(x), z).backward()
     gradient, y.grad = y.grad, None
     rs.cka(x, y[order]).backward()
     assert torch.allclose(gradient, y.grad, atol=1e-14)
 
 
-def test_files(tmp_path):
+def test_files_and_whole_numbers(tmp_path):
     for name, array in zip("xy", pair_of("tall")):
         np.save(tmp_path / f"{name}.npy", array)
-    x, y = (Representation(tmp_path / f"{name}.npy") for name in "xy")
-    for m in SOME:
-        assert_carried(m, x, y)
-
-
-def test_whole_numbers():
-    x, y = (Representation(r.astype(np.int64)) for r in pair_of("binary"))
-    for m in SOME:
-        assert_carried(m, x, y)
+    sides = [tmp_path / "x.npy", tmp_path / "y.npy"], [r.astype(int) for r in pair_of("binary")]
+    for m, (x, y) in product(SOME, sides):
+        assert_carried(m, Representation(x), Representation(y))
 
 
 def test_ids_are_left_out():
     x, y = (Representation(r, ids=range(1, N + 1)) for r in pair_of("tall"))
-    z = moved(y, orders(N)[0], actions_of(rs.cka))
+    z = reordered(y, orders(N)[0], moves_of(rs.cka))
     assert z.ids is None
     rs.cka.evaluate(x, z)  # no complaint about their order
 
@@ -257,7 +257,7 @@ def test_ids_are_left_out():
 )
 def test_an_order_holds_each_sample_once(order):
     with pytest.raises(ValueError, match="order"):
-        moved(Representation(pair_of("tall")[0]), order, ANEW)
+        reordered(Representation(pair_of("tall")[0]), order, RECOMPUTE)
 
 
 # -------------------------------------------------------------------- what is computed, and kept
@@ -266,10 +266,10 @@ def test_an_order_holds_each_sample_once(order):
 def test_no_view_is_computed_again(monkeypatch):
     x, y = map(Representation, pair_of("tall"))
     for m in SOME:
-        actions = actions_of(m)
+        moves = moves_of(m)
         m.evaluate(x, y)
         before = set(y.views)
-        m.evaluate(x, z := moved(y, orders(N)[0], actions))
+        m.evaluate(x, z := reordered(y, orders(N)[0], moves))
         assert {key[0].__name__ for key in set(y.views) - before} <= {"square"}
         assert z.views
 
@@ -278,22 +278,22 @@ def test_the_array_is_copied_only_where_it_is_needed():
     x, y = map(Representation, pair_of("tall"))
     knn, soft = rs.mutual_knn, rs.soft_matching
     for m, is_needed in ((knn, False), (soft, True)):
-        m.evaluate(x, z := moved(y, orders(N)[0], actions_of(m)))
+        m.evaluate(x, z := reordered(y, orders(N)[0], moves_of(m)))
         assert ("values" in {key[0].__name__ for key in z.views}) == is_needed
     assert np.array_equal(z.array, y.source[orders(N)[0]])
 
 
 def test_views_without_an_action_are_those_of_the_moved_array():
     x, order = Representation(pair_of("tall")[0]), orders(N)[0]
-    z, anew = moved(x, order, Actions({}, False)), Representation(x.source[order])
+    z, anew = reordered(x, order, Moves({}, False)), Representation(x.source[order])
     assert np.array_equal(unit(z), unit(anew))
-    again = moved(moved(x, order, actions_of(rs.cka)), order, actions_of(rs.cka))
+    again = reordered(reordered(x, order, moves_of(rs.cka)), order, moves_of(rs.cka))
     assert np.array_equal(again.array, x.source[order][order])
 
 
 def test_a_moved_representation_is_freed_with_its_last_reference():
     y = Representation(pair_of("tall")[1])
-    z = moved(y, orders(N)[0], actions_of(rs.cka))
+    z = reordered(y, orders(N)[0], moves_of(rs.cka))
     unit(z)
     gone = weakref.ref(z)
     gc.disable()
@@ -309,60 +309,60 @@ def test_bad_data_are_named_as_before():
     array[3, 2] = np.nan
     y = Representation(array)
     with pytest.raises(Undefined, match="NaN"):
-        finite(moved(y, orders(N)[0], actions_of(rs.cka)))
+        finite(reordered(y, orders(N)[0], moves_of(rs.cka)))
 
 
 # -------------------------------------------------------------------------------- single values
 
 
 def test_neighbours_and_their_ties(subtests):
-    for metric in ["cosine", "euclidean", "inner"]:
-        for kind in [*CONTINUOUS, *TIED]:
-            with subtests.test(f"{metric}, {kind}"):
-                x, order = Representation(pair_of(kind)[1]), orders(N)[0]
-                near = nearest(x, k=7, metric=metric)
-                carried = act(read(near, N), near, Permutation(order))
-                anew = nearest(Representation(x.source[order]), k=7, metric=metric)
-                for part, other in zip((carried.listed, *carried.ties), (anew.listed, *anew.ties)):
-                    assert np.array_equal(part, other)
-                    assert part.dtype == other.dtype
+    for kind, metric in product((*CONTINUOUS, *TIED), ("cosine", "euclidean", "inner")):
+        x, order = Representation(pair_of(kind)[1]), orders(N)[0]
+        near = nearest(x, k=7, metric=metric)
+        carried = reorder(read(near, N), near, Permutation(order))
+        anew = nearest(Representation(x.source[order]), k=7, metric=metric)
+        with subtests.test(f"{kind}, {metric}"):
+            for part, other in zip((carried.listed, *carried.ties), (anew.listed, *anew.ties)):
+                assert np.array_equal(part, other)
+                assert part.dtype == other.dtype
 
 
-@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
-def test_sparse_arrays(form):
+def test_sparse_arrays(subtests):
     from scipy.sparse import random_array
 
-    graph = random_array((N, N), density=0.2, format=form, rng=0)
     to = Permutation(orders(N)[0])
-    carried = act(read(graph, N), graph, to)
-    assert carried.format == form
-    assert np.array_equal(carried.toarray(), graph.toarray()[np.ix_(to.rows, to.rows)])
+    for form in ("csr", "csc", "coo"):
+        graph = random_array((N, N), density=0.2, format=form, rng=0)
+        carried = reorder(read(graph, N), graph, to)
+        with subtests.test(form):
+            assert carried.format == form
+            assert np.array_equal(carried.toarray(), graph.toarray()[np.ix_(to.rows, to.rows)])
 
 
 def test_matrices_and_pairs_of_several_blocks():
     n, to = 150, Permutation(generator(5, "blocks").permutation(150))
     matrix = generator(5, "matrix").standard_normal((n, n))
     moved_both = matrix[np.ix_(to.rows, to.rows)]
-    assert np.array_equal(act(read(matrix, n), matrix, to), moved_both)
+    assert np.array_equal(reorder(read(matrix, n), matrix, to), moved_both)
     x, vector = Representation(matrix), (matrix + matrix.T)[np.triu_indices(n, 1)]
     expected = (moved_both + moved_both.T)[np.triu_indices(n, 1)]
-    assert np.array_equal(act_on_pairs(x, "of mine", vector, to), expected)
-    assert np.array_equal(act(read(vector, n), vector, to), expected)
-    assert act_on_pairs(x, "of mine", vector[1:], to) is None
+    assert np.array_equal(reorder_pairs(x, "of mine", vector, to), expected)
+    assert np.array_equal(reorder(read(vector, n), vector, to), expected)
+    assert reorder_pairs(x, "of mine", vector[1:], to) is None
 
 
 def test_integers_that_are_samples_or_not():
     to, listed = Permutation(orders(N)[0]), orders(N)[1][:, None]
-    assert np.array_equal(act(read(listed, N), listed, to), to.inverse[listed[to.rows]])
+    assert np.array_equal(reorder(read(listed, N), listed, to), to.inverse[listed[to.rows]])
     plain = read(listed, N, has_labels=False)
-    assert np.array_equal(act(plain, listed, to), listed[to.rows])
+    assert np.array_equal(reorder(plain, listed, to), listed[to.rows])
 
 
 def test_parts_of_tuples():
     numbers, square = np.arange(N * 3.0).reshape(N, 3), np.arange(N * N * 1.0).reshape(N, N)
     to = Permutation(orders(N)[0])
     value = (numbers, (square, 5.0, "word"), np.ones((3, 2)))
-    first, (second, *rest), last = act(read(value, N), value, to)
+    first, (second, *rest), last = reorder(read(value, N), value, to)
     assert np.array_equal(first, numbers[to.rows])
     assert np.array_equal(second, square[np.ix_(to.rows, to.rows)])
     assert rest == [5.0, "word"]
@@ -372,8 +372,8 @@ def test_parts_of_tuples():
 def test_values_of_an_unknown_kind_are_not_carried():
     assert read({"a": 1}, N) is None
     assert read(np.empty((0, 3)), N) is None
-    action = read(np.ones((N, 3)), N)
-    assert act(action, np.ones((N - 1, 3)), Permutation(orders(N)[0])) is None
+    move = read(np.ones((N, 3)), N)
+    assert reorder(move, np.ones((N - 1, 3)), Permutation(orders(N)[0])) is None
 
 
 # ------------------------------------------------------------------------------ joint, and guard
@@ -381,21 +381,21 @@ def test_values_of_an_unknown_kind_are_not_carried():
 
 def test_measures_that_share_a_moved_representation():
     x, y = map(Representation, pair_of("tall"))
-    actions = joint(actions_of(m) for m in SOME)
-    assert set(actions.of_view) == set().union(*(actions_of(m).of_view for m in SOME))
-    z = moved(y, orders(N)[0], actions)
+    moves = merged(moves_of(m) for m in SOME)
+    assert set(moves.of_view) == set().union(*(moves_of(m).of_view for m in SOME))
+    z = reordered(y, orders(N)[0], moves)
     for m in SOME:
         expected = m.evaluate(x, Representation(y.source[orders(N)[0]]))
         assert m.evaluate(x, z) == pytest.approx(expected, rel=1e-9)
-    assert joint([actions_of(rs.imd), actions_of(rs.mmd)]).is_fixed
-    assert not joint([actions_of(rs.imd), actions_of(rs.cka)]).is_fixed
+    assert merged([moves_of(rs.imd), moves_of(rs.mmd)]).is_fixed
+    assert not merged([moves_of(rs.imd), moves_of(rs.cka)]).is_fixed
 
 
 def test_measures_that_disagree_or_carry_nothing():
     one, other = ({"a": read(np.ones((N, w)), N), "b": read(1.0, N)} for w in (3, N))
-    assert set(joint([Actions(one, False), Actions(other, False)]).of_view) == {"b"}
+    assert set(merged([Moves(one, False), Moves(other, False)]).of_view) == {"b"}
     with pytest.raises(ValueError, match="of its own"):
-        joint([actions_of(rs.cka), actions_of(rs.sliced_wasserstein)])
+        merged([moves_of(rs.cka), moves_of(rs.sliced_wasserstein)])
 
 
 def declared(function: Any) -> Measure:
@@ -424,11 +424,11 @@ def test_measures_of_users_are_carried_without_a_word():
         (a, p), (b, q) = strongest(x, count=count), strongest(y, count=count)
         return float(((a == b)[:, None] * p * q).sum())
 
-    actions, (x, y) = actions_of(mine), map(Representation, pair_of("tall"))
+    moves, (x, y) = moves_of(mine), map(Representation, pair_of("tall"))
     assert_carried(mine, x, y)
     calls.clear()
     for order in orders(N):
-        mine.evaluate(x, moved(y, order, actions))
+        mine.evaluate(x, reordered(y, order, moves))
     assert not calls
 
 
@@ -441,9 +441,9 @@ def test_a_view_with_the_first_sample_as_reference_is_rejected_by_the_probe():
     def mine(x: Representation, y: Representation) -> float:
         return float(np.linalg.norm(differences(x)) / np.linalg.norm(differences(y)))
 
-    assert actions_of(mine).of_view is None
+    assert moves_of(mine).of_view is None
     x, y = map(Representation, pair_of("tall"))
-    assert not guard(mine, x, y, orders(N), actions_of(mine))
+    assert not agrees(mine, x, y, orders(N), moves_of(mine))
     assert_carried(mine, x, y)
 
 
@@ -456,13 +456,13 @@ def test_ties_that_are_broken_by_the_index_are_rejected_by_the_guard():
     def mine(x: Representation, y: Representation) -> float:
         return float(np.corrcoef(ranks(x), ranks(y))[0, 1])
 
-    actions = actions_of(mine)
-    assert actions.of_view is not None
+    moves = moves_of(mine)
+    assert moves.of_view is not None
     x, y = map(Representation, pair_of("tall"))
-    assert guard(mine, x, y, orders(N), actions)
+    assert agrees(mine, x, y, orders(N), moves)
     assert_carried(mine, x, y)
     x, y = map(Representation, pair_of("binary"))
-    assert not guard(mine, x, y, orders(N), actions)
+    assert not agrees(mine, x, y, orders(N), moves)
 
 
 def test_a_measure_that_reads_the_source_is_rejected_by_the_probe():
@@ -470,7 +470,7 @@ def test_a_measure_that_reads_the_source_is_rejected_by_the_probe():
     def mine(x: Representation, y: Representation) -> float:
         return float((x.source[:, 0] * y.source[:, 0]).sum())
 
-    assert actions_of(mine).of_view is None
+    assert moves_of(mine).of_view is None
 
 
 def test_a_value_that_varies_on_the_data_only_is_rejected_by_the_guard():
@@ -478,24 +478,20 @@ def test_a_value_that_varies_on_the_data_only_is_rejected_by_the_guard():
     def mine(x: Representation, y: Representation) -> float:
         return float(((x.array[:, 0] > 100) & (y.array[:, 0] > 100)).mean())
 
-    actions = actions_of(mine)
-    assert actions.is_fixed
+    moves = moves_of(mine)
+    assert moves.is_fixed
     x, y = pair_of("tall")
-    assert guard(mine, Representation(x), Representation(y), orders(N), actions)
+    assert agrees(mine, Representation(x), Representation(y), orders(N), moves)
     x[::2, 0] = y[::2, 0] = 200
-    assert not guard(mine, Representation(x), Representation(y), orders(N), actions)
+    assert not agrees(mine, Representation(x), Representation(y), orders(N), moves)
 
 
-def test_the_guard_without_carried_views():
+def test_the_guard_without_carried_views_or_values():
     x, y = map(Representation, pair_of("tall"))
-    assert guard(rs.sliced_wasserstein, x, y, orders(N), actions_of(rs.sliced_wasserstein))
-    assert not guard(rs.cka, x, y, orders(N), Actions(None, True))
-    assert not guard(rs.cka, x, y, orders(N), ANEW)
-
-
-def test_the_guard_accepts_pairs_without_a_value():
-    x, y = Representation(pair_of("tall")[0]), Representation(np.ones((N, 3)))
-    assert guard(rs.cka, x, y, orders(N), actions_of(rs.cka))
+    assert agrees(rs.cka, x, Representation(np.ones((N, 3))), orders(N), moves_of(rs.cka))
+    assert agrees(rs.sliced_wasserstein, x, y, orders(N), moves_of(rs.sliced_wasserstein))
+    assert not agrees(rs.cka, x, y, orders(N), Moves(None, True))
+    assert not agrees(rs.cka, x, y, orders(N), RECOMPUTE)
 
 
 def test_a_wide_layer_is_rotated_once_in_a_call(monkeypatch):
@@ -515,7 +511,7 @@ def test_a_wide_layer_is_rotated_once_in_a_call(monkeypatch):
     inputs = [Representation(layer, name) for layer, name in zip(noise, "abc")]
     rs.compare(inputs, measures=measures, progress=False, memory="1 MB", tile=1)
     assert len(rotated) == 6
-    moved_value = rs.cka(inputs[0], moved(inputs[1], orders(20)[0], ANEW))
+    moved_value = rs.cka(inputs[0], reordered(inputs[1], orders(20)[0], RECOMPUTE))
     assert len(rotated) == 6
     assert moved_value == pytest.approx(rs.cka(noise[0], noise[1][orders(20)[0]]))
     assert evidence.p("cka[estimator=debiased]").shape == (3, 3)

@@ -41,10 +41,10 @@ def left_out_values(measure: Measure, x: Representation, y: Representation) -> n
                 return np.asarray(measure.left_out(x, y), dtype=np.float64)
         except Undefined:
             pass  # the other samples may have a value that differences of sums do not resolve
-    return influence_by_brute_force(measure, x, y, np.arange(n)[:, None])
+    return values_without(measure, x, y, np.arange(n)[:, None])
 
 
-def influence_by_brute_force(
+def values_without(
     measure: Measure, x: Representation, y: Representation, groups: Iterable[np.ndarray]
 ) -> np.ndarray:
     """Return the values of a measure without each group of rows, one call each, shape (groups,).

@@ -1,4 +1,4 @@
-"""Many tests at once: p-values that hold for all of them, and false discovery rates."""
+"""Many tests at once: p-values that hold for all of them."""
 
 from __future__ import annotations
 
@@ -39,29 +39,9 @@ def holm(p_values: np.ndarray) -> np.ndarray:
 
     Reference: Holm 1979.
     """
-    order = _increasing(p_values)
+    order = np.argsort(p_values, kind="stable")[: np.sum(~np.isnan(p_values))]
     scaled = np.minimum(1.0, p_values[order] * np.arange(len(order), 0, -1))
     return _placed(np.maximum.accumulate(scaled), order, len(p_values))
-
-
-def false_discovery_rates(p_values: np.ndarray) -> np.ndarray:
-    r"""Return for each test the rate of false ones among all that are at least as significant.
-
-    .. math:: q_{(j)} = \min_{i \ge j} \min(1, m\, p_{(i)} / i)
-
-    for m tests in the order of their p-values (tests,). Tests without one (NaN) are left out.
-
-    Reference: Benjamini and Hochberg 1995.
-    """
-    order = _increasing(p_values)
-    scaled = np.minimum(1.0, p_values[order] * len(order) / np.arange(1, len(order) + 1))
-    return _placed(np.minimum.accumulate(scaled[::-1])[::-1], order, len(p_values))
-
-
-def _increasing(p_values: np.ndarray) -> np.ndarray:
-    """Return the places of the p-values that exist, the smallest first."""
-    order: np.ndarray = np.argsort(p_values, kind="stable")[: np.sum(~np.isnan(p_values))]
-    return order
 
 
 def _placed(values: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:

@@ -22,7 +22,7 @@ ROWS = 64  # rows gathered at a time, so that they stay in the processor's cache
 FIXED_TYPES = (bool, int, float, str, np.generic, type(None))
 
 
-class Action(NamedTuple):
+class Move(NamedTuple):
     """How a value moves with the samples.
 
     ``"axes"``: these run over the samples. ``"labels"``: and the entries are samples. ``"pairs"``,
@@ -32,10 +32,10 @@ class Action(NamedTuple):
 
     kind: Kind
     axes: tuple[int, ...] = ()
-    parts: tuple[Action, ...] = ()
+    parts: tuple[Move, ...] = ()
 
 
-FIXED = Action("fixed")
+FIXED = Move("fixed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class Permutation:
 # ------------------------------------------------------------------------------------- read
 
 
-def read(value: Any, n: int, *, is_wide: bool = False, has_labels: bool = True) -> Action | None:
+def read(value: Any, n: int, *, is_wide: bool = False, has_labels: bool = True) -> Move | None:
     """Return how a value of n samples moves, by its type and shape; None if that is not known.
 
     ``is_wide``: the data have more columns than samples, so that n also counts dimensions; only the
@@ -85,11 +85,11 @@ def read(value: Any, n: int, *, is_wide: bool = False, has_labels: bool = True) 
     length n are samples.
     """
     if isinstance(value, Nearest):
-        return Action("nearest")
+        return Move("nearest")
     if isinstance(value, tuple):
         parts = [read(part, n, is_wide=is_wide, has_labels=has_labels) for part in value]
         known = tuple(part for part in parts if part is not None)
-        return Action("parts", parts=known) if len(known) == len(parts) else None
+        return Move("parts", parts=known) if len(known) == len(parts) else None
     if isinstance(value, FIXED_TYPES):
         return FIXED
     shape = tuple(getattr(value, "shape", (0,)))
@@ -97,13 +97,13 @@ def read(value: Any, n: int, *, is_wide: bool = False, has_labels: bool = True) 
         return None
     axes = tuple(axis for axis, length in enumerate(shape) if length == n)
     if hasattr(value, "tocsr"):
-        return Action("graph") if shape == (n, n) else None if axes else FIXED
+        return Move("graph") if shape == (n, n) else None if axes else FIXED
     if shape == (n * (n - 1) // 2,):
-        return Action("pairs")
+        return Move("pairs")
     if not axes:
         return FIXED
     kind: Kind = "labels" if has_labels and _are_samples(value, n) else "axes"
-    return Action(kind, axes[:1] if is_wide else axes)
+    return Move(kind, axes[:1] if is_wide else axes)
 
 
 def _are_samples(value: Array, n: int) -> bool:
@@ -115,27 +115,27 @@ def _are_samples(value: Array, n: int) -> bool:
 # ------------------------------------------------------------------------------------ carried out
 
 
-def act(action: Action, value: Any, to: Permutation) -> Any:
+def reorder(move: Move, value: Any, to: Permutation) -> Any:
     """Return a value of the samples in another order; None if it has not the shape that was read.
 
     A value that stays is returned itself, not a copy.
     """
-    if action.kind == "parts":
-        return _parts(action, value, to)
-    if action.kind == "nearest":
+    if move.kind == "parts":
+        return _parts(move, value, to)
+    if move.kind == "nearest":
         return _nearest(value, to)
-    if action.kind == "graph":
+    if move.kind == "graph":
         return _graph(value, to)
-    if action.kind == "pairs":
+    if move.kind == "pairs":
         return _pairs(value, to)
     shape, n = getattr(value, "shape", ()), len(to.rows)
-    if any(len(shape) <= axis or shape[axis] != n for axis in action.axes):
+    if any(len(shape) <= axis or shape[axis] != n for axis in move.axes):
         return None
-    moved = _along(action.axes, value, to.rows)
-    return _take(_cast(to.inverse, value), moved) if action.kind == "labels" else moved
+    moved = _along(move.axes, value, to.rows)
+    return _take(_cast(to.inverse, value), moved) if move.kind == "labels" else moved
 
 
-def act_on_pairs(
+def reorder_pairs(
     x: Representation, key: Any, vector: np.ndarray, to: Permutation
 ) -> np.ndarray | None:
     """Return a view of all pairs of samples in another order, from its square matrix; None if it
@@ -172,10 +172,10 @@ def square(x: Representation, key: Any, vector: np.ndarray) -> np.ndarray:
         return np.asarray(x._views[name])
 
 
-def _parts(action: Action, value: Any, to: Permutation) -> Any:
-    if not isinstance(value, tuple) or len(value) != len(action.parts):
+def _parts(move: Move, value: Any, to: Permutation) -> Any:
+    if not isinstance(value, tuple) or len(value) != len(move.parts):
         return None
-    parts = [act(part, entry, to) for part, entry in zip(action.parts, value)]
+    parts = [reorder(part, entry, to) for part, entry in zip(move.parts, value)]
     if any(part is None and entry is not None for part, entry in zip(parts, value)):
         return None
     return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)

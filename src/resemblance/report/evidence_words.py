@@ -1,22 +1,25 @@
-"""Evidence in words: one reading per pair, the design, the intervals, and the result."""
+"""Evidence in words: one reading per pair, the design, the intervals, the result and its doubts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from html import escape
 from typing import NamedTuple
 
 import numpy as np
 
 from ..columns import CHANCE
-from ..comparison import ROUNDING, MeasureInfo, diagnostic_notes, without_rounding
-from ..significance.parts import Kind
-from .cells import EXACT, FIXED, SMALLEST
-from .result import Evidence
+from ..comparison import ROUNDING, MeasureInfo, diagnostic_notes, label_of, without_rounding
+from ..inference.nulls import EXACT, FIXED, p_text, p_words
+from ..inference.result import Evidence, above_chance
+from ..notebook import picture, table
+from .numbers import count, counted
 
 ALPHA = 0.05  # of adjusted p-values: pairs above it count as not beyond chance
 FEW_MEASURES = 8  # of more of them, not each gets a line of its own
 MISSING = "–"
+NAMES = ("measure", "value", "{level} interval", "chance", "above chance", "p", "how")
 LARGE, MOST_PLACES = 10, 6  # numbers from there on have no set decimals; nor more of them than this
 
 
@@ -53,7 +56,7 @@ class Reading(NamedTuple):
 class Readings(NamedTuple):
     """The readings of one measure: of every cell, and of the pairs that are tests of their own.
 
-    ``name``: what sentences call the measure: see :func:`name_of`.
+    ``name``: its label, or its specification where another measure here has that label.
     """
 
     info: MeasureInfo
@@ -74,28 +77,11 @@ class Readings(NamedTuple):
 
 def readings(evidence: Evidence) -> tuple[Readings, ...]:
     """Return the readings of all measures."""
-    return tuple(_readings(evidence, info) for info in evidence.measures)
+    return tuple(readings_of(evidence, info) for info in evidence.measures)
 
 
-def name_of(evidence: Evidence, info: MeasureInfo) -> str:
-    """Return the label of a measure, or its specification if another one here has that label."""
-    labels = [m.label for m in evidence.measures]
-    return info.label if labels.count(info.label) == 1 else info.spec
-
-
-def above_chance(evidence: Evidence, info: MeasureInfo) -> np.ndarray:
-    """Return the values above chance, all NaN for a measure without a most similar value."""
-    if not has_most_similar(info):
-        return np.full(evidence[info.spec].shape, np.nan)
-    return evidence.above_chance(info.spec)
-
-
-def has_most_similar(info: MeasureInfo) -> bool:
-    """Say whether the range of a measure ends at its most similar value."""
-    return math.isfinite(info.range[1] if info.larger_is_more_similar else info.range[0])
-
-
-def _readings(evidence: Evidence, info: MeasureInfo) -> Readings:
+def readings_of(evidence: Evidence, info: MeasureInfo) -> Readings:
+    """Return the readings of one measure."""
     spec, is_square = info.spec, evidence.is_square
     reasons = {(f.x, f.y): f.reason for f in evidence.comparison.failures if f.measure == spec}
     scores = (evidence[spec], evidence.low(spec), evidence.high(spec), evidence.chance(spec))
@@ -112,7 +98,7 @@ def _readings(evidence: Evidence, info: MeasureInfo) -> Readings:
     is_half = is_square and info.symmetric
     pairs = tuple(c for i, row in enumerate(cells) for c in row[i + 1 if is_half else 0 :])
     others = tuple(pair for pair in pairs if not pair.is_self)
-    return Readings(info, name_of(evidence, info), cells, others)
+    return Readings(info, label_of(evidence.comparison, info), cells, others)
 
 
 # ------------------------------------------------------------------------------------------ numbers
@@ -128,17 +114,8 @@ def brief(value: float) -> str:
     return f"{value:.2f}" if 0.01 <= size < 10 else f"{value:.{2 if size < 1 else 3}g}"
 
 
-class ScoreReading(NamedTuple):
-    """The scores of a pair in words; no interval is ""."""
-
-    value: str
-    interval: str
-    chance: str
-    above: str
-
-
-def scores(reading: Reading) -> ScoreReading:
-    """Write value, interval, chance and what is above it with the same decimals.
+def scores(reading: Reading) -> tuple[str, str, str, str]:
+    """Write value, interval, chance and what is above it with the same decimals; no interval is "".
 
     The interval sets how many: at least two, and so many that half its width is not 0.
     """
@@ -149,7 +126,7 @@ def scores(reading: Reading) -> ScoreReading:
     else:
         places = min(max(2, math.ceil(-math.log10(half))), MOST_PLACES)
         value, low, high, chance, above = (_rounded(number, places) for number in numbers)
-    return ScoreReading(value, "" if math.isnan(half) else f"{low} to {high}", chance, above)
+    return value, "" if math.isnan(half) else f"{low} to {high}", chance, above
 
 
 def _rounded(number: float, places: int) -> str:
@@ -157,20 +134,6 @@ def _rounded(number: float, places: int) -> str:
     if not math.isfinite(number) or abs(number) < ROUNDING:
         return brief(number)
     return f"{round(number, places) + 0.0:.{places}f}"  # no −0
-
-
-def p_text(p: float, how: str = "") -> str:
-    """Write a p-value: one below 1e-4, or at the floor of exact moments, as "< 1e-4"."""
-    if math.isnan(p):
-        return MISSING
-    is_small = p < SMALLEST or (p == SMALLEST and how == EXACT)
-    return "< 1e-4" if is_small else f"{p:.2g}"
-
-
-def p_words(p: float, how: str = "") -> str:
-    """Write a p-value with its letter."""
-    text = p_text(p, how)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def score_words(reading: Reading) -> str:
@@ -188,7 +151,7 @@ def words_of(reading: Reading) -> str:
         return f"{brief(reading.value)}; a representation is not tested against itself"
     parts = [score_words(reading)]
     if not math.isnan(reading.above):
-        parts.append(f"above chance {scores(reading).above}")
+        parts.append(f"above chance {scores(reading)[-1]}")
     if reading.is_tested and reading.how != FIXED:
         parts.append(p_words(reading.p, reading.how))
     if math.isnan(reading.chance):
@@ -202,10 +165,10 @@ def words_of(reading: Reading) -> str:
 def design_facts(evidence: Evidence) -> dict[str, str]:
     """Return by name: the samples, how chance was computed, the smallest p, the intervals."""
     return {
-        "samples": f"{evidence.n_samples:,}".replace(",", "\u202f"),
-        "chance": _by_measure(evidence, {m.spec: evidence.how(m.spec) for m in evidence.measures}),
+        "samples": count(evidence.n_samples),
+        "chance": _by_measure(evidence, Evidence.how),
         "smallest possible p": attainable_words(evidence),
-        f"{level_words(evidence)} intervals": _by_measure(evidence, _interval_ways(evidence)),
+        f"{level_words(evidence)} intervals": _by_measure(evidence, _parts_words),
     }
 
 
@@ -244,12 +207,15 @@ def null_words(evidence: Evidence) -> str:
             "so that slow changes of each series by itself count as chance; what is above chance "
             "is of the windows that are not shifted (Harris 2020)."
         )
-    groups = "" if design.groups is None else f" inside {_count(design.groups, 'group')}"
-    if design.blocks is None:
-        moved = f"the samples of one representation are reordered{groups}"
-    else:
-        blocks = _count(design.blocks, "block")
+    groups, blocks = (
+        "" if labels is None else counted(len(np.unique(labels)), word)
+        for labels, word in ((design.groups, "group"), (design.blocks, "block"))
+    )
+    groups = groups and f" inside {groups}"
+    if blocks:
         moved = f"{blocks} of samples of one representation change places{groups}"
+    else:
+        moved = f"the samples of one representation are reordered{groups}"
     shared = "; what all samples of a group share is part of chance" if groups else ""
     return f"Chance is the mean of the values when {moved}{shared}."
 
@@ -260,34 +226,24 @@ def caveats_in_words(evidence: Evidence) -> tuple[str, ...]:
     return (*evidence.cautions, *(f"{spec}: {note}" for spec, note in notes.items()))
 
 
-def _count(labels: np.ndarray, word: str) -> str:
-    number = len(np.unique(labels))
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def _interval_ways(evidence: Evidence) -> dict[str, str]:
-    parts = {m.spec: evidence.parts[m.spec] for m in evidence.measures}
-    return {spec: _way(part.kind, part.values.shape[-1], evidence) for spec, part in parts.items()}
-
-
-def _way(kind: Kind, count: int, evidence: Evidence) -> str:
-    """Say from which values intervals follow."""
-    is_blocked, is_series = evidence.design.blocks is not None, bool(evidence.design.shifts)
-    unit = "blocks" if is_blocked else "samples"
+def _parts_words(evidence: Evidence, info: MeasureInfo) -> str:
+    """Say from which values the intervals of a measure follow."""
+    kind, values, _ = evidence.parts[info.spec]
     if kind == "left_out":
         return "from the values without each sample"
+    unit = "samples" if evidence.design.blocks is None else "blocks"
     if kind == "halves":
-        return f"from {count} random halves of the {unit}"
-    what = "runs in time" if is_series else f"groups of {unit}"
-    return f"from the values without each of {count} {what}"
+        return f"from {values.shape[-1]} random halves of the {unit}"
+    groups = "runs in time" if evidence.design.shifts else f"groups of {unit}"
+    return f"from the values without each of {values.shape[-1]} {groups}"
 
 
-def _by_measure(evidence: Evidence, texts: Mapping[str, str]) -> str:
+def _by_measure(evidence: Evidence, text_of: Callable[[Evidence, MeasureInfo], str]) -> str:
     """Join texts about measures; each text once, with its measures if there are several texts."""
     names: dict[str, list[str]] = {}
     for info in evidence.measures:
-        if texts[info.spec]:
-            names.setdefault(texts[info.spec], []).append(name_of(evidence, info))
+        if text := text_of(evidence, info):
+            names.setdefault(text, []).append(label_of(evidence.comparison, info))
     if len(names) <= 1:
         return "".join(names) or MISSING
     return ", ".join(f"{text} ({', '.join(labels)})" for text, labels in names.items())
@@ -381,3 +337,69 @@ def _several(evidence: Evidence, tested: Sequence[Readings]) -> str:
         f"{_share(by_any, len(verdicts))} beyond chance by {ways}; furthest by "
         f"{tested[0].name} are {best.x} and {best.y}."
     )
+
+
+# ----------------------------------------------------------------------------- terminal, notebook
+
+
+def text_of(evidence: Evidence) -> str:
+    """Return a head and a line for each measure."""
+    known = readings(evidence)
+    rows = [_names(evidence, known), *(_line(evidence, of) for of in known)]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = ["   ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    return "\n  ".join([_head(evidence), *lines, *caveats_in_words(evidence)])
+
+
+def html_of(evidence: Evidence) -> str:
+    """Return the table of the measures and a map of each of the first measures, as HTML."""
+    known = readings(evidence)
+    first, *_ = results_in_words(evidence, known)
+    lines = (_line(evidence, of) for of in known)
+    facts = table(_head(evidence), _names(evidence, known), lines)
+    maps = picture(evidence) if any(len(of.pairs) > 1 for of in known) else ""
+    notes = [*caveats_in_words(evidence), design_line(evidence)]
+    return "".join([_paragraph(first), facts, maps, *map(_paragraph, notes)])
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{escape(text)}</p>"
+
+
+def _head(evidence: Evidence) -> str:
+    pairs = {frozenset((x, y)) for x in evidence.rows for y in evidence.columns if x != y}
+    size = f"{len(evidence.rows)} x {len(evidence.columns)} representations"
+    of = " and ".join((evidence.rows[0], evidence.columns[-1])) if len(pairs) == 1 else size
+    return f"Evidence for {of}, {evidence.n_samples} samples"
+
+
+def _names(evidence: Evidence, known: Sequence[Readings]) -> tuple[str, ...]:
+    is_one = len(known[0].pairs) == 1
+    names = [name.format(level=level_words(evidence)) for name in NAMES]
+    return tuple(names if is_one else ["adjusted p" if name == "p" else name for name in names])
+
+
+def _line(evidence: Evidence, known: Readings) -> tuple[str, ...]:
+    """Return what one measure shows: of one pair its numbers, of several their spans."""
+    pairs, spec = known.pairs, known.info.spec
+    how = evidence.how(spec)
+    if len(pairs) == 1:
+        return spec, *scores(pairs[0]), p_text(pairs[0].p, pairs[0].how), how
+    names = "value", "chance", "above"
+    value, chance, above = (_span([getattr(pair, name) for pair in pairs]) for name in names)
+    tested = len(known.tested)
+    share = f"{known.beyond} of {tested} ≤ {ALPHA:g}" if tested else "not tested"
+    widest = max((pair.high - pair.low for pair in pairs if pair.high > pair.low), default=0.0)
+    interval = f"± {brief(widest / 2)} or less" if widest else ""
+    return spec, value, interval, chance, above, share, how
+
+
+def _span(values: Sequence[float]) -> str:
+    """Write the least and the largest of some numbers, both with two decimals if one has them."""
+    known = [value for value in values if not math.isnan(value)]
+    if not known:
+        return MISSING
+    least, largest = min(known), max(known)
+    is_plain = 0.01 <= max(-least, largest) < 10
+    ends = (f"{round(x, 2) + 0.0:.2f}" if is_plain else brief(x) for x in (least, largest))
+    return " to ".join(dict.fromkeys(ends))

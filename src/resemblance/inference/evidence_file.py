@@ -1,0 +1,136 @@
+"""Evidence in one file: the comparison, and the matrices that inference adds to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from ..assembly import load
+from ..comparison import Comparison, Failure, MeasureInfo, describe
+from ..recording import columns_of
+from ..significance.orders import Design
+from ..significance.resampling import Kind
+from ..store import EVIDENCE, Store, Vector, reading
+from .intervals import PartCells
+from .nulls import EXACT, FIXED, NullCells
+
+TABLES = ("chance", "spread", "p", "drawn", "observed")
+HOW, PARTS, REASONS = "how", "parts", "reasons"
+NAMES = (*TABLES, HOW, PARTS, REASONS)
+SLACK = 1e-6  # of numbers that rounding has put beside their range
+
+
+def write(
+    path: str | Path,
+    comparison: Comparison,
+    design: Design,
+    level: float,
+    nulls: Mapping[str, NullCells],
+    parts: Mapping[str, PartCells],
+    **more: Any,
+) -> None:
+    """Write the fields of an evidence into a file, which then describes it; also its values."""
+    names = comparison.rows, comparison.columns
+    description = describe(*names, comparison.measures, comparison.provenance)
+    settings = asdict(design)
+    labels = {name: of.tolist() for name, of in settings.items() if isinstance(of, np.ndarray)}
+    entry = settings | labels | {"level": level, **more}
+    with Store(path) as store:
+        store.put(columns_of(comparison))
+        store.put_vectors(
+            vector
+            for m in comparison.measures
+            for vector in _vectors(m, nulls[m.spec], parts[m.spec])
+        )
+        store.describe(description | {EVIDENCE: entry})
+
+
+def _vectors(m: MeasureInfo, null: NullCells, parts: PartCells) -> Iterator[Vector]:
+    entries: list[tuple[str, Any, str | None]] = [(k, getattr(null, k), None) for k in TABLES]
+    entries += [(HOW, [], json.dumps(null.how)), (REASONS, [], json.dumps(parts.reasons))]
+    for name, table, note in [*entries, (PARTS, parts.values, parts.kind)]:
+        yield Vector(m.spec, m.version, "", "", name, 0, np.ravel(table), note)
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """Return the fields of the evidence in a file, by name.
+
+    Raises ``ValueError`` for a file that does not exist, is damaged, or holds no finished evidence.
+    """
+    path = Path(path)
+    comparison = load(path)
+    with Store(path, read_only=True) as store, reading(path):
+        entry = store.description().get(EVIDENCE)
+        if entry is None or "cautions" not in entry:
+            raise ValueError(
+                f"{path} holds a comparison and no finished evidence: the call of evidence that "
+                "began it continues it; resemblance.load reads the comparison"
+            )
+        design, level, cautions = _design(entry, comparison), entry["level"], entry["cautions"]
+        if not 0 < level < 1:
+            raise ValueError(f"its level is {level}")
+        if not (isinstance(cautions, list) and all(isinstance(words, str) for words in cautions)):
+            raise ValueError(f"its cautions are no list of texts: {cautions!r}")
+        vectors = {vector[:6]: vector for vector in store.vectors([""])}
+        nulls, parts = {}, {}
+        for m in comparison.measures:
+            of_measure = {name: vectors[m.spec, m.version, "", "", name, 0] for name in NAMES}
+            nulls[m.spec] = _null(of_measure, m, comparison[m].shape, design)
+            parts[m.spec] = _parts(of_measure, m, comparison[m].shape)
+        return {
+            "comparison": comparison,
+            "design": design,
+            "level": float(level),
+            "nulls": nulls,
+            "parts": parts,
+            "is_square": bool(entry["is_square"]),
+            "cautions": tuple(cautions),
+        }
+
+
+def _design(entry: Mapping[str, Any], comparison: Comparison) -> Design:
+    names = "groups", "blocks"
+    labels: dict[str, Any] = {k: None if entry[k] is None else np.asarray(entry[k]) for k in names}
+    n, shifts, draws, seed = (int(entry[k]) for k in ("n", "shifts", "draws", "seed"))
+    sizes = {n, comparison.provenance["n_samples"]}
+    sizes |= {len(of) for of in labels.values() if of is not None}
+    if len(sizes) > 1 or not 0 <= 2 * shifts < n or draws < 1:
+        raise ValueError(f"its design of {n} samples does not fit the values: {entry}")
+    return Design(n, shifts=shifts, draws=draws, seed=seed, **labels)
+
+
+def _null(
+    vectors: Mapping[str, Vector], m: MeasureInfo, shape: tuple[int, ...], design: Design
+) -> NullCells:
+    drawn = _table(vectors["drawn"], shape)
+    flat = {name: vectors[name].numbers.reshape(shape) for name in TABLES if name != "drawn"}
+    ends = {"p": (0.0, 1.0), "spread": (0.0, np.inf), "chance": m.range, "observed": m.range}
+    for name, (low, high) in ends.items():
+        if (flat[name] < low - SLACK).any() or (flat[name] > high + SLACK).any():
+            raise ValueError(f"{m.spec} has a {name} outside {low:g} to {high:g}")
+    how = json.loads(vectors[HOW].note or "")
+    if [len(row) for row in how] != [shape[1]] * shape[0]:
+        raise ValueError(f"{m.spec} has {how!r} for a map of {shape}")
+    ways = {way for row in how for way in row} - {EXACT, FIXED, ""}
+    is_of_design = all(way.startswith(design.words) for way in ways)
+    if not is_of_design or drawn.shape[-1] not in (0, design.total):
+        words = "; ".join([*sorted(ways), f"{drawn.shape[-1]} draws"])
+        raise ValueError(f"{m.spec} has {words} in a design of {design.words}")
+    return NullCells(**flat, drawn=drawn, how=tuple(map(tuple, how)))
+
+
+def _parts(vectors: Mapping[str, Vector], m: MeasureInfo, shape: tuple[int, ...]) -> PartCells:
+    kind: Any = vectors[PARTS].note
+    if kind not in get_args(Kind):
+        raise ValueError(f"{m.spec} has intervals of an unknown kind, {kind!r}")
+    reasons = [Failure(*map(str, entry)) for entry in json.loads(vectors[REASONS].note or "")]
+    return PartCells(kind, _table(vectors[PARTS], shape), tuple(reasons))
+
+
+def _table(vector: Vector, shape: tuple[int, ...]) -> np.ndarray:
+    return vector.numbers.reshape(*shape, -1 if vector.numbers.size else 0)
