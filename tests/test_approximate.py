@@ -20,9 +20,9 @@ from conftest import emitted
 import resemblance as rs
 from resemblance import cli
 from resemblance.comparison import Diagnostic
+from resemblance.engine.store import FORMAT
 from resemblance.report import terminal, write_page
 from resemblance.report.output import as_json
-from resemblance.store import FORMAT
 from resemblance.views import approximate
 from resemblance.views.neighbours import neighbours
 from resemblance.views.recall import SAMPLE
@@ -299,42 +299,6 @@ def test_kept_in_the_file_and_continued_from_it(reps, compared, tmp_path):
     assert not done
     compared.save(tmp_path / "other.db")
     assert rs.load(tmp_path / "other.db").diagnostics == compared.diagnostics
-
-
-@pytest.mark.parametrize(
-    "diagnostics",
-    [
-        "{",
-        "[]",
-        "3",
-        '{"n": "x"}',
-        "null",
-        "NaN",
-        '{"n": NaN}',
-        '{"n": [1]}',
-        '{"n": true}',
-        '{"value": 1}',
-        "",
-        3,
-        '{"n": 1e999}',
-        '{"caveat": 1}',
-        b"\xff",
-    ],
-    ids=repr,
-)
-def test_damaged_diagnostics_name_the_file(diagnostics, reps, tmp_path):
-    path = tmp_path / "run.db"
-    rs.compare(reps, measures="cka", save=path, progress=False)
-    connection = sqlite3.connect(path)
-    connection.execute("UPDATE cells SET diagnostics = ?", [diagnostics])
-    connection.commit()
-    connection.close()
-    for call in (
-        lambda: rs.load(path),
-        lambda: rs.compare(reps, measures="cka", save=path, progress=False),
-    ):
-        with pytest.raises(ValueError, match=r"run\.db is damaged: diagnostics must be"):
-            call()
 
 
 @pytest.mark.parametrize(

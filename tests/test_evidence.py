@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import resemblance as rs
+from resemblance.engine.store import Store
 from resemblance.inference import BiasedDifferenceWarning
 from resemblance.inference.cells import EXACT, FIXED
 from resemblance.report.evidence_tables import evidence_tables
 from resemblance.report.output import as_json
 from resemblance.representation import fingerprint
-from resemblance.store import Store
 
 N = 48
 MEASURES = ["cka", "cycle_knn", "mean_cca", "imd", "cka[estimator=debiased]"]
@@ -144,7 +144,14 @@ def _draws(path: Path) -> set[tuple[str, int]]:
     names = [fingerprint(rs.Representation(a)) for a in three().values()]
     try:
         with Store(path, read_only=True) as store:
-            return {(v.x, v.start) for v in store.vectors(names) if v.kind.startswith("null")}
+            columns = store.columns(names, by_inference=True)
+            draws = [(c, c.kind.rpartition(" from ")) for c in columns]
+            return {
+                (c.data[x], int(start))
+                for c, (what, _, start) in draws
+                for x in c.x
+                if what.startswith("null")
+            }
     except ValueError:  # it is being created
         return set()
 

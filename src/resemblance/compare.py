@@ -8,14 +8,14 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from .columns import Column
-from .comparison import Comparison
+from .comparison import Comparison, describe
+from .engine.scores import Column
+from .engine.store import Store
 from .execution import run_tasks
 from .lending import lending
 from .measure import Measure
 from .outline import Outline, Request, Settings, checked_budget, outline_of, plan_of, read_scores
 from .progress import Progress, reporting
-from .store import Store
 from .workers import shares_files, single_threaded
 
 
@@ -116,7 +116,7 @@ def _compared(requests: Sequence[Request], settings: Settings) -> tuple[Comparis
         store = file.enter_context(Store(save)) if save is not None else None
         read_scores(store, outlines)
         if store:
-            store.describe(outlines[-1].description)
+            store.describe(describe(outlines[-1].comparison()))
         stack.enter_context(single_threaded())
         workers_write = store and store.is_shared and shares_files(settings.executor)
         keep = store.path if store and workers_write else None

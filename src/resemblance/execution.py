@@ -10,13 +10,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from .columns import Column
+from .engine.scores import Column
+from .engine.store import Store
 from .lending import Lender, Loans
 from .measure import Measure
 from .plan import TileTask
 from .scoring import scores_of
 from .spill import brief, opened
-from .store import Store
 from .workers import Call, LostWorkerError, carry_out, has_processes, single_threaded
 
 

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .columns import LARGE
 from .costs import cost_table, slowness
+from .engine.scores import LARGE
+from .engine.store import Store
 from .extras import need
 from .lending import lending
 from .measure import Measure
@@ -29,7 +30,6 @@ from .outline import (
     plan_of,
     read_scores,
 )
-from .store import Store
 from .tallies import Finds, Tally, tallies_of
 from .tiles import in_units, pair_bytes
 from .workers import shares_files, workers_of

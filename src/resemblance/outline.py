@@ -13,17 +13,18 @@ import numpy as np
 
 from .arguments import Selection, Sides, select_measures, sides_of
 from .arrays import on_processor
-from .assembly import assemble, range_check
-from .columns import Column, Matrix
-from .comparison import Comparison, MeasureInfo, describe, info_of, provenance_of
+from .comparison import Comparison, MeasureInfo, info_of
+from .engine.saved import range_check
+from .engine.scores import Column, Matrix
+from .engine.store import Store
 from .extras import NEEDS, install_hint
 from .lending import Lender
 from .machine import available_memory
 from .measure import Measure
 from .plan import Pairs, TileTask, beyond_budget, distinct, too_large
 from .progress import Progress
+from .provenance import provenance_of
 from .representation import Representation, Undefined, fingerprint
-from .store import Store
 from .tiles import budget_of, in_units
 from .workers import shares_files, warn, workers_of
 
@@ -63,24 +64,10 @@ class Outline:
     work: Pairs
     matrices: dict[str, Matrix]
 
-    def __post_init__(self) -> None:
-        self._versions = {m.spec: m.version for m in self.selection.measures}
-
-    @property
-    def names(self) -> tuple[list[str], list[str]]:
-        """The names of the rows and of the columns."""
-        return list(self.provenance["rows"]), list(self.provenance["columns"])
-
-    @property
-    def description(self) -> dict[str, Any]:
-        """What a file says of the comparison."""
-        return describe(*self.names, self.infos, self.provenance)
-
     def put(self, column: Column) -> None:
         """Take in the scores that are about these data and measures."""
-        matrix = self.matrices.get(column.measure)
-        if matrix is not None and self._versions[column.measure] == column.version:
-            matrix.put(column)
+        if column.measure in self.matrices:
+            self.matrices[column.measure].put(column)
 
     def todo(self) -> dict[str, np.ndarray]:
         """Say for each measure which pairs are to be computed."""
@@ -93,7 +80,8 @@ class Outline:
         """Return the comparison that the scores make."""
         missing = self.selection.uninstalled
         absent = {m.spec: f"{NEEDS}: {install_hint(m.extra or '')}" for m in missing}
-        return assemble(*self.names, self.infos, self.matrices, self.provenance, absent)
+        names = tuple(self.provenance["rows"]), tuple(self.provenance["columns"])
+        return Comparison(*names, self.infos, self.matrices, self.provenance, absent)
 
 
 def outline_of(request: Request) -> Outline:
@@ -106,8 +94,8 @@ def outline_of(request: Request) -> Outline:
     infos = tuple(map(info_of, (*selection.measures, *selection.uninstalled)))
     provenance = provenance_of(sides.rows, sides.columns or sides.rows)
     work = Pairs(distinct(sides.rows), distinct(sides.columns) if sides.columns else None)
-    rows, columns = ([fingerprint(r) for r in side] for side in work.sides)
-    matrices = {m.spec: Matrix(rows, columns, m.symmetric) for m in selection.measures}
+    data = [[fingerprint(r) for r in side] for side in work.sides]
+    matrices = {m.spec: Matrix(m.spec, m.version, m.symmetric, *data) for m in infos}
     return Outline(sides, selection, infos, provenance, work, matrices)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .columns import NO_MEMORY, Column, Entries, Scored
+from .engine.scores import NO_MEMORY, Column, Score, column_of
 from .measure import Measure
 from .representation import Representation, fingerprint, is_copied
 from .tiles import Sharing, Tile, group_measures, in_units, pair_bytes, tiles
@@ -184,15 +184,15 @@ def too_large(
     data = tuple(map(fingerprint, work.all))
     offset = 0 if work.columns is None else len(work.rows)
     for m in (m for m in measures if pair_bytes(m, n, widest, widest, work.sharing) > available):
-        failures = Entries()
+        failures = []
         for i, j in np.argwhere(todo[m.spec]).tolist():
             x, y = work.sides[0][i], work.sides[1][j]
             size = pair_bytes(m, n, x.shape[1], y.shape[1], work.sharing)
             if size > available:
                 reason = _without_memory(m, x, y, size, available)
-                failures.add(i, offset + j, Scored(None, reason))
-        if failures.pairs:
-            yield failures.column(m.spec, m.version, data)
+                failures.append(Score(i, offset + j, None, reason))
+        if failures:
+            yield column_of(m.spec, m.version, data, failures)
 
 
 def _without_memory(

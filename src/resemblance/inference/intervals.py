@@ -148,7 +148,7 @@ def _table(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> np.ndarray | None
     layout = bench.layout
     table = np.full((*layout.shape, layout.n), np.nan)
     for pair in pairs:
-        numbers = bench.vector(m, pair, LEFT_OUT).numbers
+        numbers = bench.vector(m, pair, LEFT_OUT)
         if len(numbers) != layout.n:
             return None
         for place in layout.cells(m, pair):

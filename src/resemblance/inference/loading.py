@@ -8,18 +8,19 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ..assembly import load
 from ..comparison import Comparison, Failure, MeasureInfo
+from ..engine.saved import load
+from ..engine.scores import Column
+from ..engine.store import EVIDENCE, NOTHING, Store, reading
 from ..significance.orders import Design
 from ..significance.parts import Kind
-from ..store import EVIDENCE, Store, VectorKey, reading
 from .cells import NullCells, PartCells
 from .result import Evidence
 from .saving import NULLS, PARTS, REASONS, WAYS
 
 LABELS = ("groups", "blocks")
 SLACK = 1e-6  # of numbers that rounding has put beside their range
-Vectors = dict[VectorKey, Any]
+Vectors = dict[tuple[str, int, str], Column]  # by measure, version and kind
 
 
 def load_evidence(path: str | Path) -> Evidence:
@@ -37,7 +38,8 @@ def load_evidence(path: str | Path) -> Evidence:
                 f"{path} holds a comparison and no finished evidence: the call of evidence that "
                 "began it continues it; resemblance.load reads the comparison"
             )
-        vectors = {vector[:6]: vector for vector in store.vectors([""])}
+        results = store.columns([NOTHING], by_inference=True)
+        vectors = {(c.measure, c.version, c.kind): c for c in results}
         shape = len(comparison.rows), len(comparison.columns)
         return Evidence(
             comparison,
@@ -74,24 +76,25 @@ def _null(vectors: Vectors, m: MeasureInfo, shape: tuple[int, int]) -> NullCells
     for name, (low, high) in ends.items():
         if (flat[name] < low - SLACK).any() or (flat[name] > high + SLACK).any():
             raise ValueError(f"{m.spec} has a {name} outside {low:g} to {high:g}")
-    how = json.loads(_of(vectors, m, WAYS).note)
+    how = json.loads(_of(vectors, m, WAYS).reasons[0])
     if [len(row) for row in how] != [shape[1]] * shape[0]:
         raise ValueError(f"{m.spec} has {how!r} for a map of {shape}")
     return NullCells(**flat, drawn=tables["drawn"], how=tuple(map(tuple, how)))
 
 
 def _parts(vectors: Vectors, m: MeasureInfo, shape: tuple[int, int]) -> PartCells:
-    kind: Kind = _of(vectors, m, PARTS).note
+    kind: Any = _of(vectors, m, PARTS).reasons[0]
     if kind not in get_args(Kind):
         raise ValueError(f"{m.spec} has intervals of an unknown kind, {kind!r}")
-    reasons = [Failure(*map(str, entry)) for entry in json.loads(_of(vectors, m, REASONS).note)]
-    return PartCells(kind, _table(vectors, m, PARTS, shape), tuple(reasons))
+    entries = json.loads(_of(vectors, m, REASONS).reasons[0])
+    reasons = tuple(Failure(*map(str, entry)) for entry in entries)
+    return PartCells(kind, _table(vectors, m, PARTS, shape), reasons)
 
 
 def _table(vectors: Vectors, m: MeasureInfo, name: str, shape: tuple[int, int]) -> np.ndarray:
-    numbers: np.ndarray = _of(vectors, m, name).numbers
+    numbers = _of(vectors, m, name).values
     return numbers.reshape(*shape, -1 if numbers.size else 0)
 
 
-def _of(vectors: Vectors, m: MeasureInfo, name: str) -> Any:
-    return vectors[m.spec, m.version, "", "", name, 0]
+def _of(vectors: Vectors, m: MeasureInfo, name: str) -> Column:
+    return vectors[m.spec, m.version, name]

@@ -9,25 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..comparison import MeasureInfo, describe
-from ..recording import columns_of
-from ..store import EVIDENCE, Store, Vector
+from ..comparison import describe, put_scores
+from ..engine.scores import Column
+from ..engine.store import EVIDENCE, NOTHING, Store
+from .tasks import vector
 
 if TYPE_CHECKING:
     from .result import Evidence
 
 NULLS = ("chance", "spread", "p", "drawn", "observed")
 WAYS, PARTS, REASONS = "how", "parts", "reasons"
+DATA = NOTHING, NOTHING
 
 
 def save_evidence(evidence: Evidence, path: str | Path) -> None:
     """Write evidence into a file, which then describes it; its values are written as well."""
-    of = evidence.comparison
-    description = describe(of.rows, of.columns, of.measures, of.provenance)
+    comparison = evidence.comparison
     with Store(path) as store:
-        store.put(columns_of(of))
-        store.put_vectors(_vectors(evidence))
-        store.describe(description | {EVIDENCE: _entry(evidence)})
+        put_scores(comparison, store)
+        description = describe(comparison) | {EVIDENCE: _entry(evidence)}
+        store.describe(description, _results(evidence))
 
 
 def _entry(evidence: Evidence) -> dict[str, Any]:
@@ -46,15 +47,11 @@ def _entry(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _vectors(evidence: Evidence) -> Iterator[Vector]:
+def _results(evidence: Evidence) -> Iterator[Column]:
     for m in evidence.measures:
         null, parts = evidence.nulls[m.spec], evidence.parts[m.spec]
         for name in NULLS:
-            yield _vector(m, name, getattr(null, name))
-        yield _vector(m, WAYS, np.zeros(0), json.dumps(null.how))
-        yield _vector(m, PARTS, parts.values, parts.kind)
-        yield _vector(m, REASONS, np.zeros(0), json.dumps(parts.reasons))
-
-
-def _vector(m: MeasureInfo, kind: str, numbers: np.ndarray, note: str | None = None) -> Vector:
-    return Vector(m.spec, m.version, "", "", kind, 0, np.ravel(numbers), note)
+            yield vector(m, DATA, name, getattr(null, name))
+        yield vector(m, DATA, WAYS, np.zeros(0), json.dumps(null.how))
+        yield vector(m, DATA, PARTS, parts.values, parts.kind)
+        yield vector(m, DATA, REASONS, np.zeros(0), json.dumps(parts.reasons))

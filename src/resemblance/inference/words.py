@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..columns import CHANCE
 from ..comparison import ROUNDING, MeasureInfo, diagnostic_notes, without_rounding
+from ..engine.scores import CHANCE
 from ..significance.parts import Kind
 from .cells import EXACT, FIXED, SMALLEST
 from .result import Evidence

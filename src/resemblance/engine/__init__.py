@@ -1,0 +1,1 @@
+"""The engine: scores as columns and matrices, and the one file that keeps them."""
