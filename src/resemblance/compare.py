@@ -94,6 +94,7 @@ def compare_many(
     progress: Progress = True,
     save: str | Path | None = None,
     spill: str | Path | bool | None = None,
+    described: bool = True,
 ) -> tuple[Comparison, ...]:
     """Return one comparison for each request, all computed in one run.
 
@@ -104,18 +105,21 @@ def compare_many(
     blocks of one request at a time.
 
     The parameters, and what is raised, are those of :func:`compare`; a file of ``save`` describes
-    the last request.
+    the last request, unless its description is to stay as it is (``described=False``).
     """
-    return _compared(list(requests), Settings(executor, memory, tile, progress, save, spill))
+    settings = Settings(executor, memory, tile, progress, save, spill)
+    return _compared(list(requests), settings, described)
 
 
-def _compared(requests: Sequence[Request], settings: Settings) -> tuple[Comparison, ...]:
+def _compared(
+    requests: Sequence[Request], settings: Settings, described: bool = True
+) -> tuple[Comparison, ...]:
     outlines = list(map(outline_of, requests))
     save = settings.save if outlines else None
     with ExitStack() as file, ExitStack() as stack:
         store = file.enter_context(Store(save)) if save is not None else None
         read_scores(store, outlines)
-        if store:
+        if store and described:
             store.describe(describe(outlines[-1].comparison()))
         stack.enter_context(single_threaded())
         workers_write = store and store.is_shared and shares_files(settings.executor)

@@ -135,7 +135,10 @@ class Store:
         a score.
         """
         with reading(self.path):
-            yield from gathered(self._read(None if of is None else set(of), by_inference))
+            for column in gathered(self._read(None if of is None else set(of), by_inference)):
+                if not by_inference:
+                    _check_numbers(column)
+                yield column
 
     def _read(self, data: set[str] | None, by_inference: bool) -> Iterator[Column]:
         """Yield the rows with any of these data."""
@@ -305,7 +308,7 @@ def _column_of(*row: Any) -> Column:
     x, y = _positions(pairs, size, len(fingerprints))
     shape = (1 + len(names), size) if kind == VALUE else (1, size, len(numbers) // (8 * size))
     values, *more = np.frombuffer(numbers, dtype="<f8").reshape(shape)
-    column = Column(
+    return Column(
         measure,
         version,
         fingerprints,
@@ -318,9 +321,6 @@ def _column_of(*row: Any) -> Column:
         _texts(entry["caveats"], size),
         kind,
     )
-    if kind == VALUE:
-        _check_numbers(column)
-    return column
 
 
 def _positions(pairs: bytes, size: int, count: int) -> np.ndarray:

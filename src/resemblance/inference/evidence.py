@@ -141,7 +141,7 @@ def _gathered(
     bench.tick(SHARES.values)
     bench.remember()
     nulls = nulls_of(bench, comparison, measures, design, exact, SHARES.nulls)
-    parts = intervals_of(bench, request, comparison, measures, design, SHARES.parts)
+    parts = intervals_of(bench, comparison, measures, design, SHARES.parts)
     rows, columns = (
         {r.name: r for r in side} for side in (sides.rows, sides.columns or sides.rows)
     )

@@ -62,12 +62,7 @@ def parts_of(kind: Kind, design: Design) -> list[np.ndarray]:
 
 
 def intervals_of(
-    bench: Bench,
-    request: Request,
-    comparison: Comparison,
-    measures: Sequence[Measure],
-    design: Design,
-    weight: float,
+    bench: Bench, comparison: Comparison, measures: Sequence[Measure], design: Design, weight: float
 ) -> dict[str, PartCells]:
     """Compute the values without parts of the samples, and return them by measure."""
     layout = bench.layout
@@ -89,7 +84,7 @@ def intervals_of(
         m: "groups" if kinds[m] == "left_out" else kinds[m] for m in measures if m not in closed
     }
     cells |= {m.spec: PartCells("left_out", closed[m]) for m in closed}
-    cells |= dict(_by_comparing(bench, request, rest, design, 0.8 * weight))
+    cells |= dict(_by_comparing(bench, rest, design, 0.8 * weight))
     return {spec: _varying(comparison, spec, of) for spec, of in cells.items()}
 
 
@@ -167,7 +162,7 @@ class PartRun(NamedTuple):
 
 
 def _by_comparing(
-    bench: Bench, request: Request, kinds: dict[Measure, Kind], design: Design, weight: float
+    bench: Bench, kinds: dict[Measure, Kind], design: Design, weight: float
 ) -> Iterator[tuple[str, PartCells]]:
     """Yield the values on parts of the samples, each a comparison of its own."""
     runs: dict[Kind, PartRun] = {}
@@ -176,7 +171,7 @@ def _by_comparing(
     total = sum(len(run.rows) * len(run.measures) for run in runs.values()) or 1
     for kind, run in runs.items():
         share = weight * len(run.measures) * len(run.rows) / total
-        values = _on_parts(bench, request, run, share)
+        values = _on_parts(bench, run, share)
         for m in run.measures:
             specs = [on_rows(m, rows, design.n).spec for rows in run.rows]
             tables = [c[spec] for c, spec in zip(values, specs)]
@@ -184,7 +179,7 @@ def _by_comparing(
             yield m.spec, PartCells(kind, table, tuple(_reasons(m, kind, values, specs)))
 
 
-def _on_parts(bench: Bench, request: Request, run: PartRun, weight: float) -> list[Comparison]:
+def _on_parts(bench: Bench, run: PartRun, weight: float) -> list[Comparison]:
     """Compare parts of the samples, as many at a time as fit the memory."""
     layout = bench.layout
     size = sum(8 * math.prod(r.shape) for r in layout.all)
@@ -193,9 +188,7 @@ def _on_parts(bench: Bench, request: Request, run: PartRun, weight: float) -> li
     for start in range(0, len(run.rows), batch):
         chosen = run.rows[start : start + batch]
         parts = [_request(layout, rows, run.measures) for rows in chosen]
-        # The file describes the last comparison: it shall be that of all samples.
-        requests = [*parts, *([request] if bench.save else [])]
-        comparisons += compare_many(requests, **bench.options)[: len(parts)]
+        comparisons += compare_many(parts, **bench.options, described=False)
         bench.tick(weight * len(parts) / len(run.rows))
     return comparisons
 
