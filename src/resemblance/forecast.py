@@ -222,7 +222,7 @@ def _expected(
 ) -> Expected:
     """Return what a measure will take by itself."""
     work, name = outline.work, cost_table().name_of(m)
-    n, widest = work.rows[0].shape[0], max(r.shape[1] for r in work.all)
+    n, widest = work.largest
     hopeless = sum(column.size for column in run.hopeless if column.measure == m.spec)
     mine = [t.only(m) for t in tallies if m in t.measures]
     values = sum(sum(t.cells[m].values()) for t in mine)
@@ -255,8 +255,7 @@ def _note(m: Measure, name: str | None, outline: Outline, run: RunPlan) -> str:
 def _remedy(m: Measure, outline: Outline, run: RunPlan) -> str:
     """Say that a measure does not fit, and how many samples would."""
     work, available = outline.work, run.available or math.inf
-    widest = max(r.shape[1] for r in work.all)
-    low, high = FEWEST, work.rows[0].shape[0]
+    low, (high, widest) = FEWEST, work.largest
     while high - low > 1:
         middle = (low + high) // 2
         fits = pair_bytes(m, middle, widest, widest, work.sharing) <= available

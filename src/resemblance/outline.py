@@ -21,7 +21,7 @@ from .extras import NEEDS, install_hint
 from .lending import Lender
 from .machine import available_memory
 from .measure import Measure
-from .plan import Pairs, TileTask, beyond_budget, distinct, too_large
+from .plan import Pairs, TileTask, bytes_of_pairs, distinct, too_large
 from .progress import Progress
 from .provenance import provenance_of
 from .representation import Representation, Undefined, fingerprint
@@ -128,15 +128,16 @@ def plan_of(
         if block is None and settings.executor is not None:
             block = _block(work, measures, workers * work.size / pairs, lender)
         available = left if _is_here(settings.executor, outline.sides.all) else None
-        failures = list(too_large(measures, work, todo, available))
-        for column in failures:
-            offset = 0 if work.columns is None else len(work.rows)
-            todo[column.measure][column.x, column.y - offset] = False
-        hopeless += failures
-        without = {column.measure for column in failures}
-        tried = [m for m in measures if m.spec not in without]
-        for spec, size in beyond_budget(tried, work, todo, budget).items():
-            beyond[spec] = max(size, beyond.get(spec, 0))
+        offset = 0 if work.columns is None else len(work.rows)
+        for m, size in bytes_of_pairs(measures, work, todo).items():
+            column = None
+            if available is not None and size > available:
+                column = too_large(m, work, todo, available)
+            if column is not None:
+                todo[m.spec][column.x, column.y - offset] = False
+                hopeless.append(column)
+            elif size > budget:
+                beyond[m.spec] = max(size, beyond.get(m.spec, 0))
         streams.append(work.tasks(measures, todo, budget, available, block, keep))
     _warn_of_memory(beyond, settings.memory)
     return RunPlan(hopeless, streams, total, left)
