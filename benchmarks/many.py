@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 import resemblance as rs
-from resemblance.store import Store
+from resemblance.engine.store import Store
 
 
 def made(count: int, samples: int, features: int) -> dict[str, np.ndarray]:

@@ -20,9 +20,9 @@ from factories.output import emitted
 import resemblance as rs
 from resemblance import cli
 from resemblance.comparison import Diagnostic
+from resemblance.engine.store import FORMAT
 from resemblance.report import terminal, write_page
 from resemblance.report.output import as_json
-from resemblance.store import FORMAT
 from resemblance.views import approximate
 from resemblance.views.neighbours import neighbours
 from resemblance.views.recall import SAMPLE
@@ -297,27 +297,6 @@ def test_kept_in_the_file_and_continued_from_it(reps, compared, tmp_path):
     assert not done
     compared.save(tmp_path / "other.db")
     assert rs.load(tmp_path / "other.db").diagnostics == compared.diagnostics
-
-
-def test_damaged_diagnostics_name_the_file(reps, tmp_path, subtests):
-    path = tmp_path / "run.db"
-    rs.compare(reps, measures="cka", save=path, progress=False)
-    calls = (
-        lambda: rs.load(path),
-        lambda: rs.compare(reps, measures="cka", save=path, progress=False),
-    )
-    wrong = ("{", "[]", "3", '{"n": "x"}', "null", "NaN", '{"n": NaN}', '{"n": [1]}', '{"n": true}')
-    for diagnostics in (*wrong, '{"value": 1}', "", 3, '{"n": 1e999}', '{"caveat": 1}', b"\xff"):
-        connection = sqlite3.connect(path)
-        connection.execute("UPDATE cells SET diagnostics = ?", [diagnostics])
-        connection.commit()
-        connection.close()
-        for call in calls:
-            with (
-                subtests.test(repr(diagnostics)),
-                pytest.raises(ValueError, match=r"run\.db is damaged: diagnostics must be"),
-            ):
-                call()
 
 
 @pytest.mark.parametrize(

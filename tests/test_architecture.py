@@ -32,11 +32,12 @@ LAYERS = [
         "suggestions",
         "texts",
         "documents",
-        "columns",
-        "packing",
         "notebook",
         "locks",
         "sidecars",
+        "engine.__init__",
+        "engine.scores",
+        "engine.store",
     },
     {"significance"},
     {"inputs"},
@@ -51,9 +52,9 @@ LAYERS = [
     {"catalogue"},
     {"citations"},
     {"stability"},
-    {"store", "tiles", "machine", "provenance", "failures", "plan", "scoring", "engine"},
-    {"comparison", "recording"},
-    {"assembly", "arrangements"},
+    {"tiles", "machine", "provenance", "failures", "plan", "scoring", "engine"},
+    {"comparison"},
+    {"engine.saved", "arrangements"},
     {"arguments"},
     {"outline"},
     {"compare"},
@@ -118,20 +119,18 @@ def tree(path: Path) -> ast.Module:
 
 
 def part(path: Path) -> str:
-    relative = path.relative_to(ROOT)
-    return relative.parts[0].removesuffix(".py")
+    return part_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
+
+
+def part_of(module: str) -> str:
+    """The part that a module belongs to; each file of the engine is one of its own."""
+    names = module.split(".")
+    return ".".join(names[:2]) if names[0] == "engine" else names[0]
 
 
 def imported_parts(path: Path) -> set[str]:
     """Parts of this package that a file imports, at its top or inside functions."""
-    depth = len(path.relative_to(ROOT).parts)
-    parts = set()
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            inside = node.level < depth  # an import within its own sub-package
-            names = [node.module] if node.module else [alias.name for alias in node.names]
-            parts |= {part(path)} if inside else {name.split(".")[0] for name in names if name}
-    return parts
+    return set(map(part_of, imported_modules(path)))
 
 
 def importable(mine: str) -> set[str]:

@@ -27,9 +27,9 @@ from typer.testing import CliRunner
 import resemblance as rs
 from resemblance import cli
 from resemblance.cli import comparing, executors
+from resemblance.engine.store import Store
 from resemblance.extras import install_hint
 from resemblance.report.output import csv_text
-from resemblance.store import Store
 
 OWN = '''
 import time

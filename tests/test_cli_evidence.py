@@ -12,7 +12,7 @@ import resemblance as rs
 from resemblance import cli
 from resemblance.cli import evidence as command
 from resemblance.cli.labels import read_labels
-from resemblance.store import Store
+from resemblance.engine.store import Store
 
 N = 40
 LABELS = np.arange(N) % 4

@@ -9,6 +9,7 @@ import time
 import tracemalloc
 import zlib
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
 from itertools import islice
 from multiprocessing import get_context
 
@@ -16,15 +17,12 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance import columns
-from resemblance.assembly import assemble
-from resemblance.columns import NO_MEMORY, Column, Entries, Matrix, Scored, split
-from resemblance.comparison import Failure, info_of
-from resemblance.packing import PACKED, cells_of, column_of, tile_rows
+from resemblance.comparison import Comparison, Failure, info_of
+from resemblance.engine import scores, store
+from resemblance.engine.scores import NO_MEMORY, PACKED, Column, Matrix, Score, column_of, gathered
+from resemblance.engine.store import Store
 from resemblance.plan import Pairs
-from resemblance.recording import columns_of
 from resemblance.report.data import failure_groups
-from resemblance.store import Store
 
 DATA = ("a", "b", "c")
 
@@ -61,27 +59,27 @@ def threads():
 
 
 def test_a_symmetric_matrix_has_each_score_twice():
-    matrix = Matrix(DATA, DATA, symmetric=True)
+    matrix = Matrix("m", 1, True, DATA, DATA)
     matrix.put(column([1, 2, 3], numbers={"n": np.array([np.nan, 5.0, 6.0])}, caveats={1: "few"}))
     assert np.array_equal(matrix.values, [[1, 2, np.nan], [2, 3, np.nan], [np.nan] * 3], True)
     assert matrix.numbers["n"][0, 1] == matrix.numbers["n"][1, 0] == 5
     assert np.isnan(matrix.numbers["n"][0, 0])
     assert matrix.caveats == {(0, 1): "few", (1, 0): "few"}
     assert matrix.seconds == 3.0
-    one_way = Matrix(DATA, DATA, symmetric=False)
+    one_way = Matrix("m", 1, False, DATA, DATA)
     one_way.put(column([1, 2, 3]))
     assert np.isnan(one_way.values[1, 0])
 
 
 def test_a_matrix_takes_only_what_is_about_its_data():
-    matrix = Matrix(["b"], ["a", "x"], symmetric=True)
+    matrix = Matrix("m", 1, True, ["b"], ["a", "x"])
     matrix.put(column([1, 2, 3]))
     assert np.array_equal(matrix.values, [[2, np.nan]], True)
     assert matrix.seconds == pytest.approx(1.0)
 
 
 def test_the_first_value_stays_and_a_lack_of_memory_is_no_last_word():
-    matrix = Matrix(DATA, DATA, symmetric=True)
+    matrix = Matrix("m", 1, True, DATA, DATA)
     matrix.put(column([np.nan, np.nan, 3], reasons={0: "constant", 1: f"{NO_MEMORY} for m"}))
     assert matrix.missing()[0].tolist() == [False, True, True]
     matrix.put(column([7, 8, 9]))
@@ -90,19 +88,40 @@ def test_the_first_value_stays_and_a_lack_of_memory_is_no_last_word():
     assert (matrix.values[0, 1], matrix.values[1, 0], matrix.values[1, 1]) == (8, 8, 3)
 
 
-def test_parts_of_a_column_have_their_share(monkeypatch):
-    whole = column([1, np.nan, 3], reasons={1: "no"}, numbers={"n": np.arange(3.0)})
-    parts = list(split(whole, 2))
-    assert [part.size for part in parts] == [2, 1]
-    assert parts[0].reasons == {1: "no"}
-    assert parts[1].numbers["n"].tolist() == [2.0]
-    assert sum(part.seconds for part in parts) == pytest.approx(3.0)
+def test_columns_of_few_entries_are_joined():
+    first = column([1, np.nan, 3], reasons={1: f"{NO_MEMORY} for m"}, numbers={"n": np.arange(3.0)})
+    second = column([8, 2, 9], caveats={1: "few"})._replace(data=("b", "a", "c"))
+    other = column([0, 0, 0])._replace(measure="other")
+    whole, another = gathered([first, second, other])
+    assert another is other
+    assert whole.seconds == 6.0
+    apart, together = (Matrix("m", 1, True, DATA, DATA) for _ in range(2))
+    for part in (first, second):
+        apart.put(part)
+    together.put(whole)
+    for matrix in (apart, together):
+        assert matrix.values[:2, :2].tolist() == [[1, 2], [2, 3]]
+        assert matrix.numbers["n"][1, 1] == 2.0
+        assert matrix.caveats == {(1, 0): "few", (0, 1): "few"}
+        assert not matrix.reasons
+
+
+def test_a_matrix_yields_each_pair_once_and_what_another_lacks():
+    matrix = Matrix("m", 1, True, DATA, DATA)
+    matrix.put(column([1, np.nan, 3], reasons={1: "no"}, numbers={"n": np.arange(3.0)}))
+    (whole,) = matrix.columns_without()
+    assert (whole.size, whole.reasons, whole.seconds) == (3, {1: "no"}, 3.0)
+    again = matrix.emptied()
+    again.put(whole)
+    assert np.array_equal(again.values, matrix.values, equal_nan=True)
+    assert again.reasons == matrix.reasons
+    assert not list(matrix.columns_without(again))
 
 
 def test_large_matrices_are_in_files_that_nobody_sees(monkeypatch, tmp_path):
-    monkeypatch.setattr(columns, "LARGE", 100)
+    monkeypatch.setattr(scores, "LARGE", 100)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    matrix = columns.empty_matrix(20, 30)
+    matrix = scores.empty_matrix(20, 30)
     assert isinstance(matrix, np.memmap)
     assert np.isnan(matrix).all()
     assert os.listdir(tmp_path) == []
@@ -118,9 +137,9 @@ def test_a_large_matrix_is_in_memory_where_the_disk_is_full(monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(columns, "LARGE", 100)
-    monkeypatch.setattr(columns.os, "posix_fallocate", full)
-    matrix = columns.empty_matrix(20, 30)
+    monkeypatch.setattr(scores, "LARGE", 100)
+    monkeypatch.setattr(scores.os, "posix_fallocate", full)
+    matrix = scores.empty_matrix(20, 30)
     assert not isinstance(matrix, np.memmap)
     assert np.isnan(matrix).all()
 
@@ -131,9 +150,8 @@ def test_a_large_matrix_is_in_memory_where_the_disk_is_full(monkeypatch):
 def test_a_tile_is_one_row_and_comes_back(many, compared, tmp_path):
     path = tmp_path / "run.db"
     rs.compare(many, measures=["cka"], save=path, progress=False)
-    connection = sqlite3.connect(path)
-    assert connection.execute("SELECT count(*) FROM tiles").fetchone()[0] > 0
-    connection.close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT max(size) FROM scores").fetchone()[0] > PACKED
     back = rs.load(path)
     assert np.array_equal(back["cka"], compared["cka"], equal_nan=True)
     failures = tuple(f for f in compared.failures if f.measure == "cka")
@@ -150,8 +168,8 @@ def test_a_tile_in_a_file_is_not_computed_again(many, compared, tmp_path):
     path, seen = tmp_path / "run.db", []
     some = dict(list(many.items())[:35])
     rs.compare(some, measures="cka", save=path, progress=False)
-    with Store(path) as store:
-        before = store.count()
+    with Store(path) as file:
+        before = file.count()
     assert before == 35 * 36 // 2
     found = rs.compare(many, measures="cka", save=path, progress=lambda *done: seen.append(done))
     distinct = len(many) - 1  # two have the same data
@@ -167,73 +185,44 @@ def test_workers_write_a_tile_once_and_leave_one_file(executor, many, compared, 
         assert list(tmp_path.iterdir()) == [path]
     assert np.array_equal(found["cka"], compared["cka"], equal_nan=True)
     distinct = len(many) - 1
-    with Store(path, read_only=True) as store:
-        assert any(column.size >= PACKED for column in store.columns())
-        assert store.count() == distinct * (distinct + 1) // 2
+    with Store(path, read_only=True) as file:
+        assert any(column.size >= PACKED for column in file.columns())
+        assert file.count() == distinct * (distinct + 1) // 2
 
 
-@pytest.mark.parametrize("entries", [3, PACKED + 5])
-def test_both_kinds_of_rows_give_the_same_column(entries, tmp_path):
+def test_a_column_comes_back_from_a_file(tmp_path, subtests):
     rng = np.random.default_rng(1)
     data = tuple(f"d{i}" for i in range(40))
-    pairs = np.array([(i, j) for i in range(40) for j in range(i, 40)], np.int32)[:entries]
-    values = rng.random(entries)
-    values[1] = np.nan
-    numbers = {"recall": np.where(np.arange(entries) == 2, np.nan, 0.5)}
-    whole = Column("m", 2, data, *pairs.T, values, 1.5, {1: "constant"}, numbers, {0: "few"})
-    with Store(tmp_path / "run.db") as store:
-        store.put([whole])
-        store.flush()
-        assert store.count() == entries
-        (back,) = store.columns(data)
-    matrices = [Matrix(data, data, symmetric=False) for _ in range(2)]
-    for matrix, of in zip(matrices, (whole, back)):
-        matrix.put(of)
-    one, other = matrices
-    assert np.array_equal(one.values, other.values, equal_nan=True)
-    assert np.array_equal(one.numbers["recall"], other.numbers["recall"], equal_nan=True)
-    assert (one.reasons, one.caveats) == (other.reasons, other.caveats)
-    assert one.seconds == pytest.approx(other.seconds)
+    pairs = np.array([(i, j) for i in range(40) for j in range(i, 40)], np.int32)
+    for entries in (3, PACKED + 5):
+        values = rng.random(entries)
+        values[1] = np.nan
+        numbers = {"recall": np.where(np.arange(entries) == 2, np.nan, 0.5)}
+        words = {1: "constant"}, numbers, {0: "few"}
+        whole = Column("m", 2, data, *pairs[:entries].T, values, 1.5, *words)
+        draws = Column("m", 2, data, *pairs[:2].T, rng.random((2, 7)), kind="draws")
+        path = tmp_path / f"{entries}.db"
+        with Store(path) as file:
+            file.put([whole, draws])
+        with subtests.test(str(entries)), Store(path, read_only=True) as file:
+            (back,), (kept,) = file.columns(data), file.columns(data, by_inference=True)
+            assert not list(file.columns(["elsewhere"]))
+            assert file.count() == entries
+            assert file.count(alone=True) == np.sum(whole.x == whole.y)
+            for one, other in ((whole, back), (draws, kept)):
+                assert [[one.data[k] for k in of] for of in (one.x, one.y)] == [
+                    [other.data[k] for k in of] for of in (other.x, other.y)
+                ]
+                assert np.array_equal(one.values, other.values, equal_nan=True)
+                assert (one.kind, one.seconds) == (other.kind, other.seconds)
+            assert np.array_equal(back.numbers["recall"], numbers["recall"], equal_nan=True)
+            assert (back.reasons, back.caveats) == ({1: "constant"}, {0: "few"})
 
 
-SABOTAGE = {
-    "values": "UPDATE tiles SET numbers = x'00'",
-    "infinite": "UPDATE tiles SET numbers = CAST(zeroblob(length(numbers) - 8) || "
-    "x'000000000000f07f' AS BLOB)",
-    "no reason": 'UPDATE tiles SET notes = replace(notes, \'"reasons": {\', \'"reasons": {"0": '
-    '"none", \')',
-    "pairs": "UPDATE tiles SET pairs = x'00'",
-    "data": "UPDATE tiles SET data = '[]'",
-    "size": "UPDATE tiles SET size = 1",
-    "a million": "UPDATE tiles SET size = 1000000000000",
-    "notes": "UPDATE tiles SET notes = '[]'",
-    "words": "UPDATE tiles SET notes = replace(notes, '\"caveats\": {', "
-    '\'"caveats": {"99999": 1\')',
-    "version": "UPDATE tiles SET version = 'first'",
-}
-
-
-@pytest.mark.parametrize("what", SABOTAGE)
-def test_a_damaged_tile_is_refused_by_the_name_of_the_file(what, many, tmp_path):
-    path = tmp_path / "run.db"
-    some = dict(list(many.items())[:35])
-    rs.compare(some, measures="cka", save=path, progress=False)
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute(SABOTAGE[what])
-    connection.close()
-    for call in (
-        lambda: rs.load(path),
-        lambda: rs.compare(some, measures="cka", save=path, progress=False),
-    ):
-        with pytest.raises(ValueError, match=r"run\.db is damaged"):
-            call()
-
-
-def test_a_tile_that_unpacks_to_more_than_it_says_is_refused():
-    (row,) = tile_rows(column([1, 2, 3]))
-    bomb = (*row[:5], zlib.compress(bytes(10**6)), *row[6:])
+def test_a_row_that_unpacks_to_more_than_it_says_is_refused():
+    *row, _, numbers = store._row_of(column([1, 2, 3]))
     with pytest.raises(ValueError, match=r"reshape|buffer|cannot"):
-        column_of(*bomb)
+        store._column_of(*row, zlib.compress(bytes(10**6)), numbers)
 
 
 def test_columns_after_a_failure_are_taken_in_as_fast_as_before():
@@ -245,7 +234,7 @@ def test_columns_after_a_failure_are_taken_in_as_fast_as_before():
     for first in ([], [failed]):
         times = []
         for _ in range(3):
-            matrix = Matrix(names, names, symmetric=False)
+            matrix = Matrix("m", 1, False, names, names)
             for each in first:
                 matrix.put(each)
             start = time.perf_counter()
@@ -255,22 +244,6 @@ def test_columns_after_a_failure_are_taken_in_as_fast_as_before():
     assert np.isnan(matrix.values[0, 0])
     assert matrix.reasons == {(0, 0): "constant"}
     assert seconds[1] < 5 * seconds[0]
-
-
-def test_cells_of_a_column_without_a_value_have_a_reason():
-    cells = list(cells_of(column([1, np.nan, 3], reasons={1: "no"})))
-    assert [(c.x, c.y, c.value, c.reason) for c in cells] == [
-        ("a", "a", 1.0, None),
-        ("a", "b", None, "no"),
-        ("b", "b", 3.0, None),
-    ]
-
-
-def test_columns_of_a_comparison_have_each_pair_of_data_once(compared):
-    cka = [c for c in columns_of(compared) if c.measure == "cka"]
-    pairs = [frozenset((c.data[i], c.data[j])) for c in cka for i, j in zip(c.x, c.y)]
-    distinct = len(compared.rows) - 1
-    assert len(pairs) == len(set(pairs)) == distinct * (distinct + 1) // 2
 
 
 KILLED = """
@@ -301,8 +274,8 @@ def test_a_killed_run_of_many_goes_on_with_the_tiles_in_its_file(tmp_path):
 
 def _count(path) -> int:
     try:
-        with Store(path, read_only=True) as store:
-            return store.count()
+        with Store(path, read_only=True) as file:
+            return file.count()
     except ValueError:
         return 0
 
@@ -323,7 +296,8 @@ def test_many_pairs_without_a_value_take_no_memory_each():
     infos = info_of(rs.cka), info_of(rs.rtd)
     tracemalloc.start()
     absent = {"rtd": "it needs what is not installed"}
-    comparison = assemble(names, names, infos, {}, provenance, absent)
+    matrices = {m.spec: Matrix(m.spec, m.version, m.symmetric, names, names) for m in infos}
+    comparison = Comparison(names, names, infos, matrices, provenance, absent)
     groups = failure_groups(comparison)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -366,16 +340,15 @@ def test_work_is_cut_into_parts_that_have_all_of_it(many):
         }
 
 
-def test_entries_become_a_column():
-    entries = Entries()
-    entries.add(0, 1, Scored(0.5, None, {"recall": 1.0}), 2.0)
-    entries.add(1, 2, Scored(None, "constant"), 1.0)
-    found = entries.column("m", 1, DATA)
+def test_scores_become_a_column():
+    found = column_of(
+        "m", 1, DATA, [Score(0, 1, 0.5, None, {"recall": 1.0}, "", 2.0), Score(1, 2, None, "no")]
+    )
     assert found.values[0] == 0.5
     assert np.isnan(found.values[1])
-    assert found.reasons == {1: "constant"}
+    assert found.reasons == {1: "no"}
     assert np.array_equal(found.numbers["recall"], [1.0, np.nan], equal_nan=True)
-    assert found.seconds == 3.0
+    assert found.seconds == 2.0
 
 
 def test_linear_alignments_of_many_pairs_are_the_single_ones_to_the_last_bit(many):

@@ -13,6 +13,7 @@ import sys
 import time
 import tracemalloc
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing, suppress
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,14 +23,12 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import resemblance as rs
-from resemblance.columns import Column
 from resemblance.compare import compare_many
-from resemblance.comparison import Comparison, describe
+from resemblance.comparison import Comparison, describe, put_scores
+from resemblance.engine.scores import Column, Matrix
+from resemblance.engine.store import Store
 from resemblance.engine.workers import LostWorkerError
 from resemblance.outline import Request
-from resemblance.packing import column_of, tile_rows
-from resemblance.recording import columns_of
-from resemblance.store import Store
 
 ENGINE = sys.modules["resemblance.outline"]
 FAST = [m for m in rs.preset("default") if m.name != "rtd"]
@@ -909,14 +908,9 @@ def test_kill_minus_nine_loses_at_most_the_pair_in_flight(tmp_path):
 
 
 def _count(path) -> int:
-    try:
-        connection = sqlite3.connect(path, timeout=10)
-        try:
-            return connection.execute("SELECT count(*) FROM cells").fetchone()[0]
-        finally:
-            connection.close()
-    except sqlite3.OperationalError:
-        return 0
+    with suppress(ValueError), Store(path, read_only=True) as store:
+        return store.count()
+    return 0
 
 
 def test_a_worker_keeps_a_value_as_soon_as_it_is_there(reps, tmp_path):
@@ -983,8 +977,8 @@ def _left_open(path, reps) -> None:
 def _compute_and_die(path, reps) -> None:
     store = Store(path)
     plain = rs.compare(reps, measures="cka", progress=False)
-    store.put(columns_of(plain))
-    store.describe(describe(plain.rows, plain.columns, plain.measures, plain.provenance))
+    put_scores(plain, store)
+    store.describe(describe(plain))
     os._exit(9)
 
 
@@ -1025,50 +1019,66 @@ def test_a_log_is_never_passed_over_where_nothing_can_be_written(reps, plain, tm
         rs.load(path)
 
 
+def noted(name: str, value: str) -> str:
+    """Put a value, as JSON, into the notes of all rows of scores."""
+    return f"UPDATE scores SET notes = json_set(notes, '$.{name}', json('{value}'))"
+
+
+SEVEN, INFINITE = "x'0000000000001c40'", "x'000000000000f07f'"
 SABOTAGE = {
-    "trigger": "CREATE TRIGGER t AFTER INSERT ON cells BEGIN UPDATE cells SET value = 0.5; END",
-    "view": "CREATE VIEW v AS SELECT * FROM cells",
+    "trigger": "CREATE TRIGGER t AFTER INSERT ON scores BEGIN UPDATE scores SET size = 0; END",
+    "view": "CREATE VIEW v AS SELECT * FROM scores",
     "table": "CREATE TABLE more (x)",
-    "index": "CREATE INDEX i ON cells (value)",
-    "range": "UPDATE cells SET value = 7 WHERE measure = 'cka'",
-    "own range": "UPDATE header SET description = replace(description, '\"range\": [0, 1]', "
-    "'\"range\": [0, 9]')",
-    "infinite": "UPDATE cells SET value = 9e999",
-    "seconds": "UPDATE cells SET seconds = 'soon'",
-    "reason": "UPDATE cells SET value = NULL, reason = x'00'",
-    "version": "UPDATE cells SET version = 'first'",
-    "no measures": 'UPDATE header SET description = \'{"rows": [], "columns": []}\'',
-    "a list": "UPDATE header SET description = '[]'",
-    "deep": "UPDATE header SET description = printf('%.*c', 200000, '[')",
-    "other rows": "UPDATE header SET description = replace(description, 'net/0', 'net/9')",
-    "wrong types": "UPDATE header SET description = replace(description, '\"range\": [0, 1]', "
-    "'\"range\": 3')",
-    "no header": "DROP TABLE header",
+    "index": "CREATE INDEX i ON scores (size)",
+    "range": f"UPDATE scores SET numbers = CAST({SEVEN} || substr(numbers, 9) AS BLOB)",
+    "infinite value": f"UPDATE scores SET numbers = CAST({INFINITE} || substr(numbers, 9) AS BLOB)",
+    "infinite diagnostic": "UPDATE scores SET "
+    f"numbers = CAST(substr(numbers, 1, length(numbers) - 8) || {INFINITE} AS BLOB)",
+    "values": "UPDATE scores SET numbers = x'00'",
+    "seconds": noted("seconds", '"soon"'),
+    "reason": noted("reasons", '{"0": 1}'),
+    "no reason": noted("reasons", '{"0": "none"}'),
+    "caveat": noted("caveats", '{"0": 1}'),
+    "no entry": noted("caveats", '{"9999": "few"}'),
+    "names": noted("names", "[]"),
+    "a taken name": noted("names", '["value"]'),
+    "notes": "UPDATE scores SET notes = '[]'",
+    "no notes": "UPDATE scores SET notes = x'ff'",
+    "deep notes": "UPDATE scores SET notes = printf('%.*c', 200000, '[')",
+    "pairs": "UPDATE scores SET pairs = x'00'",
+    "data": "UPDATE scores SET data = json_array(json_extract(data, '$[0]'))",
+    "no data": "UPDATE scores SET data = x'ff'",
+    "size": "UPDATE scores SET size = size + 1",
+    "a million": "UPDATE scores SET size = 1000000000000",
+    "version": "UPDATE scores SET version = 'first'",
+}
+DESCRIBED = {
+    "own range": "replace(description, '\"range\": [0, 1]', '\"range\": [0, 9]')",
+    "no measures": '\'{"rows": [], "columns": []}\'',
+    "a list": "'[]'",
+    "deep": "printf('%.*c', 200000, '[')",
+    "other rows": "replace(replace(description, 'net/0', 'net/9'), 'fingerprint', 'print')",
+    "wrong types": "replace(description, '\"range\": [0, 1]', '\"range\": 3')",
 }
 
 
-@pytest.mark.parametrize("what", SABOTAGE)
-def test_a_damaged_or_forged_file_is_refused_by_its_name(what, reps, tmp_path):
+def test_a_damaged_or_forged_file_is_refused_by_its_name(reps, tmp_path, subtests):
     path = tmp_path / "run.db"
     rs.compare(reps, measures="cka", save=path, progress=False)
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute(SABOTAGE[what])
-    if what == "own range":
-        connection.execute(SABOTAGE["range"])
-    if what == "other rows":
-        connection.execute(
-            "UPDATE header SET description = replace(description, 'fingerprint', 'print')"
-        )
-    connection.close()
-    with pytest.raises(
-        ValueError, match=r"run\.db (is damaged|holds what resemblance does not|cannot be used)"
-    ):
-        rs.load(path)
-    if what in ("trigger", "view", "table", "index", "range", "infinite", "seconds", "reason"):
-        with pytest.raises(
-            ValueError, match=r"run\.db (is damaged|holds what resemblance does not|cannot be used)"
-        ):
-            rs.compare(reps, measures="cka", save=path, progress=False)
+    whole = path.read_bytes()
+    described = {k: f"UPDATE header SET description = {v}" for k, v in DESCRIBED.items()}
+    refused = r"run\.db (is damaged|holds what resemblance does not|cannot be used)"
+    for what, statement in {**SABOTAGE, **described, "no header": "DROP TABLE header"}.items():
+        path.write_bytes(whole)
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute(statement)
+            if what == "own range":
+                connection.execute(SABOTAGE["range"])
+        with subtests.test(what), pytest.raises(ValueError, match=refused):
+            rs.load(path)
+        if what in SABOTAGE:
+            with subtests.test(what, use="compare"), pytest.raises(ValueError, match=refused):
+                rs.compare(reps, measures="cka", save=path, progress=False)
 
 
 def test_an_empty_file_is_no_comparison(tmp_path):
@@ -1348,20 +1358,27 @@ def test_missing_optional_dependency(reps, monkeypatch):
 
 def test_a_value_that_is_there_stays(tmp_path):
     first, second = np.array([0], np.int32), np.array([1], np.int32)
+    matrix = Matrix("own", 1, False, ("a", "b"), ("a", "b"))
     with Store(tmp_path / "c.db") as store:
         for value in (1.0, 2.0):
             store.put([Column("own", 1, ("a", "b"), first, second, np.array([value]), 0.1)])
             store.flush()
-        assert [column.values.tolist() for column in store.columns()] == [[1.0]]
         store.put([Column("own", 1, ("a", "b"), first, first, np.array([3.0]), 0.1)])
         store.flush()
-        assert (store.count(), store.count(alone=True)) == (2, 1)
+        for column in store.columns():
+            matrix.put(column)
+        assert matrix.values[0].tolist() == [3.0, 1.0]
+        assert store.count(alone=True) == 1
 
 
-def test_a_tile_names_all_its_data():
+def test_a_row_names_all_its_data(tmp_path):
     sides = np.array([0], np.int32), np.array([1], np.int32)
-    column = Column("own", 1, ("a", "b"), *sides, np.array([1.0]), 0.1)
-    (row,) = tile_rows(column)
-    assert column_of(*row).data == ("a", "b")
-    with pytest.raises(ValueError, match="does not name"):
-        column_of(*row[:4], '["a"]', *row[5:])
+    path = tmp_path / "c.db"
+    with Store(path) as store:
+        store.put([Column("own", 1, ("a", "b"), *sides, np.array([1.0]), 0.1)])
+    connection = sqlite3.connect(path)
+    connection.execute("""UPDATE scores SET data = '["a"]'""")
+    connection.commit()
+    connection.close()
+    with Store(path, read_only=True) as store, pytest.raises(ValueError, match="does not name"):
+        list(store.columns())

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from resemblance.significance.multiple_testing import holm
 from scipy.stats import t
 
 import resemblance as rs
+from resemblance.engine.store import Store
 from resemblance.inference import BiasedDifferenceWarning
 from resemblance.inference.nulls import EXACT, FIXED, SMALLEST
 from resemblance.report.evidence_tables import evidence_tables
 from resemblance.report.of_comparison import result_of
 from resemblance.report.output import as_json
 from resemblance.representation import fingerprint
-from resemblance.store import Store
+from resemblance.significance.multiple_testing import holm
 
 N = 48
 MEASURES = ["cka", "cycle_knn", "mean_cca", "imd", "cka[estimator=debiased]"]
@@ -144,7 +144,14 @@ def _draws(path: Path) -> set[tuple[str, int]]:
     names = [fingerprint(rs.Representation(a)) for a in three().values()]
     try:
         with Store(path, read_only=True) as store:
-            return {(v.x, v.start) for v in store.vectors(names) if v.kind.startswith("null")}
+            columns = store.columns(names, by_inference=True)
+            draws = [(c, c.kind.rpartition(" from ")) for c in columns]
+            return {
+                (c.data[x], int(start))
+                for c, (what, _, start) in draws
+                for x in c.x
+                if what.startswith("null")
+            }
     except ValueError:  # it is being created
         return set()
 

@@ -113,7 +113,7 @@ def test_other_representations_change_no_p_value(kept):
 
 def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
     """What was raised keeps no statement open: the same process can write the file."""
-    seven = "UPDATE vectors SET numbers = x'0000000000001c40' WHERE kind ="
+    seven = "UPDATE scores SET numbers = x'0000000000001c40' WHERE kind ="
     entry = "UPDATE header SET description = json_set(description, '$.evidence"
     damages = {
         "a p outside 0 to 1": f"{seven} 'p'",
@@ -122,7 +122,7 @@ def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
         "level is 3": f"{entry}.level', 3)",
         "cautions are no list of texts: 'few'": f"{entry}.cautions', 'few')",
         "cka has 99 orders; 99 draws in a design of 5 orders": f"{entry}.draws', 5)",
-        "not a vector": "UPDATE vectors SET numbers = x'00' WHERE kind = 'parts'",
+        "buffer size": "UPDATE scores SET numbers = x'00' WHERE kind = 'parts'",
     }
     path, tracebacks = tmp_path / "e.db", []
     for message, statement in damages.items():
@@ -134,7 +134,7 @@ def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
                 rs.load_evidence(path)
             tracebacks.append(error.tb)
         with closing(sqlite3.connect(path, timeout=0.1)) as database, database:
-            database.execute("DELETE FROM vectors")
+            database.execute("DELETE FROM scores")
 
 
 # -------------------------------------------------------------------------------- measures

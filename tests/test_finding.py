@@ -8,10 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from factories.evidence import arrays, compared, made_evidence
+from factories.evidence import arrays, compared, made_comparison, made_evidence
 
-import resemblance as rs
-from resemblance.comparison import Comparison, Diagnostic, Failure, info_of
 from resemblance.report import write_page
 from resemblance.report.comparing.agreement import measure_order
 from resemblance.report.comparing.finding import finding
@@ -30,19 +28,7 @@ NAMES = tuple(f"{model}/{layer}" for model in "AB" for layer in ("one", "two", "
 def made(values, names=NAMES, measures=("cka",), columns=None):
     """A comparison with these values by measure, or for all of them."""
     tables = values if isinstance(values, dict) else dict.fromkeys(measures, values)
-    infos = tuple(info_of(rs.get_measure(m)) for m in tables)
-    tables = {i.spec: np.asarray(v, float) for i, v in zip(infos, tables.values())}
-    columns = tuple(columns or names)
-    entry = {"fingerprint": "0", "n_features": 3, "dtype": "float64", "computed_in": "float64"}
-    sides = {"rows": dict.fromkeys(names, entry), "columns": dict.fromkeys(columns, entry)}
-    failures = tuple(
-        Failure(spec, names[i], columns[j], "a reason")
-        for spec, table in tables.items()
-        for i, j in np.argwhere(np.isnan(table))
-    )
-    provenance = {"resemblance": "1", "n_samples": 9, **sides}
-    seconds = dict.fromkeys(tables, 1.0)
-    return Comparison(tuple(names), columns, infos, tables, seconds, failures, provenance)
+    return made_comparison(tables, names, columns)
 
 
 def mixed(between, within=0.5):
@@ -93,12 +79,13 @@ def test_identical_models_are_the_most_similar_there_can_be():
 
 
 def test_chance_is_part_of_the_sentence_where_it_is_known():
-    chance = {"cka": {"chance": np.full((6, 6), 0.04)}}
-    known = replace(made(DEPTHS), numbers=chance)
     end = "; with the samples in random order these pairs score 0.04 on average."
-    assert lines(known)[0].endswith(end)
-    chance["cka"]["chance"][1, 4] = np.nan
-    assert "random order" not in lines(known)[0]
+    for chance, is_known in ((0.04, True), (np.nan, False)):
+        comparison = made(DEPTHS)
+        comparison.matrices["cka"].numbers["chance"] = np.full((6, 6), 0.04)
+        comparison.matrices["cka"].numbers["chance"][1, 4] = chance
+        assert lines(comparison)[0].endswith(end) == is_known
+        assert ("random order" in lines(comparison)[0]) == is_known
 
 
 def test_a_dead_layer_is_left_out_and_counted():
@@ -238,8 +225,8 @@ def test_which_measure_leads():
 
 
 def test_values_that_mean_little_are_counted():
-    caveats = (Diagnostic("cka", "A/one", "B/one", "caveat", "fewer samples than features"),)
-    known = replace(made(DEPTHS), caveats=caveats)
+    known = made(DEPTHS)
+    known.matrices["cka"].caveats = {(0, 3): "fewer samples than features"}
     assert lines(known)[-1] == "1 value of CKA: fewer samples than features."
 
 

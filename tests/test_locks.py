@@ -19,10 +19,11 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance import locks, store
-from resemblance.columns import Column
+from resemblance import locks
+from resemblance.engine import store
+from resemblance.engine.scores import Column
+from resemblance.engine.store import Store
 from resemblance.locks import DEAD, has_locks, held
-from resemblance.store import Store
 from resemblance.suites.study import alone, is_running, study_folder
 
 
@@ -152,7 +153,7 @@ def test_a_file_is_written_and_read_without_any_lock(tmp_path, lockless, monkeyp
             file.flush()
             assert "run.db-held" in os.listdir(tmp_path)
             with closing(store.open_to_read(path)) as reader:
-                assert reader.execute("SELECT count(*) FROM cells").fetchone() == (2,)
+                assert reader.execute("SELECT sum(size) FROM scores").fetchone() == (2,)
     assert os.listdir(tmp_path) == ["run.db"]
 
 
@@ -179,7 +180,7 @@ def test_what_a_kill_left_in_a_log_is_read_without_locks(tmp_path, lockless, mon
         first.__exit__()
     left = tmp_path / "killed-run.db"
     with closing(store.open_to_read(left)) as reader:
-        assert reader.execute("SELECT count(*) FROM cells").fetchone() == (1,)
+        assert reader.execute("SELECT sum(size) FROM scores").fetchone() == (1,)
     with Store(left) as file:
         assert [c.data for c in file.columns()] == [("a",)]
     assert sorted(os.listdir(tmp_path)) == ["killed-run.db", "run.db"]

@@ -11,10 +11,10 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from made_evidence import made_comparison
 from scipy.stats import spearmanr
 
 import resemblance as rs
-from resemblance.comparison import Comparison, Failure, info_of
 from resemblance.report import colours, explain, maps, output, terminal, write_page
 from resemblance.report import data as report_data
 from resemblance.report.comparing.maps import heat_map
@@ -63,18 +63,7 @@ def rectangle():
 
 def made_up(values, names=None, measure="cka"):
     """A comparison with these values, as if they had been computed."""
-    values = np.asarray(values, dtype=float)
-    names = tuple(names or map(str, range(len(values))))
-    info = info_of(rs.get_measure(measure))
-    entry = {"fingerprint": "0", "n_features": 3, "dtype": "float64", "computed_in": "float64"}
-    sides = {side: dict.fromkeys(names, entry) for side in ("rows", "columns")}
-    failures = tuple(
-        Failure(info.spec, names[i], names[j], "a reason") for i, j in np.argwhere(np.isnan(values))
-    )
-    provenance = {"resemblance": "1", "n_samples": 9, **sides}
-    return Comparison(
-        names, names, (info,), {info.spec: values}, {info.spec: 1.5}, failures, provenance
-    )
+    return made_comparison({measure: values}, names or map(str, range(len(values))), seconds=1.5)
 
 
 # --------------------------------------------------------------------------------------------- data

@@ -329,7 +329,7 @@ def test_a_damaged_file_says_so(tmp_path):
 def test_a_second_run_computes_only_what_is_new(study, facts):
     def cells():
         with sqlite3.connect(study / "comparisons.db") as db:
-            return dict(db.execute("SELECT measure, count(*) FROM cells GROUP BY measure"))
+            return dict(db.execute("SELECT measure, sum(size) FROM scores GROUP BY measure"))
 
     saved = {name: (study / name).read_text() for name in ("result.json", "facts.json")}
     before, news = cells(), []

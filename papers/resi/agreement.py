@@ -17,7 +17,7 @@ import numpy as np
 from papers.markdown import fixed, table
 from papers.published import FEWEST, PublishedValue, published
 from papers.resi.reproduction import groups_table
-from resemblance.comparison import Comparison, MeasureInfo
+from resemblance.comparison import MeasureInfo, as_difference
 from resemblance.documents import write_atomically
 from resemblance.grounding import apply, spearman
 from resemblance.rng import generator
@@ -248,12 +248,9 @@ def _means(parts: Mapping[str, np.ndarray], chosen: np.ndarray) -> Values:
 def _differences(
     measures: Sequence[MeasureInfo], matrices: Matrices
 ) -> Iterator[tuple[MeasureInfo, np.ndarray]]:
-    names = matrices.names
-    values = {spec: np.array(rows, float) for spec, rows in matrices.values.items()}
-    comparison = Comparison(names, names, tuple(measures), values, {}, (), {})
     for info in measures:
-        if info.spec in values:
-            yield info, comparison.difference(info.spec)
+        if info.spec in matrices.values:
+            yield info, as_difference(np.array(matrices.values[info.spec], float), info)
 
 
 def _value(

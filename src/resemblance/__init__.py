@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from . import stability
-from .assembly import load
 from .catalogue import get_measure, get_statistic, list_measures, list_statistics, preset
 from .caveat import UninformativeWarning
 from .compare import compare
 from .comparison import Comparison
 from .declared import when
 from .drift import Drift, DriftReport, drift
+from .engine.saved import load
 from .faces import AllPairs, Product, Scores
 from .forecast import Forecast, plan
 from .inference import Evidence, equal_rows, evidence, load_evidence

@@ -8,15 +8,15 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from .columns import Column
-from .comparison import Comparison
+from .comparison import Comparison, describe
+from .engine.scores import Column
 from .engine.shared_views import lending
+from .engine.store import Store
 from .engine.tasks import run_tasks
 from .engine.workers import shares_files, single_threaded
 from .measure import Measure
 from .outline import Outline, Request, Settings, checked_budget, outline_of, plan_of, read_scores
 from .progress import Progress, reporting
-from .store import Store
 
 
 def compare(
@@ -94,6 +94,7 @@ def compare_many(
     progress: Progress = True,
     save: str | Path | None = None,
     spill: str | Path | bool | None = None,
+    described: bool = True,
 ) -> tuple[Comparison, ...]:
     """Return one comparison for each request, all computed in one run.
 
@@ -104,19 +105,22 @@ def compare_many(
     blocks of one request at a time.
 
     The parameters, and what is raised, are those of :func:`compare`; a file of ``save`` describes
-    the last request.
+    the last request, unless its description is to stay as it is (``described=False``).
     """
-    return _compared(list(requests), Settings(executor, memory, tile, progress, save, spill))
+    settings = Settings(executor, memory, tile, progress, save, spill)
+    return _compared(list(requests), settings, described)
 
 
-def _compared(requests: Sequence[Request], settings: Settings) -> tuple[Comparison, ...]:
+def _compared(
+    requests: Sequence[Request], settings: Settings, described: bool = True
+) -> tuple[Comparison, ...]:
     outlines = list(map(outline_of, requests))
     save = settings.save if outlines else None
     with ExitStack() as file, ExitStack() as stack:
         store = file.enter_context(Store(save)) if save is not None else None
         read_scores(store, outlines)
-        if store:
-            store.describe(outlines[-1].description)
+        if store and described:
+            store.describe(describe(outlines[-1].comparison()))
         stack.enter_context(single_threaded())
         workers_write = store and store.is_shared and shares_files(settings.executor)
         keep = store.path if store and workers_write else None

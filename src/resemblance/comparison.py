@@ -5,32 +5,27 @@ from __future__ import annotations
 import html
 import json
 import math
-import operator
-import platform
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, product
+from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arrays import library
 from .catalogue import parse_parameters
-from .columns import CAVEAT, CHANCE
+from .engine.scores import CAVEAT, CHANCE, Matrix
+from .engine.store import Store
 from .extras import need
 from .measure import Measure
 from .notebook import drawn, picture
-from .provenance import versions
-from .representation import Representation, fingerprint
-from .store import Store
+from .representation import title
 from .suggestions import did_you_mean
 
 NOT_COMPUTED = "not computed"  # the reason of a pair that an interrupted run did not reach
 ROUNDING = 1e-12  # of a scale: smaller numbers are 0 but for rounding errors
-COMPUTING = ("numpy", "scipy", "scikit-learn", "numba")  # of these, all that are installed
 ORDINARY = 10.0  # the width of a range whose values are of the order of 1
 
 
@@ -62,35 +57,45 @@ class Failure(NamedTuple):
 @dataclass(frozen=True, eq=False, repr=False)
 class Failures(Sequence[Failure]):
     """The pairs of a comparison without a value, each made when it is asked for: most pairs of many
-    may fail for one reason.
+    may fail for one reason."""
 
-    ``reasons`` are those of single pairs, by measure and place; ``others`` that of all other pairs
-    of a measure. Iterate over them: an index passes all failures before it.
-    """
-
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    values: Mapping[str, np.ndarray]
-    reasons: Mapping[str, Mapping[tuple[int, int], str]]
-    others: Mapping[str, str]
+    comparison: Comparison
 
     def __iter__(self) -> Iterator[Failure]:
-        for spec, matrix in self.values.items():
+        for spec, matrix in self.comparison.values.items():
             for i, values in enumerate(matrix):
                 for j in np.flatnonzero(np.isnan(values)).tolist():
-                    reason = self.reasons[spec].get((i, j), self.others[spec])
-                    yield Failure(spec, self.rows[i], self.columns[j], reason)
+                    yield self._at(spec, i, j)
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """How many there are up to the end of each row, of all measures in turn."""
+        matrices = self.comparison.values.values()
+        return np.cumsum([0, *(n for of in matrices for n in np.isnan(of).sum(axis=1).tolist())])
 
     def __len__(self) -> int:
-        return sum(int(np.isnan(matrix).sum()) for matrix in self.values.values())
+        return int(self._ends[-1])
 
     def __getitem__(self, index: Any) -> Any:
-        count = len(self)
-        if isinstance(index, slice):
-            start, stop, step = index.indices(count)
-            return tuple(islice(self, start, stop, step) if step > 0 else tuple(self)[index])
-        position = range(count)[operator.index(index)]
-        return next(islice(self, position, None))
+        positions = range(len(self))[index]
+        if isinstance(positions, range):
+            return tuple(map(self.__getitem__, positions))
+        row = int(np.searchsorted(self._ends, positions, side="right")) - 1
+        number, i = divmod(row, len(self.comparison.rows))
+        spec, values = list(self.comparison.values.items())[number]
+        j = np.flatnonzero(np.isnan(values[i]))[positions - self._ends[row]]
+        return self._at(spec, i, int(j))
+
+    def _at(self, measure: str, i: int, j: int) -> Failure:
+        """Return why a pair has no value, with the names of its data in place of fingerprints."""
+        comparison = self.comparison
+        x, y, (rows, columns) = comparison.rows[i], comparison.columns[j], comparison._places
+        default = comparison.absent.get(measure, NOT_COMPUTED)
+        reason = comparison.matrices[measure].reasons.get((rows[i], columns[j]), default)
+        for side, name in (("rows", x), ("columns", y)):
+            fingerprint = comparison.provenance[side][name]["fingerprint"]
+            reason = reason.replace(f"{{{fingerprint}}}", title(name))
+        return Failure(measure, x, y, reason)
 
     def __add__(self, other: Sequence[Failure]) -> tuple[Failure, ...]:
         return (*self, *other)
@@ -132,18 +137,51 @@ class Comparison:
     records the fingerprints of the data, the versions and the precision of the computation.
     ``numbers`` are what measures recorded about their values, a matrix for each measure and name,
     NaN where a pair has none; ``caveats`` say why values mean little; ``diagnostics`` are both, one
-    by one.
+    by one. All of them come from ``matrices``, the scores of each measure by the data, and
+    ``absent`` says of measures why they were not computed.
     """
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     measures: tuple[MeasureInfo, ...]
-    values: Mapping[str, np.ndarray]
-    seconds: Mapping[str, float]
-    failures: Sequence[Failure]
+    matrices: Mapping[str, Matrix]
     provenance: Mapping[str, Any]
-    numbers: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
-    caveats: tuple[Diagnostic, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def values(self) -> Mapping[str, np.ndarray]:
+        """The values of each measure, shape (rows, columns)."""
+        return {spec: self._by_name(of.values) for spec, of in self.matrices.items()}
+
+    @cached_property
+    def numbers(self) -> Mapping[str, Mapping[str, np.ndarray]]:
+        """What measures recorded about their values, by measure and name."""
+        return {
+            spec: {name: self._by_name(numbers) for name, numbers in of.numbers.items()}
+            for spec, of in self.matrices.items()
+        }
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """The time of each measure."""
+        return {spec: of.seconds for spec, of in self.matrices.items()}
+
+    @cached_property
+    def failures(self) -> Sequence[Failure]:
+        """The pairs without a value, and why."""
+        return Failures(self)
+
+    @cached_property
+    def caveats(self) -> tuple[Diagnostic, ...]:
+        """Why values mean little, in the order of the pairs."""
+        caveats = []
+        for m in self.measures:
+            if texts := self.matrices[m.spec].caveats:
+                rows, columns = self._places
+                for (i, x), (j, y) in product(enumerate(self.rows), enumerate(self.columns)):
+                    if words := texts.get((rows[i], columns[j])):
+                        caveats.append(Diagnostic(m.spec, x, y, CAVEAT, words))
+        return tuple(caveats)
 
     def info(self, measure: AnyMeasure) -> MeasureInfo:
         """Return the description of a measure of this comparison.
@@ -190,12 +228,9 @@ class Comparison:
         """Return the matrix in which larger always means more different.
 
         A similarity becomes the largest possible similarity minus itself; one without an upper
-        bound is negated. Directions are turned round nowhere else.
+        bound is negated.
         """
-        info, values = self.info(measure), self[measure]
-        if not info.larger_is_more_similar:
-            return values
-        return (info.range[1] if np.isfinite(info.range[1]) else 0.0) - values
+        return as_difference(self[measure], self.info(measure))
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record per measure and pair: measure, label, x, y, value, reason.
@@ -236,11 +271,23 @@ class Comparison:
 
     def save(self, path: str | Path) -> None:
         """Write one file that :func:`load` reads and that ``compare(..., save=path)`` continues."""
-        from .recording import columns_of
-
         with Store(path) as store:
-            store.put(columns_of(self))
-            store.describe(describe(self.rows, self.columns, self.measures, self.provenance))
+            put_scores(self, store)
+            store.describe(describe(self))
+
+    @cached_property
+    def _places(self) -> tuple[list[int], list[int]]:
+        """Where the matrices, which are all of the same data, have the rows and the columns."""
+        matrix = next(iter(self.matrices.values()))
+        rows, columns = fingerprints_of(self.rows, self.columns, self.provenance)
+        return [matrix.rows[name] for name in rows], [matrix.columns[name] for name in columns]
+
+    def _by_name(self, numbers: np.ndarray) -> np.ndarray:
+        """Return numbers of a matrix with a row and a column for each name."""
+        if self._places != tuple(list(range(size)) for size in numbers.shape):
+            numbers = numbers[np.ix_(*self._places)]
+        numbers.flags.writeable = False
+        return numbers
 
     def __repr__(self) -> str:
         count = f"{len(self.measures)} measure{'' if len(self.measures) == 1 else 's'}"
@@ -374,25 +421,6 @@ def seconds_per_pair(comparison: Comparison) -> dict[str, float]:
     return {spec: total / pairs[spec] for spec, total in comparison.seconds.items()}
 
 
-def describe(
-    rows: Iterable[str],
-    columns: Iterable[str],
-    infos: Iterable[MeasureInfo],
-    provenance: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return the JSON-able description of a comparison (infinite ranges become null)."""
-    return {
-        "rows": list(rows),
-        "columns": list(columns),
-        "measures": list(map(_entry_of, infos)),
-        "provenance": dict(provenance),
-    }
-
-
-def _entry_of(info: MeasureInfo) -> dict[str, Any]:
-    return info._asdict() | {"range": [end if np.isfinite(end) else None for end in info.range]}
-
-
 def info_of(measure: Measure) -> MeasureInfo:
     """Return the facts about a measure that a result keeps."""
     return MeasureInfo(
@@ -407,38 +435,45 @@ def info_of(measure: Measure) -> MeasureInfo:
     )
 
 
-def provenance_of(
-    rows: Sequence[Representation], columns: Sequence[Representation]
-) -> dict[str, Any]:
-    """Return the data, their precision and the versions behind a comparison."""
-    modules = {library(r.source) for r in [*rows, *columns]}
+def put_scores(comparison: Comparison, store: Store) -> None:
+    """Add the scores that a file does not have."""
+    stored = {spec: of.emptied() for spec, of in comparison.matrices.items()}
+    for column in store.columns({name for of in stored.values() for name in of.data}):
+        if column.measure in stored:
+            stored[column.measure].put(column)
+    for spec, matrix in comparison.matrices.items():
+        store.put(matrix.columns_without(stored[spec]))
+
+
+def describe(comparison: Comparison) -> dict[str, Any]:
+    """Return what a file says of a comparison, as JSON takes it: infinite ranges become null."""
+    measures = [m._asdict() for m in comparison.measures]
+    for entry in measures:
+        entry["range"] = [end if np.isfinite(end) else None for end in entry["range"]]
     return {
-        **environment(modules),
-        "n_samples": rows[0].n_samples,
-        "rows": {r.name: _identity(r) for r in rows},
-        "columns": {r.name: _identity(r) for r in columns},
+        "rows": list(comparison.rows),
+        "columns": list(comparison.columns),
+        "measures": measures,
+        "provenance": dict(comparison.provenance),
     }
 
 
-def environment(modules: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the versions of this library, Python, what measures compute with, and other modules
-    by name."""
-    installed = versions()
-    libraries = {name: installed[name] for name in COMPUTING if name in installed}
-    for name in set(modules) - set(libraries):
-        libraries[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
-    return {
-        "resemblance": installed["resemblance"],
-        "python": installed["python"],
-        "machine": platform.machine(),
-        "libraries": libraries,
-    }
+def as_difference(values: np.ndarray, info: MeasureInfo) -> np.ndarray:
+    """Return values of a measure so that larger always means more different.
+
+    Directions are turned round nowhere else.
+    """
+    if not info.larger_is_more_similar:
+        return values
+    return (info.range[1] if np.isfinite(info.range[1]) else 0.0) - values
 
 
-def _identity(x: Representation) -> dict[str, Any]:
-    return {
-        "fingerprint": fingerprint(x),
-        "n_features": x.shape[1],
-        "dtype": str(x.source.dtype).removeprefix("torch."),
-        "computed_in": x.precision,
-    }
+def fingerprints_of(
+    rows: Iterable[str], columns: Iterable[str], provenance: Mapping[str, Any]
+) -> tuple[list[str], list[str]]:
+    """Return the fingerprints of the data with these names."""
+    first, second = provenance["rows"], provenance["columns"]
+    return (
+        [first[name]["fingerprint"] for name in rows],
+        [second[name]["fingerprint"] for name in columns],
+    )

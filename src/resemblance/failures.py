@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from .columns import NO_MEMORY
+from .engine.scores import NO_MEMORY
 from .measure import Measure
 from .representation import Representation, Undefined, fingerprint, title
 

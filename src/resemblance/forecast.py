@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .columns import LARGE
 from .costs import cost_table, slowness
+from .engine.scores import LARGE
 from .engine.shared_views import lending
+from .engine.store import Store
 from .engine.workers import shares_files, workers_of
 from .extras import need
 from .measure import Measure
@@ -30,7 +31,6 @@ from .outline import (
     plan_of,
     read_scores,
 )
-from .store import Store
 from .tallies import Finds, Tally, tallies_of
 from .tiles import in_units, pair_bytes
 
@@ -222,7 +222,7 @@ def _expected(
 ) -> Expected:
     """Return what a measure will take by itself."""
     work, name = outline.work, cost_table().name_of(m)
-    n, widest = work.rows[0].shape[0], max(r.shape[1] for r in work.all)
+    n, widest = work.largest
     hopeless = sum(column.size for column in run.hopeless if column.measure == m.spec)
     mine = [t.only(m) for t in tallies if m in t.measures]
     values = sum(sum(t.cells[m].values()) for t in mine)
@@ -255,8 +255,7 @@ def _note(m: Measure, name: str | None, outline: Outline, run: RunPlan) -> str:
 def _remedy(m: Measure, outline: Outline, run: RunPlan) -> str:
     """Say that a measure does not fit, and how many samples would."""
     work, available = outline.work, run.available or math.inf
-    widest = max(r.shape[1] for r in work.all)
-    low, high = FEWEST, work.rows[0].shape[0]
+    low, (high, widest) = FEWEST, work.largest
     while high - low > 1:
         middle = (low + high) // 2
         fits = pair_bytes(m, middle, widest, widest, work.sharing) <= available

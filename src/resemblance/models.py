@@ -17,12 +17,12 @@ import numpy as np
 from .caveat import TRANSPOSED
 from .compare import compare
 from .comparison import Comparison, describe
+from .engine.store import Store
 from .measure import Measure
 from .progress import Progress
 from .representation import Representation
 from .sources.extraction import extract
 from .sources.models import LoadedModel, Samples, load_model, load_samples
-from .store import Store
 from .subject import Subject
 from .texts import printable
 
@@ -187,14 +187,15 @@ def with_models(
     provenance = dict(comparison.provenance)
     provenance["models"] = {s.name: _facts(s) for s in subjects}
     provenance |= {"data": subjects[0].traits["data"], "inputs": inputs_line(subjects, samples)}
+    comparison = replace(comparison, provenance=provenance)
     if scores is not None:
-        names = (comparison.rows, comparison.columns, comparison.measures)
         with Store(scores) as store:
-            store.describe(describe(*names, provenance))
+            store.describe(describe(comparison))
     # Nobody passed an array that could be transposed
     more = "; more samples are needed"
-    caveats = [c._replace(value=str(c.value).replace(TRANSPOSED, more)) for c in comparison.caveats]
-    return replace(comparison, provenance=provenance, caveats=tuple(caveats))
+    for of in comparison.matrices.values():
+        of.caveats = {pair: text.replace(TRANSPOSED, more) for pair, text in of.caveats.items()}
+    return comparison
 
 
 def inputs_line(subjects: Sequence[Subject], samples: Samples) -> str:

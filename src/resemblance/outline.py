@@ -13,18 +13,19 @@ import numpy as np
 
 from .arguments import Selection, Sides, select_measures, sides_of
 from .arrays import on_processor
-from .assembly import assemble, range_check
-from .columns import Column, Matrix
-from .comparison import Comparison, MeasureInfo, describe, info_of, provenance_of
+from .comparison import Comparison, MeasureInfo, info_of
+from .engine.saved import range_check
+from .engine.scores import Column, Matrix
 from .engine.shared_views import SharedViews
+from .engine.store import Store
 from .engine.workers import shares_files, warn, workers_of
 from .extras import NEEDS, install_hint
 from .machine import available_memory
 from .measure import Measure
-from .plan import Pairs, TileTask, beyond_budget, distinct, too_large
+from .plan import Pairs, TileTask, bytes_of_pairs, distinct, too_large
 from .progress import Progress
+from .provenance import provenance_of
 from .representation import Representation, Undefined, fingerprint
-from .store import Store
 from .tiles import budget_of, in_units
 
 # With more tasks the load is more even, but each computes views unless they are lent.
@@ -63,24 +64,10 @@ class Outline:
     work: Pairs
     matrices: dict[str, Matrix]
 
-    def __post_init__(self) -> None:
-        self._versions = {m.spec: m.version for m in self.selection.measures}
-
-    @property
-    def names(self) -> tuple[list[str], list[str]]:
-        """The names of the rows and of the columns."""
-        return list(self.provenance["rows"]), list(self.provenance["columns"])
-
-    @property
-    def description(self) -> dict[str, Any]:
-        """What a file says of the comparison."""
-        return describe(*self.names, self.infos, self.provenance)
-
     def put(self, column: Column) -> None:
         """Take in the scores that are about these data and measures."""
-        matrix = self.matrices.get(column.measure)
-        if matrix is not None and self._versions[column.measure] == column.version:
-            matrix.put(column)
+        if column.measure in self.matrices:
+            self.matrices[column.measure].put(column)
 
     def todo(self) -> dict[str, np.ndarray]:
         """Say for each measure which pairs are to be computed."""
@@ -93,7 +80,8 @@ class Outline:
         """Return the comparison that the scores make."""
         missing = self.selection.uninstalled
         absent = {m.spec: f"{NEEDS}: {install_hint(m.extra or '')}" for m in missing}
-        return assemble(*self.names, self.infos, self.matrices, self.provenance, absent)
+        names = tuple(self.provenance["rows"]), tuple(self.provenance["columns"])
+        return Comparison(*names, self.infos, self.matrices, self.provenance, absent)
 
 
 def outline_of(request: Request) -> Outline:
@@ -106,8 +94,8 @@ def outline_of(request: Request) -> Outline:
     infos = tuple(map(info_of, (*selection.measures, *selection.uninstalled)))
     provenance = provenance_of(sides.rows, sides.columns or sides.rows)
     work = Pairs(distinct(sides.rows), distinct(sides.columns) if sides.columns else None)
-    rows, columns = ([fingerprint(r) for r in side] for side in work.sides)
-    matrices = {m.spec: Matrix(rows, columns, m.symmetric) for m in selection.measures}
+    data = [[fingerprint(r) for r in side] for side in work.sides]
+    matrices = {m.spec: Matrix(m.spec, m.version, m.symmetric, *data) for m in infos}
     return Outline(sides, selection, infos, provenance, work, matrices)
 
 
@@ -140,15 +128,16 @@ def plan_of(
         if block is None and settings.executor is not None:
             block = _block(work, measures, workers * work.size / pairs, lender)
         available = left if _is_here(settings.executor, outline.sides.all) else None
-        failures = list(too_large(measures, work, todo, available))
-        for column in failures:
-            offset = 0 if work.columns is None else len(work.rows)
-            todo[column.measure][column.x, column.y - offset] = False
-        hopeless += failures
-        without = {column.measure for column in failures}
-        tried = [m for m in measures if m.spec not in without]
-        for spec, size in beyond_budget(tried, work, todo, budget).items():
-            beyond[spec] = max(size, beyond.get(spec, 0))
+        offset = 0 if work.columns is None else len(work.rows)
+        for m, size in bytes_of_pairs(measures, work, todo).items():
+            column = None
+            if available is not None and size > available:
+                column = too_large(m, work, todo, available)
+            if column is not None:
+                todo[m.spec][column.x, column.y - offset] = False
+                hopeless.append(column)
+            elif size > budget:
+                beyond[m.spec] = max(size, beyond.get(m.spec, 0))
         streams.append(work.tasks(measures, todo, budget, available, block, keep))
     _warn_of_memory(beyond, settings.memory)
     return RunPlan(hopeless, streams, total, left)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .columns import NO_MEMORY, Column, Entries, Scored
+from .engine.scores import NO_MEMORY, Column, Score, column_of
 from .measure import Measure
 from .representation import Representation, fingerprint, is_copied
 from .tiles import Sharing, Tile, group_measures, in_units, pair_bytes, tiles
@@ -97,6 +97,11 @@ class Pairs(NamedTuple):
         return rows * (rows + 1) // 2 if self.columns is None else rows * len(self.columns)
 
     @property
+    def largest(self) -> tuple[int, int]:
+        """The shape of the widest."""
+        return self.rows[0].shape[0], max(r.shape[1] for r in self.all)
+
+    @property
     def sharing(self) -> Sharing:
         """What memory the views share: none with an array that is copied for them."""
         return "views" if any(map(is_copied, self.all)) else "all"
@@ -144,8 +149,8 @@ class Pairs(NamedTuple):
         largest height of a block.
         """
         unfinished = [m for m in measures if todo[m.spec].any()]
-        n, d = self.rows[0].shape[0], max(r.shape[1] for r in self.all)
-        groups = group_measures(unfinished, n, d, len(self.all), memory, available, self.sharing)
+        count, sharing = len(self.all), self.sharing
+        groups = group_measures(unfinished, *self.largest, count, memory, available, sharing)
         columns = None if self.columns is None else len(self.columns)
         for tile in tiles(groups, len(self.rows), columns, memory, block):
             task = self._task(tile, todo, keep)
@@ -174,25 +179,25 @@ def distinct(representations: Iterable[Representation]) -> tuple[Representation,
     return tuple(by_data.values())
 
 
-def too_large(
-    measures: Sequence[Measure], work: Pairs, todo: Todo, available: int | None
-) -> Iterator[Column]:
-    """Yield a failure for each pair whose views alone exceed the memory that is available."""
-    if available is None:
-        return
-    n, widest = work.rows[0].shape[0], max(r.shape[1] for r in work.all)
+def bytes_of_pairs(measures: Sequence[Measure], work: Pairs, todo: Todo) -> dict[Measure, int]:
+    """Return the bytes of a pair of the widest, for each measure with work."""
+    n, widest = work.largest
+    unfinished = [m for m in measures if todo[m.spec].any()]
+    return {m: pair_bytes(m, n, widest, widest, work.sharing) for m in unfinished}
+
+
+def too_large(m: Measure, work: Pairs, todo: Todo, available: int) -> Column | None:
+    """Return a failure for each pair whose views alone exceed the memory that is available."""
     data = tuple(map(fingerprint, work.all))
     offset = 0 if work.columns is None else len(work.rows)
-    for m in (m for m in measures if pair_bytes(m, n, widest, widest, work.sharing) > available):
-        failures = Entries()
-        for i, j in np.argwhere(todo[m.spec]).tolist():
-            x, y = work.sides[0][i], work.sides[1][j]
-            size = pair_bytes(m, n, x.shape[1], y.shape[1], work.sharing)
-            if size > available:
-                reason = _without_memory(m, x, y, size, available)
-                failures.add(i, offset + j, Scored(None, reason))
-        if failures.pairs:
-            yield failures.column(m.spec, m.version, data)
+    failures = []
+    for i, j in np.argwhere(todo[m.spec]).tolist():
+        x, y = work.sides[0][i], work.sides[1][j]
+        size = pair_bytes(m, x.shape[0], x.shape[1], y.shape[1], work.sharing)
+        if size > available:
+            reason = _without_memory(m, x, y, size, available)
+            failures.append(Score(i, offset + j, None, reason))
+    return column_of(m.spec, m.version, data, failures) if failures else None
 
 
 def _without_memory(
@@ -201,16 +206,3 @@ def _without_memory(
     need = f"it takes at least {in_units(size)} and {in_units(available)} are left"
     remedy = "use fewer samples or features, or a machine with more memory"
     return f"{NO_MEMORY} for {measure} of arrays {x.shape} and {y.shape}: {need}; {remedy}"
-
-
-def beyond_budget(
-    measures: Sequence[Measure], work: Pairs, todo: Todo, memory: int
-) -> dict[str, int]:
-    """Return the bytes of one pair for each measure with work beyond the budget."""
-    n, widest = work.rows[0].shape[0], max(r.shape[1] for r in work.all)
-    sizes = {
-        m.spec: pair_bytes(m, n, widest, widest, work.sharing)
-        for m in measures
-        if todo[m.spec].any()
-    }
-    return {spec: size for spec, size in sizes.items() if size > memory}

@@ -1,13 +1,20 @@
-"""The machine and the versions of libraries behind a run."""
+"""The data, the machine and the versions of libraries behind a run."""
 
 from __future__ import annotations
 
 import os
 import platform
+import sys
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
+from .arrays import library
+from .representation import Representation, fingerprint
+
+COMPUTING = ("numpy", "scipy", "scikit-learn", "numba")  # of these, all that are installed
 LIBRARIES = (
     "numpy", "scipy", "scikit-learn", "torch", "transformers", "torch-geometric", "numba",
 )  # fmt: skip
@@ -43,3 +50,40 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return of
+
+
+def provenance_of(
+    rows: Sequence[Representation], columns: Sequence[Representation]
+) -> dict[str, Any]:
+    """Return the data, their precision and the versions behind a comparison."""
+    modules = {library(r.source) for r in [*rows, *columns]}
+    return {
+        **environment(modules),
+        "n_samples": rows[0].n_samples,
+        "rows": {r.name: _identity(r) for r in rows},
+        "columns": {r.name: _identity(r) for r in columns},
+    }
+
+
+def environment(modules: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the versions of this library, Python, what measures compute with, and other modules
+    by name."""
+    installed = versions()
+    libraries = {name: installed[name] for name in COMPUTING if name in installed}
+    for name in set(modules) - set(libraries):
+        libraries[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
+    return {
+        "resemblance": installed["resemblance"],
+        "python": installed["python"],
+        "machine": platform.machine(),
+        "libraries": libraries,
+    }
+
+
+def _identity(x: Representation) -> dict[str, Any]:
+    return {
+        "fingerprint": fingerprint(x),
+        "n_features": x.shape[1],
+        "dtype": str(x.source.dtype).removeprefix("torch."),
+        "computed_in": x.precision,
+    }

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from .arrays import scalar
-from .columns import CAVEAT, CHANCE, COLUMNS, NO_MEMORY, Column, Entries, Scored
 from .declared import in_range
+from .engine.scores import CAVEAT, CHANCE, COLUMNS, NO_MEMORY, Column, Score, column_of
 from .faces import Scores
 from .failures import reason_of
 from .measure import Measure
@@ -54,19 +54,19 @@ def _one_by_one(part: TileTask, positions: Sequence[int]) -> Iterator[list[Colum
     """Yield scores of a part; the measures of a pair share the views of the pair."""
     data = tuple(map(fingerprint, part.representations))
     offset = 0 if part.is_diagonal else len(part.rows)
-    entries, since = {p: Entries() for p in positions}, time.monotonic()
+    scores, since = {p: list[Score]() for p in positions}, time.monotonic()
     for pairs, (i, j) in enumerate(_pairs(part, positions)):
         x, y = part.rows[i], part.columns[j]
         with comparing(x, y):
             for p in positions:
                 if part.forward[p][i, j]:
-                    entries[p].add(i, offset + j, *_timed(part.measures[p], x, y))
+                    scores[p].append(_score(part.measures[p], x, y, (i, offset + j)))
                 if _is_turned(part, p, i, j):
-                    entries[p].add(offset + j, i, *_timed(part.measures[p], y, x))
+                    scores[p].append(_score(part.measures[p], y, x, (offset + j, i)))
         if pairs < FEW or time.monotonic() - since > PATIENCE:
-            yield _columns(part, entries, data)
-            entries, since = {p: Entries() for p in positions}, time.monotonic()
-    yield _columns(part, entries, data)
+            yield _columns(part, scores, data)
+            scores, since = {p: [] for p in positions}, time.monotonic()
+    yield _columns(part, scores, data)
 
 
 def _pairs(part: TileTask, positions: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -85,23 +85,24 @@ def _is_turned(part: TileTask, p: int, i: int, j: int) -> bool:
     return bool(part.backward[p][j, i])
 
 
-def _columns(part: TileTask, entries: Mapping[int, Entries], data: tuple[str, ...]) -> list[Column]:
-    measures = {p: part.measures[p] for p in entries if entries[p].pairs}
-    return [entries[p].column(m.spec, m.version, data) for p, m in measures.items()]
+def _columns(
+    part: TileTask, scores: Mapping[int, list[Score]], data: tuple[str, ...]
+) -> list[Column]:
+    measures = {p: part.measures[p] for p in scores if scores[p]}
+    return [column_of(m.spec, m.version, data, scores[p]) for p, m in measures.items()]
 
 
-def _timed(measure: Measure, x: Representation, y: Representation) -> tuple[Scored, float]:
+def _score(
+    measure: Measure, x: Representation, y: Representation, places: tuple[int, int]
+) -> Score:
+    """Return the score of a pair, which is at these places among its data."""
     start = time.perf_counter()
-    score = _score(measure, x, y)
-    return score, time.perf_counter() - start
-
-
-def _score(measure: Measure, x: Representation, y: Representation) -> Scored:
     try:
         value = scalar(measure.evaluate(x, y))
         numbers = {name: float(v) for name, v in measure.diagnostics(x, y).items()}
         _check_diagnostics(measure, numbers)
-        return Scored(value, None, numbers | _chance(measure, x, y), measure.caveat(x, y))
+        numbers |= _chance(measure, x, y)
+        score = Score(*places, value, None, numbers, measure.caveat(x, y))
     except Exception as error:
         # also where only the diagnostics failed
         reason = reason_of(error, measure, x, y)
@@ -110,7 +111,8 @@ def _score(measure: Measure, x: Representation, y: Representation) -> Scored:
         if reason.startswith(NO_MEMORY):  # make room for the other measures
             for r in (x, y):
                 r.forget()
-        return Scored(None, reason)
+        score = Score(*places, None, reason)
+    return score._replace(seconds=time.perf_counter() - start)
 
 
 def _check_diagnostics(measure: Measure, numbers: Mapping[str, float]) -> None:
@@ -218,22 +220,20 @@ def _each(
     todo: np.ndarray,
 ) -> Column:
     """Return the scores of pairs computed one by one: each without a score has its own reason."""
-    entries = Entries()
+    entries = []
     for i, j in np.argwhere(todo).tolist():
         x, y, start = rows[i], columns[j], time.perf_counter()
         scores = _scores(measure, [x], [y])
-        score = _score(measure, x, y) if scores is None else _of_pair(measure, x, y, scores)
-        entries.add(i, j, score, time.perf_counter() - start)
-    return entries.column(measure.spec, measure.version, ())
-
-
-def _of_pair(measure: Measure, x: Representation, y: Representation, scores: Scores) -> Scored:
-    """Return the only one of these scores."""
-    numbers = {name: float(number[0, 0]) for name, number in scores.diagnostics.items()}
-    caveats = scores.caveats
-    caveat = measure.caveat(x, y) if caveats is None else caveats.get((0, 0), "")
-    chance = {} if CHANCE in numbers else _chance(measure, x, y)
-    return Scored(float(scores.values[0, 0]), None, numbers | chance, caveat)
+        if scores is None:
+            entries.append(_score(measure, x, y, (i, j)))
+            continue
+        numbers = {name: float(number[0, 0]) for name, number in scores.diagnostics.items()}
+        caveats = scores.caveats
+        caveat = measure.caveat(x, y) if caveats is None else caveats.get((0, 0), "")
+        numbers |= {} if CHANCE in numbers else _chance(measure, x, y)
+        value, seconds = float(scores.values[0, 0]), time.perf_counter() - start
+        entries.append(Score(i, j, value, None, numbers, caveat, seconds))
+    return column_of(measure.spec, measure.version, (), entries)
 
 
 def _int32(positions: np.ndarray) -> np.ndarray:

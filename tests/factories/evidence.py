@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import resemblance as rs
-from resemblance.comparison import Comparison
+from resemblance.comparison import Comparison, info_of
+from resemblance.engine.scores import Matrix
 from resemblance.inference import Evidence, NullCells, PartCells
 from resemblance.inference.nulls import EXACT
 from resemblance.report.data import is_square
@@ -23,6 +24,22 @@ def arrays(names, n=N, related=None, d=6, seed=0):
         origin = base if related is None or i < related else g.standard_normal((n, d))
         made[name] = origin @ g.standard_normal((d, d)) + 0.2 * g.standard_normal((n, d))
     return made
+
+
+def made_comparison(values, rows, columns=None, seconds=1.0) -> Comparison:
+    """A comparison with these values by measure, as if they had been computed."""
+    rows = tuple(rows)
+    sides = rows, tuple(columns or rows)
+    infos = tuple(info_of(rs.get_measure(m)) for m in values)
+    matrices = {m.spec: Matrix(m.spec, m.version, m.symmetric, *sides) for m in infos}
+    for matrix, table in zip(matrices.values(), values.values(), strict=True):
+        matrix.values[:], matrix.seconds = table, seconds
+        places = map(tuple, np.argwhere(np.isnan(matrix.values)).tolist())
+        matrix.reasons = dict.fromkeys(places, "a reason")
+    entry = {"n_features": 3, "dtype": "float64", "computed_in": "float64"}
+    data = [{name: {"fingerprint": name, **entry} for name in side} for side in sides]
+    provenance = {"resemblance": "1", "n_samples": 9, "rows": data[0], "columns": data[1]}
+    return Comparison(*sides, infos, matrices, provenance)
 
 
 def compared(rows, columns=None, measures=("cka", "procrustes")):

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..caveat import TRANSPOSED
-from ..columns import CAVEAT, CHANCE
 from ..compare import compare
 from ..comparison import Comparison
 from ..costs import Kind, cost_table
+from ..engine.scores import CAVEAT, CHANCE
 from ..measure import Measure
 from ..rng import generator
 from ..tiles import pair_bytes

@@ -9,12 +9,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ..columns import Column
 from ..measure import Measure
 from ..plan import TileTask
 from ..scoring import scores_of
-from ..store import Store
+from .scores import Column
 from .shared_views import SharedViews, names_of, opened
+from .store import Store
 from .workers import Call, check_travel, results_of, single_threaded
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ..engine.scores import Column
+from ..engine.store import Store
 from ..engine.workers import (
     Call,
     check_travel,
@@ -19,11 +23,11 @@ from ..engine.workers import (
 )
 from ..locks import has_locks
 from ..measure import Measure
-from ..store import Store, Vector, VectorKey
 from .layout import Layout, Pair
 from .tasks import LeftOutTask, NullTask, Task, run_vectors
 
 PIECES_PER_WORKER = 2
+VectorKey = tuple[str, int, str, str, str]  # measure, version, data of both sides, kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +44,7 @@ class Bench:
     save: Path | None
     tick: Callable[[float], None]
     spill: str | Path | bool | None = None
-    vectors: dict[VectorKey, Vector] = field(default_factory=dict)
+    vectors: dict[VectorKey, np.ndarray] = field(default_factory=dict)
 
     @property
     def pieces(self) -> int:
@@ -57,16 +61,15 @@ class Bench:
         """Read the vectors of these representations from the file, if there is one."""
         if self.save is not None:
             with Store(self.save) as store:
-                for vector in store.vectors(self.layout.tokens):
-                    self.vectors[vector[:6]] = vector
+                self._take(store.columns(self.layout.tokens, by_inference=True))
 
-    def has(self, m: Measure, pair: Pair, kind: str, start: int = 0) -> bool:
+    def has(self, m: Measure, pair: Pair, kind: str) -> bool:
         """Say whether a vector was computed before."""
-        return self._key(m, pair, kind, start) in self.vectors
+        return self._key(m, pair, kind) in self.vectors
 
-    def vector(self, m: Measure, pair: Pair, kind: str, start: int = 0) -> Vector:
+    def vector(self, m: Measure, pair: Pair, kind: str) -> np.ndarray:
         """Return a vector that was computed."""
-        return self.vectors[self._key(m, pair, kind, start)]
+        return self.vectors[self._key(m, pair, kind)]
 
     def run(self, tasks: Sequence[Task], weight: float) -> None:
         """Carry out tasks, which count for ``weight`` together."""
@@ -74,10 +77,9 @@ class Bench:
         keep = self._keep()
         with Store(self.save) if self.save and not keep else nullcontext() as store:
             for batch in self._finished(tasks, keep):
-                for vector in batch:
-                    self.vectors[vector[:6]] = vector
+                self._take(batch)
                 if store:
-                    store.put_vectors(batch)
+                    store.put(batch)
                 self.tick(weight * len(batch) / steps)
         if not tasks:
             self.tick(weight)
@@ -88,7 +90,7 @@ class Bench:
             return None
         return self.save if has_locks(self.save.parent) else None
 
-    def _finished(self, tasks: Sequence[Task], keep: Path | None) -> Iterator[list[Vector]]:
+    def _finished(self, tasks: Sequence[Task], keep: Path | None) -> Iterator[list[Column]]:
         if self.executor is None:
             return _here(tasks)
         check_travel({m for task in tasks for m in task.measures}, self.executor)
@@ -96,9 +98,14 @@ class Bench:
         results = results_of(calls, self.executor, self.save, "evidence")
         return (vectors for _, vectors in results)
 
-    def _key(self, m: Measure, pair: Pair, kind: str, start: int) -> VectorKey:
+    def _take(self, columns: Iterable[Column]) -> None:
+        for c in columns:
+            for x, y, numbers in zip(c.x.tolist(), c.y.tolist(), c.values):
+                self.vectors[c.measure, c.version, c.data[x], c.data[y], c.kind] = numbers
+
+    def _key(self, m: Measure, pair: Pair, kind: str) -> VectorKey:
         tokens = self.layout.tokens
-        return m.spec, m.version, tokens[pair[0]], tokens[pair[1]], kind, start
+        return m.spec, m.version, tokens[pair[0]], tokens[pair[1]], kind
 
 
 def title_of(task: Task) -> str:
@@ -109,11 +116,11 @@ def title_of(task: Task) -> str:
     return f"evidence for {', '.join(ends)} by {measures}"
 
 
-def _here(tasks: Sequence[Task]) -> Iterator[list[Vector]]:
+def _here(tasks: Sequence[Task]) -> Iterator[list[Column]]:
     with single_threaded():
         for task, following in zip(tasks, [*tasks[1:], None]):
-            for vector in task.vectors():
-                yield [vector]
+            for column in task.vectors():
+                yield [column]
             needed = set(map(id, following.representations.values())) if following else set()
             for representation in task.representations.values():
                 if id(representation) not in needed:

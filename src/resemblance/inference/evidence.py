@@ -131,7 +131,7 @@ def _gathered(
     bench.tick(VALUES)
     bench.remember()
     nulls = nulls_of(bench, comparison, measures, design, exact, NULLS)
-    parts = intervals_of(bench, request, comparison, measures, design, INTERVALS)
+    parts = intervals_of(bench, comparison, measures, design, INTERVALS)
     rows, columns = (
         {r.name: r for r in side} for side in (sides.rows, sides.columns or sides.rows)
     )

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
-from ..assembly import load
-from ..comparison import Comparison, Failure, MeasureInfo, describe
-from ..recording import columns_of
+from ..comparison import Comparison, Failure, MeasureInfo, describe, put_scores
+from ..engine.saved import load
+from ..engine.scores import Column
+from ..engine.store import EVIDENCE, NOTHING, Store, reading
 from ..significance.orders import Design
 from ..significance.resampling import Kind
-from ..store import EVIDENCE, Store, Vector, reading
 from .intervals import PartCells
 from .nulls import EXACT, FIXED, NullCells
+from .tasks import vector
 
 TABLES = ("chance", "spread", "p", "drawn", "observed")
 HOW, PARTS, REASONS = "how", "parts", "reasons"
@@ -35,26 +37,20 @@ def write(
     **more: Any,
 ) -> None:
     """Write the fields of an evidence into a file, which then describes it; also its values."""
-    names = comparison.rows, comparison.columns
-    description = describe(*names, comparison.measures, comparison.provenance)
     settings = asdict(design)
     labels = {name: of.tolist() for name, of in settings.items() if isinstance(of, np.ndarray)}
     entry = settings | labels | {"level": level, **more}
     with Store(path) as store:
-        store.put(columns_of(comparison))
-        store.put_vectors(
-            vector
-            for m in comparison.measures
-            for vector in _vectors(m, nulls[m.spec], parts[m.spec])
-        )
-        store.describe(description | {EVIDENCE: entry})
+        put_scores(comparison, store)
+        results = (_results(m, nulls[m.spec], parts[m.spec]) for m in comparison.measures)
+        store.describe(describe(comparison) | {EVIDENCE: entry}, chain.from_iterable(results))
 
 
-def _vectors(m: MeasureInfo, null: NullCells, parts: PartCells) -> Iterator[Vector]:
+def _results(m: MeasureInfo, null: NullCells, parts: PartCells) -> Iterator[Column]:
     entries: list[tuple[str, Any, str | None]] = [(k, getattr(null, k), None) for k in TABLES]
     entries += [(HOW, [], json.dumps(null.how)), (REASONS, [], json.dumps(parts.reasons))]
     for name, table, note in [*entries, (PARTS, parts.values, parts.kind)]:
-        yield Vector(m.spec, m.version, "", "", name, 0, np.ravel(table), note)
+        yield vector(m, (NOTHING, NOTHING), name, np.asarray(table, float), note)
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -76,10 +72,11 @@ def read(path: str | Path) -> dict[str, Any]:
             raise ValueError(f"its level is {level}")
         if not (isinstance(cautions, list) and all(isinstance(words, str) for words in cautions)):
             raise ValueError(f"its cautions are no list of texts: {cautions!r}")
-        vectors = {vector[:6]: vector for vector in store.vectors([""])}
+        results = store.columns([NOTHING], by_inference=True)
+        columns = {(c.measure, c.version, c.kind): c for c in results}
         nulls, parts = {}, {}
         for m in comparison.measures:
-            of_measure = {name: vectors[m.spec, m.version, "", "", name, 0] for name in NAMES}
+            of_measure = {name: columns[m.spec, m.version, name] for name in NAMES}
             nulls[m.spec] = _null(of_measure, m, comparison[m].shape, design)
             parts[m.spec] = _parts(of_measure, m, comparison[m].shape)
         return {
@@ -105,15 +102,15 @@ def _design(entry: Mapping[str, Any], comparison: Comparison) -> Design:
 
 
 def _null(
-    vectors: Mapping[str, Vector], m: MeasureInfo, shape: tuple[int, ...], design: Design
+    columns: Mapping[str, Column], m: MeasureInfo, shape: tuple[int, ...], design: Design
 ) -> NullCells:
-    drawn = _table(vectors["drawn"], shape)
-    flat = {name: vectors[name].numbers.reshape(shape) for name in TABLES if name != "drawn"}
+    drawn = _table(columns["drawn"], shape)
+    flat = {name: columns[name].values.reshape(shape) for name in TABLES if name != "drawn"}
     ends = {"p": (0.0, 1.0), "spread": (0.0, np.inf), "chance": m.range, "observed": m.range}
     for name, (low, high) in ends.items():
         if (flat[name] < low - SLACK).any() or (flat[name] > high + SLACK).any():
             raise ValueError(f"{m.spec} has a {name} outside {low:g} to {high:g}")
-    how = json.loads(vectors[HOW].note or "")
+    how = json.loads(columns[HOW].reasons[0])
     if [len(row) for row in how] != [shape[1]] * shape[0]:
         raise ValueError(f"{m.spec} has {how!r} for a map of {shape}")
     ways = {way for row in how for way in row} - {EXACT, FIXED, ""}
@@ -124,13 +121,13 @@ def _null(
     return NullCells(**flat, drawn=drawn, how=tuple(map(tuple, how)))
 
 
-def _parts(vectors: Mapping[str, Vector], m: MeasureInfo, shape: tuple[int, ...]) -> PartCells:
-    kind: Any = vectors[PARTS].note
+def _parts(columns: Mapping[str, Column], m: MeasureInfo, shape: tuple[int, ...]) -> PartCells:
+    kind: Any = columns[PARTS].reasons[0]
     if kind not in get_args(Kind):
         raise ValueError(f"{m.spec} has intervals of an unknown kind, {kind!r}")
-    reasons = [Failure(*map(str, entry)) for entry in json.loads(vectors[REASONS].note or "")]
-    return PartCells(kind, _table(vectors[PARTS], shape), tuple(reasons))
+    reasons = [Failure(*map(str, entry)) for entry in json.loads(columns[REASONS].reasons[0])]
+    return PartCells(kind, _table(columns[PARTS], shape), tuple(reasons))
 
 
-def _table(vector: Vector, shape: tuple[int, ...]) -> np.ndarray:
-    return vector.numbers.reshape(*shape, -1 if vector.numbers.size else 0)
+def _table(column: Column, shape: tuple[int, ...]) -> np.ndarray:
+    return column.values.reshape(*shape, -1 if column.values.size else 0)

@@ -71,12 +71,7 @@ def parts_of(kind: Kind, design: Design) -> list[np.ndarray]:
 
 
 def intervals_of(
-    bench: Bench,
-    request: Request,
-    comparison: Comparison,
-    measures: Sequence[Measure],
-    design: Design,
-    weight: float,
+    bench: Bench, comparison: Comparison, measures: Sequence[Measure], design: Design, weight: float
 ) -> dict[str, PartCells]:
     """Compute the values without parts of the samples, and return them by measure."""
     layout = bench.layout
@@ -98,7 +93,7 @@ def intervals_of(
         m: "groups" if kinds[m] == "left_out" else kinds[m] for m in measures if m not in closed
     }
     cells |= {m.spec: PartCells("left_out", closed[m]) for m in closed}
-    cells |= dict(_by_comparing(bench, request, rest, design, 0.8 * weight))
+    cells |= dict(_by_comparing(bench, rest, design, 0.8 * weight))
     return {spec: _varying(comparison, spec, of) for spec, of in cells.items()}
 
 
@@ -157,7 +152,7 @@ def _table(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> np.ndarray | None
     layout = bench.layout
     table = np.full((*layout.shape, layout.n), np.nan)
     for pair in pairs:
-        numbers = bench.vector(m, pair, LEFT_OUT).numbers
+        numbers = bench.vector(m, pair, LEFT_OUT)
         if len(numbers) != layout.n:
             return None
         for place in layout.cells(m, pair):
@@ -169,7 +164,7 @@ def _table(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> np.ndarray | None
 
 
 def _by_comparing(
-    bench: Bench, request: Request, kinds: dict[Measure, Kind], design: Design, weight: float
+    bench: Bench, kinds: dict[Measure, Kind], design: Design, weight: float
 ) -> Iterator[tuple[str, PartCells]]:
     """Yield the values on parts of the samples, each a comparison of its own."""
     parts = {kind: parts_of(kind, design) for kind in dict.fromkeys(kinds.values())}
@@ -177,7 +172,7 @@ def _by_comparing(
     for kind, rows_of_parts in parts.items():
         measures = [m for m in kinds if kinds[m] == kind]
         share = weight * len(measures) * len(rows_of_parts) / total
-        values = _on_parts(bench, request, rows_of_parts, measures, share)
+        values = _on_parts(bench, rows_of_parts, measures, share)
         for m in measures:
             specs = [on_rows(m, rows, design.n).spec for rows in rows_of_parts]
             tables = [c[spec] for c, spec in zip(values, specs)]
@@ -186,11 +181,7 @@ def _by_comparing(
 
 
 def _on_parts(
-    bench: Bench,
-    request: Request,
-    parts: Sequence[np.ndarray],
-    measures: list[Measure],
-    weight: float,
+    bench: Bench, parts: Sequence[np.ndarray], measures: list[Measure], weight: float
 ) -> list[Comparison]:
     """Compare parts of the samples, as many at a time as fit the memory."""
     layout = bench.layout
@@ -199,9 +190,7 @@ def _on_parts(
     comparisons: list[Comparison] = []
     for start in range(0, len(parts), batch):
         requests = [_request(layout, rows, measures) for rows in parts[start : start + batch]]
-        # The file describes the last comparison: it shall be that of all samples.
-        whole = [request] if bench.save else []
-        comparisons += compare_many([*requests, *whole], **bench.options)[: len(requests)]
+        comparisons += compare_many(requests, **bench.options, described=False)
         bench.tick(weight * len(requests) / len(parts))
     return comparisons
 

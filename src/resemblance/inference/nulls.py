@@ -137,7 +137,7 @@ def _guards(bench: Bench, measures: Sequence[Measure], design: Design, weight: f
     for m in measures:
         moves = moves_of(m)
         for j in layout.movable:
-            holds = bool(bench.vector(m, (_witness(layout, j), j), kind).numbers[0])
+            holds = bool(bench.vector(m, (_witness(layout, j), j), kind)[0])
             if moves.of_view is None or not holds:
                 anew.add((m, j))
             if moves.is_fixed and holds:
@@ -218,7 +218,7 @@ def _clumped(profiles: Profiles) -> list[Pair]:
 
 
 def _profile(bench: Bench, m: Measure, position: int, side: Side) -> Profile | None:
-    return profile_from(bench.vector(m, (position, position), f"{PROFILE} {side}").numbers)
+    return profile_from(bench.vector(m, (position, position), f"{PROFILE} {side}"))
 
 
 # ------------------------------------------------------------------------------------------- orders
@@ -266,10 +266,8 @@ def _chunks(
 
 
 def _is_stored(bench: Bench, m: Measure, cell: TaskCell, kind: str, start: int, stop: int) -> bool:
-    pair = cell.x, cell.y
-    if not bench.has(m, pair, kind, start):
-        return False
-    return len(bench.vector(m, pair, kind, start).numbers) >= stop - start
+    pair, kind = (cell.x, cell.y), f"{kind} from {start}"
+    return bench.has(m, pair, kind) and len(bench.vector(m, pair, kind)) >= stop - start
 
 
 def pieces_of(design: Design) -> list[tuple[int, int]]:
@@ -339,8 +337,8 @@ def _drawn_entry(
 
 def _draws(bench: Bench, m: Measure, pair: Pair, design: Design) -> np.ndarray:
     kind = _kind(design, bench.layout)
-    pieces = [bench.vector(m, pair, kind, a).numbers[: b - a] for a, b in pieces_of(design)]
-    return np.concatenate(pieces)
+    pieces = pieces_of(design)
+    return np.concatenate([bench.vector(m, pair, f"{kind} from {a}")[: b - a] for a, b in pieces])
 
 
 def _words(

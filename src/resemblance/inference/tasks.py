@@ -12,12 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import scalar
+from ..comparison import MeasureInfo
+from ..engine.scores import Column
+from ..engine.store import Store
 from ..engine.workers import single_threaded
 from ..failures import is_out_of_memory, reason_of
 from ..measure import Measure
 from ..representation import Representation, Undefined, comparing
 from ..significance.orders import Design
-from ..store import Store, Vector
 from .jackknife import on_rows, rows_of
 from .layout import TaskCell
 from .moments import Profile, Side, profile
@@ -27,6 +29,19 @@ from .reordered_views import RECOMPUTE, Moves, agrees, merged, moves_of, reorder
 CHUNK = 20  # draws that are stored together: what is lost when a run is killed
 GUARDS = (1, 2)  # the draws that are computed both with carried views and anew
 LEFT_OUT, PROFILE = "left out", "moments"
+
+
+def vector(
+    measure: Measure | MeasureInfo,
+    data: tuple[str, str],
+    kind: str,
+    numbers: np.ndarray,
+    note: str | None = None,
+) -> Column:
+    """Return numbers of a measure for a pair of data, and perhaps words about them."""
+    places, notes = np.arange(2, dtype=np.int32), {} if note is None else {0: note}
+    of_pair = measure.spec, measure.version, data, places[:1], places[1:], numbers.reshape(1, -1)
+    return Column(*of_pair, reasons=notes, kind=kind)
 
 
 class Chunk(NamedTuple):
@@ -58,7 +73,7 @@ class NullTask(NamedTuple):
         """
         return self.is_square and not self.design.is_exhaustive
 
-    def vectors(self) -> Iterator[Vector]:
+    def vectors(self) -> Iterator[Column]:
         """Yield the values of each cell, chunk by chunk."""
         carriable = [a for m in self.measures if (a := moves_of(m)).of_view is not None]
         moves, still = merged(carriable), dict[int, Representation]()
@@ -70,7 +85,7 @@ class NullTask(NamedTuple):
             for cell, numbers in zip(chunk.cells, values):
                 m = self.measures[cell.measure]
                 sides = self.tokens[cell.x], self.tokens[cell.y]
-                yield Vector(m.spec, m.version, *sides, self.kind, chunk.start, numbers)
+                yield vector(m, sides, f"{self.kind} from {chunk.start}", numbers)
 
     def _values(self, drawn: Drawn, cells: Sequence[TaskCell]) -> list[float]:
         """Return the values in one draw; the measures of a pair share its views."""
@@ -148,7 +163,7 @@ class GuardTask(NamedTuple):
     is_square: bool
     kind: str
 
-    def vectors(self) -> Iterator[Vector]:
+    def vectors(self) -> Iterator[Column]:
         """Yield 1 for each measure whose views can be carried here, 0 for others."""
         (i, x), (j, y) = self.representations.items()
         token = self.tokens[j] if self.is_square else ""
@@ -156,7 +171,7 @@ class GuardTask(NamedTuple):
         for m in self.measures:
             holds = np.array([float(agrees(m, x, y, orders, moves_of(m)))])
             sides = self.tokens[i], self.tokens[j]
-            yield Vector(m.spec, m.version, *sides, self.kind, 0, holds)
+            yield vector(m, sides, self.kind, holds)
 
 
 class ProfileTask(NamedTuple):
@@ -167,7 +182,7 @@ class ProfileTask(NamedTuple):
     tokens: Mapping[int, str]
     side: Side
 
-    def vectors(self) -> Iterator[Vector]:
+    def vectors(self) -> Iterator[Column]:
         """Yield the numbers of each profile: all but the sums, then these.
 
         None, with the reason, of a representation that has no profile.
@@ -182,7 +197,7 @@ class ProfileTask(NamedTuple):
                 except Undefined as error:
                     note = str(error)
                 kind = f"{PROFILE} {self.side}"
-                yield Vector(m.spec, m.version, token, token, kind, 0, numbers, note)
+                yield vector(m, (token, token), kind, numbers, note)
 
 
 def profile_from(numbers: np.ndarray) -> Profile | None:
@@ -201,7 +216,7 @@ class LeftOutTask(NamedTuple):
     tokens: Mapping[int, str]
     cells: tuple[TaskCell, ...]
 
-    def vectors(self) -> Iterator[Vector]:
+    def vectors(self) -> Iterator[Column]:
         """Yield the n values of each cell; none, with the reason, where there is no value."""
         for cell in self.cells:
             m = self.measures[cell.measure]
@@ -213,25 +228,25 @@ class LeftOutTask(NamedTuple):
             except Undefined as error:
                 note = str(error)
             sides = self.tokens[cell.x], self.tokens[cell.y]
-            yield Vector(m.spec, m.version, *sides, LEFT_OUT, 0, numbers, note)
+            yield vector(m, sides, LEFT_OUT, numbers, note)
 
 
 Task = NullTask | GuardTask | ProfileTask | LeftOutTask
 
 
-def run_vectors(task: Task, keep: Path | None) -> list[Vector]:
+def run_vectors(task: Task, keep: Path | None) -> list[Column]:
     """Compute a task in a worker, on fresh representations, so that their views end with it.
 
     Vectors are written to the file ``keep``, if there is one, as soon as they are computed.
     """
     fresh = {i: copy(r) for i, r in task.representations.items()}
-    vectors = []
+    columns = []
     with single_threaded(), Store(keep) if keep else nullcontext() as store:
-        for vector in task._replace(representations=fresh).vectors():
-            vectors.append(vector)
+        for column in task._replace(representations=fresh).vectors():
+            columns.append(column)
             if store:
-                store.put_vectors([vector])
-    return vectors
+                store.put([column])
+    return columns
 
 
 def value_or_nan(measure: Measure, x: Representation, y: Representation) -> float:

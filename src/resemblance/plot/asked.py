@@ -63,9 +63,6 @@ def direction(info: MeasureInfo) -> str:
 
 def taken(comparison: Comparison, info: MeasureInfo, order: list[int]) -> Comparison:
     """Return a square comparison by one measure with its representations in another order."""
-    cells = np.ix_(order, order)
     names = tuple(comparison.rows[i] for i in order)
-    values = {info.spec: comparison.values[info.spec][cells]}
-    return replace(
-        comparison, rows=names, columns=names, measures=(info,), values=values, numbers={}
-    )
+    matrices = {info.spec: comparison.matrices[info.spec]}
+    return replace(comparison, rows=names, columns=names, measures=(info,), matrices=matrices)

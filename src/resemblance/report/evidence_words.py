@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..columns import CHANCE
 from ..comparison import ROUNDING, MeasureInfo, diagnostic_notes, label_of, without_rounding
+from ..engine.scores import CHANCE
 from ..inference.nulls import EXACT, FIXED, p_text, p_words
 from ..inference.result import Evidence, above_chance
 from ..notebook import picture, table

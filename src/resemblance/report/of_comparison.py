@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..arrangements import models_of
-from ..columns import CHANCE
 from ..comparison import Comparison, diagnostic_notes
+from ..engine.scores import CHANCE
 from ..inference.result import Evidence
 from ..measure import Measure
 from ..results.result import Result

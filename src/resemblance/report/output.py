@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..columns import COLUMNS
 from ..comparison import Comparison, describe
 from ..documents import replacing, write_atomically
+from ..engine.scores import COLUMNS
 from ..extras import need
 from ..inference.result import Evidence
 from ..results.result import Result
@@ -209,8 +209,10 @@ def as_json(content: Comparison | Evidence | Result) -> str:
     elif isinstance(content, Evidence):
         document = _evidence_document(content)
     else:
-        head = describe(content.rows, content.columns, content.measures, content.provenance)
-        document = head | {"seconds": dict(content.seconds), "records": content.records()}
+        document = describe(content) | {
+            "seconds": dict(content.seconds),
+            "records": content.records(),
+        }
     text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False, default=dict)
     return text + "\n"
 
@@ -218,14 +220,13 @@ def as_json(content: Comparison | Evidence | Result) -> str:
 def _evidence_document(evidence: Evidence) -> dict[str, Any]:
     """Return an evidence with its design in words and in numbers."""
     comparison, design = evidence.comparison, evidence.design
-    head = describe(evidence.rows, evidence.columns, evidence.measures, comparison.provenance)
     orders = {
         "words": design.words,
         "draws": design.total,
         "seed": design.seed,
         "attainable": design.attainable,
     }
-    return head | {
+    return describe(comparison) | {
         "seconds": dict(comparison.seconds),
         "level": evidence.level,
         "design": orders,

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import product
 from typing import Any
 
-from ..assembly import assemble
 from ..catalogue import preset
-from ..columns import Matrix
 from ..compare import compare, compare_many
-from ..comparison import Comparison, describe
+from ..comparison import Comparison, describe, fingerprints_of
+from ..engine.scores import Matrix
+from ..engine.store import Store
 from ..measure import Measure
 from ..outline import Request
-from ..recording import columns_of
 from ..representation import Representation
-from ..store import Store
 from ..streamed import needs_of
 
 Measures = Iterable[str | Measure] | str | Measure | None
@@ -49,13 +47,14 @@ def compared_in_pairs(
         for side, identities in sides.items():
             identities |= part.provenance[side]
     provenance = dict(parts[0].provenance) | sides
-    absent = {m.spec: "not among the pairs of the stream" for m in parts[0].measures}
-    prints = [[of["fingerprint"] for of in side.values()] for side in sides.values()]
-    infos = parts[0].measures
-    matrices = {m.spec: Matrix(prints[0], prints[1], m.symmetric) for m in infos}
-    for scores in chain.from_iterable(map(columns_of, parts)):
-        matrices[scores.measure].put(scores)
-    whole = assemble(sides["rows"], sides["columns"], infos, matrices, provenance, absent)
+    names, infos = (tuple(sides["rows"]), tuple(sides["columns"])), parts[0].measures
+    absent = {m.spec: "not among the pairs of the stream" for m in infos}
+    data = fingerprints_of(*names, provenance)
+    matrices = {m.spec: Matrix(m.spec, m.version, m.symmetric, *data) for m in infos}
+    for part, spec in product(parts, matrices):
+        for scores in part.matrices[spec].columns_without():
+            matrices[spec].put(scores)
+    whole = Comparison(*names, infos, matrices, provenance, absent)
     return _streamed(whole, about, options)
 
 
@@ -78,8 +77,8 @@ def _streamed(
         identities = provenance[side].items()
         provenance[side] = {name: of | {"dtype": dtypes[name]} for name, of in identities}
     provenance["stream"] = {name: fact for name, fact in about.items() if name != "dtypes"}
+    comparison = replace(comparison, provenance=provenance)
     if options.get("save") is not None:
-        names = (comparison.rows, comparison.columns, comparison.measures)
         with Store(options["save"]) as store:
-            store.describe(describe(*names, provenance))
-    return replace(comparison, provenance=provenance)
+            store.describe(describe(comparison))
+    return comparison

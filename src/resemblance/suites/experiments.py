@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..comparison import environment
 from ..documents import read_document, write_atomically
 from ..engine.workers import Call, run, single_threaded
 from ..measure import Measure
+from ..provenance import environment
 from ..results.claims import Claim
 from ..results.headlines import facts_of
 from ..results.result import Result

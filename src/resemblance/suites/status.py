@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ..engine.store import Store
 from ..sources.folders import TRAITS
-from ..store import Store
 from ..subject import Recipe
 from . import load_result
 from .study import Purpose, is_running, purpose

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...columns import CHANCE
+from ...engine.scores import CHANCE
 from ...faces import Scores
 from ...representation import Representation
 from ...views.flatness import gram_flatness

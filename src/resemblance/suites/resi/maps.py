@@ -24,8 +24,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays import to_numpy
-from ...comparison import Comparison, Diagnostic, Failure, info_of, provenance_of
+from ...comparison import Comparison, fingerprints_of, info_of
+from ...engine.scores import Column, Matrix
 from ...measure import Measure
+from ...provenance import provenance_of
 from ...representation import Representation, fingerprint
 from ...sources.layouts import from_maps
 from ...subject import MapShape, Subject
@@ -171,40 +173,35 @@ def merged(
     """
     if len(pieces) == 1 and pieces[0].representations is part:
         return comparisons[0]
-    names = tuple(part)
-    values = {m.spec: _no_values(len(names)) for m in measures}
-    numbers: dict[str, dict[str, np.ndarray]] = {spec: {} for spec in values}
-    seconds, failures, caveats = dict.fromkeys(values, 0.0), list[Failure](), list[Diagnostic]()
+    names, infos, about = tuple(part), tuple(map(info_of, measures)), _provenance(part)
+    data, _ = sides = fingerprints_of(names, names, about)
+    matrices = {m.spec: Matrix(m.spec, m.version, m.symmetric, *sides) for m in infos}
     for piece, comparison in zip(pieces, comparisons, strict=True):
-        rows = [names.index(name) for name in comparison.rows]
-        counts = np.zeros((len(names), len(names)), dtype=bool)
-        for pair in piece.counted:
-            counts[pair] = True
-        share = counts.sum() / len(rows) ** 2
-        for spec, matrix in comparison.values.items():
-            seconds[spec] += comparison.seconds[spec] * share
-            _copy(matrix, values[spec], rows, counts)
-            for name, recorded in comparison.numbers.get(spec, {}).items():
-                into = numbers[spec].setdefault(name, _no_values(len(names)))
-                _copy(recorded, into, rows, counts)
-        failures += [f for f in comparison.failures if counts[names.index(f.x), names.index(f.y)]]
-        caveats += [c for c in comparison.caveats if counts[names.index(c.x), names.index(c.y)]]
-    for matrix in values.values():
-        matrix.flags.writeable = False
-    infos, about = tuple(map(info_of, measures)), _provenance(part)
-    of_values = names, names, infos, values, seconds
-    return Comparison(*of_values, tuple(failures), about, numbers, tuple(caveats))
-
-
-def _no_values(size: int) -> np.ndarray:
-    return np.full((size, size), np.nan)
-
-
-def _copy(matrix: np.ndarray, into: np.ndarray, rows: Sequence[int], counts: np.ndarray) -> None:
-    """Write the entries that count, whose rows and columns are these of the whole matrix."""
-    whole = _no_values(len(into))
-    whole[np.ix_(rows, rows)] = matrix
-    into[counts] = whole[counts]
+        pairs = sorted(piece.counted)
+        share, (x, y) = len(pairs) / len(comparison.rows) ** 2, np.array(pairs).T
+        places = {name: place for place, name in enumerate(comparison.rows)}
+        i, j = (np.array([places[names[k]] for k in side]) for side in (x, y))
+        reasons, caveats = (
+            {tuple(entry[:3]): str(entry[-1]) for entry in entries}
+            for entries in (comparison.failures, comparison.caveats)
+        )
+        for spec, values in comparison.values.items():
+            keys = [(spec, names[k], names[l]) for k, l in pairs]
+            matrices[spec].put(
+                Column(
+                    spec,
+                    matrices[spec].version,
+                    tuple(data),
+                    x,
+                    y,
+                    values[i, j],
+                    comparison.seconds[spec] * share,
+                    {entry: reasons[key] for entry, key in enumerate(keys) if key in reasons},
+                    {name: of[i, j] for name, of in comparison.numbers[spec].items()},
+                    {entry: caveats[key] for entry, key in enumerate(keys) if key in caveats},
+                )
+            )
+    return Comparison(names, names, infos, matrices, about)
 
 
 def _provenance(part: Mapping[str, Representation]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...comparison import Comparison
+from ...comparison import as_difference
 from ...results.figures import Choice, HeatMap, Option
 from .facts import Matrices, family_of
 from .grading import Score
@@ -109,10 +109,10 @@ def _part(matrices: Matrices, position: int, scores: Sequence[Score]) -> Part:
 
 def _measured(standings: Standings, part: Part) -> dict[str, np.ndarray]:
     """Return the matrices of all measures as differences."""
-    names, infos = part.matrices.names, standings.facts.measures
-    values = {spec: np.array(rows, float) for spec, rows in part.matrices.values.items()}
-    comparison = Comparison(names, names, infos, values, {}, (), {})
-    return {spec: comparison.difference(spec) for spec in values}
+    values, infos = part.matrices.values, standings.facts.measures
+    return {
+        m.spec: as_difference(np.array(values[m.spec], float), m) for m in infos if m.spec in values
+    }
 
 
 def limits(values: np.ndarray) -> tuple[float, float]:

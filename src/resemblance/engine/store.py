@@ -1,77 +1,47 @@
-"""Comparisons in one SQLite file that survives a kill and can be continued, without pickle."""
+"""Scores in one SQLite file that survives a kill and can be continued, without pickle."""
 
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import time
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from .columns import NO_MEMORY, Column
-from .locks import has_locks, held
-from .packing import PACKED, TILE, cells_of, column_of, columns_of, tile_rows
+from ..locks import has_locks, held
+from .scores import CAVEAT, COLUMNS, NO_MEMORY, VALUE, Column, gathered
 
-FORMAT = 6
+FORMAT = 7
+LONGEST = 2**22  # entries of a row: SQLite has no values of more than 1 GB
 EVIDENCE = "evidence"  # the entry of a description that says how inference was made
-INSERT = "INSERT INTO cells (measure, version, x, y, value, seconds, reason, diagnostics)"
-INSERT_TILE = f"INSERT INTO tiles ({', '.join(TILE)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-UNLESS_KNOWN = f"""ON CONFLICT (measure, version, x, y) DO UPDATE
-  SET value = excluded.value, seconds = excluded.seconds,
-      reason = excluded.reason, diagnostics = excluded.diagnostics
-  WHERE cells.reason LIKE '{NO_MEMORY}%'"""
-# The tables as SQLite records them.
-CELLS = (
-    "CREATE TABLE cells (measure TEXT, version INTEGER, x TEXT, y TEXT, value REAL, seconds REAL, "
-    "reason TEXT, diagnostics TEXT, PRIMARY KEY (measure, version, x, y)) WITHOUT ROWID"
+NOTHING = ""  # in place of data: what follows from all of them, in the order of the description
+# The tables as SQLite records them. A row has the entries of a column; ``alone`` of them are of
+# data with themselves, and ``lacking`` failed for lack of memory. Blobs are last, and not read with
+# the rest.
+SCORES = (
+    "CREATE TABLE scores (id INTEGER PRIMARY KEY, measure TEXT, version INTEGER, kind TEXT, "
+    "size INTEGER, alone INTEGER, lacking INTEGER, data TEXT, notes TEXT, pairs BLOB, numbers BLOB)"
 )
 HEADER = "CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), description TEXT)"
-VECTORS = (
-    "CREATE TABLE vectors (measure TEXT, version INTEGER, x TEXT, y TEXT, kind TEXT, "
-    "start INTEGER, numbers BLOB, note TEXT, "
-    "PRIMARY KEY (measure, version, x, y, kind, start)) WITHOUT ROWID"
-)
-TILES = (
-    "CREATE TABLE tiles (id INTEGER PRIMARY KEY, measure TEXT, version INTEGER, size INTEGER, "
-    "alone INTEGER, data TEXT, pairs BLOB, numbers BLOB, notes TEXT)"
-)
 TIMEOUT = 60.0  # seconds to wait for another process
 WITHOUT_LOCKS = "?vfs=unix-none"  # the name that SQLite has for its way to files without locks
 
 
-class Vector(NamedTuple):
-    """Numbers that inference computed of a measure for the data x and y (see ``inference``).
-
-    ``kind``: what they are, such as the values in the orders of a design; ``start``: the position
-    of the first, where they are stored in pieces; ``note``: words about them.
-    """
-
-    measure: str
-    version: int
-    x: str
-    y: str
-    kind: str
-    start: int
-    numbers: np.ndarray
-    note: str | None = None
-
-
-VectorKey = tuple[str, int, str, str, str, int]
-
-
 class Store:
-    """A file of cells, keyed by what they were computed from, and a description of a comparison.
+    """A file of scores, known by what they were computed from, and a description of a comparison.
 
-    A cell is found again whenever the same measure, version and data are asked for, in whatever
+    A score is found again whenever the same measure, version and data are asked for, in whatever
     comparison; the description is that of the last one. Writes are atomic (SQLite in WAL mode), so
     a process killed at any moment leaves a file that can be read and continued, and two processes
-    on one machine may write at once. While the file is open, and after a kill, the latest cells are
-    in a second file, ``-wal``, which the next process to open it takes in.
+    on one machine may write at once. While the file is open, and after a kill, the latest scores
+    are in a second file, ``-wal``, which the next process to open it takes in.
 
     Where the file system has no locks, a file ``-held`` beside it lets one process have it at a
     time, and there is no second file: see :mod:`resemblance.locks`. ``is_shared`` says whether
@@ -115,12 +85,17 @@ class Store:
     def _mode(self) -> str:
         return "" if self.is_shared else WITHOUT_LOCKS
 
-    def describe(self, description: dict[str, Any]) -> None:
-        """Record which comparison the cells are for (the last description counts)."""
+    def describe(self, description: dict[str, Any], results: Iterable[Column] = ()) -> None:
+        """Record which comparison the scores are for, and what follows from all of them.
+
+        The last description counts, and its ``results``, which are of ``NOTHING``.
+        """
         with self._writing():
+            self._db.execute("DELETE FROM scores WHERE data = ?", [json.dumps([NOTHING])])
             self._db.execute(
                 "INSERT OR REPLACE INTO header VALUES (0, ?)", [json.dumps(description)]
             )
+            self._insert(results)
 
     def description(self) -> dict[str, Any]:
         """Return the description; ``ValueError`` if the file has none."""
@@ -135,8 +110,7 @@ class Store:
     def put(self, columns: Iterable[Column]) -> None:
         """Add scores, which are on disk within half a second of work.
 
-        A value that is already there stays as it is. A column of many entries is kept as it is, one
-        of few as its cells, which can be looked at one by one.
+        Of two for the same data the first counts, except that it failed for lack of memory.
         """
         self._pending.extend(columns)
         if time.monotonic() - self._written > 0.3:
@@ -144,41 +118,47 @@ class Store:
 
     def flush(self) -> None:
         """Write the columns that were added, in one transaction."""
-        few = (column for column in self._pending if column.size < PACKED)
-        many = (column for column in self._pending if column.size >= PACKED)
         with self._writing():
-            self._db.executemany(
-                f"{INSERT} VALUES (?, ?, ?, ?, ?, ?, ?, ?) {UNLESS_KNOWN}",
-                (cell for column in few for cell in cells_of(column)),
-            )
-            self._db.executemany(INSERT_TILE, (row for c in many for row in tile_rows(c)))
+            self._insert(gathered(sorted(self._pending, key=lambda c: (c.measure, c.kind))))
         self._pending, self._written = [], time.monotonic()
 
-    def columns(self, of: Iterable[str] | None = None) -> Iterator[Column]:
+    def _insert(self, columns: Iterable[Column]) -> None:
+        places = ", ".join("?" * 10)
+        self._db.executemany(f"INSERT INTO scores VALUES (NULL, {places})", map(_row_of, columns))
+
+    def columns(
+        self, of: Iterable[str] | None = None, *, by_inference: bool = False
+    ) -> Iterator[Column]:
         """Yield all scores, or those about data among the fingerprints ``of``, and perhaps others.
 
-        Raises ``ValueError`` for what cannot be a score.
+        ``by_inference``: those of other kinds than values. Raises ``ValueError`` for what cannot be
+        a score.
         """
-        query, sides = "SELECT * FROM cells", tuple[str, ...]()
-        if of is not None:
-            among = "IN (SELECT value FROM json_each(?))"
-            query += f" WHERE x {among} AND y {among}"
-            sides = (json.dumps(sorted(set(of))),) * 2
         with reading(self.path):
-            # Statements end here, also when the caller stops: an open one keeps the file locked.
-            cells = self._db.execute(f"{query} ORDER BY measure, version", sides).fetchall()
-            yield from columns_of(cells)
-            for (number,) in self._db.execute("SELECT id FROM tiles ORDER BY id").fetchall():
-                tile = f"SELECT {', '.join(TILE)} FROM tiles WHERE id = ?"
-                yield column_of(*self._db.execute(tile, [number]).fetchone())
+            for column in gathered(self._read(None if of is None else set(of), by_inference)):
+                if not by_inference:
+                    _check_numbers(column)
+                yield column
+
+    def _read(self, data: set[str] | None, by_inference: bool) -> Iterator[Column]:
+        """Yield the rows with any of these data."""
+        comparison = "<>" if by_inference else "="
+        query = f"SELECT id, data FROM scores WHERE kind {comparison} ? ORDER BY measure, id"
+        # Statements end here, also when the caller stops: an open one keeps the file locked.
+        for number, names in self._db.execute(query, [VALUE]).fetchall():
+            if data is None or not data.isdisjoint(json.loads(names)):
+                row = self._db.execute("SELECT * FROM scores WHERE id = ?", [number]).fetchone()
+                yield _column_of(*row[1:])
 
     def count(self, *, alone: bool = False) -> int:
-        """Return how many scores there are; ``alone``: of data with themselves."""
-        numbers = ("sum(x = y)", "sum(alone)") if alone else ("count(*)", "sum(size)")
-        cells, tiles = (f"(SELECT coalesce({n}, 0) FROM {{}})" for n in numbers)
+        """Return how many scores there are; ``alone``: of data with themselves.
+
+        What failed for lack of memory does not count, and what two processes computed counts twice.
+        """
+        number = "alone" if alone else "size - lacking"
         with reading(self.path):
-            query = f"SELECT {cells.format('cells')} + {tiles.format('tiles')}"
-            return int(self._db.execute(query).fetchone()[0])
+            query = f"SELECT coalesce(sum({number}), 0) FROM scores WHERE kind = ?"
+            return int(self._db.execute(query, [VALUE]).fetchone()[0])
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -188,26 +168,6 @@ class Store:
                 yield
         except sqlite3.OperationalError as error:
             raise OSError(f"{self.path} cannot be written: {error}") from error
-
-    def put_vectors(self, vectors: Iterable[Vector]) -> None:
-        """Write vectors at once, in place of those that are there."""
-        rows = [(*v[:6], np.asarray(v.numbers, dtype="<f8").tobytes(), v.note) for v in vectors]
-        with self._writing():
-            self._db.executemany(
-                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows
-            )
-
-    def vectors(self, of: Iterable[str]) -> list[Vector]:
-        """Return the vectors whose two sides are both among ``of``.
-
-        Raises ``ValueError`` for what cannot be a vector.
-        """
-        among = "IN (SELECT value FROM json_each(?))"
-        sides = (json.dumps(sorted(set(of))),) * 2
-        query = f"SELECT * FROM vectors WHERE x {among} AND y {among}"
-        with reading(self.path):
-            # A statement left open by a damaged row would keep the file locked.
-            return [_vector(*row) for row in self._db.execute(query, sides).fetchall()]
 
     def _check_format(self) -> None:
         """Refuse the file of another version or program, whose statements might run in a query."""
@@ -223,7 +183,7 @@ class Store:
             )
         if self._read_only and not tables:
             raise ValueError(f"{self.path} is empty: it holds no comparison")
-        if foreign := sorted(tables - {CELLS, HEADER, VECTORS, TILES}):
+        if foreign := sorted(tables - {SCORES, HEADER}):
             raise ValueError(
                 f"{self.path} holds what resemblance does not write there: {foreign[0][:80]}"
             )
@@ -259,7 +219,7 @@ class Store:
         self._db.execute("BEGIN IMMEDIATE")
         with self._db:
             self._db.execute(f"PRAGMA user_version = {FORMAT}")
-            for statement in (CELLS, HEADER, VECTORS, TILES):
+            for statement in (SCORES, HEADER):
                 self._db.execute(statement.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
 
 
@@ -305,12 +265,91 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     return _connected(path, "?mode=ro&immutable=1")
 
 
-def _vector(*row: Any) -> Vector:
-    """Return a row of the table of vectors; ``ValueError`` for what cannot be one."""
-    *names, numbers, note = row
-    kinds: tuple[type, ...] = (str, int, str, str, str, int, bytes, str)
-    if not all(map(isinstance, (*names, numbers, note or ""), kinds)) or len(numbers) % 8:
-        raise ValueError(f"this is not a vector of numbers: {names!r}")
-    measure, version, x, y, kind, start = names
-    values = np.frombuffer(numbers, dtype="<f8")
-    return Vector(measure, version, x, y, kind, start, values, note)
+# --------------------------------------------------------------------------------------------- rows
+
+
+def _row_of(column: Column) -> tuple[Any, ...]:
+    """Return the row of a column: numbers as arrays, with everything rare as JSON."""
+    pairs, places = np.stack([column.x, column.y]), dict[str, int]()
+    index = np.full(len(column.data), -1, dtype="<i4")
+    index[pairs] = 0
+    for k in np.flatnonzero(index == 0).tolist():
+        index[k] = places.setdefault(column.data[k], len(places))
+    pairs = index[pairs]
+    notes = {
+        "seconds": column.seconds,
+        "names": list(column.numbers),
+        "reasons": column.reasons,
+        "caveats": column.caveats,
+    }
+    numbers = np.stack([column.values, *column.numbers.values()]).astype("<f8")
+    return (
+        column.measure,
+        column.version,
+        column.kind,
+        column.size,
+        int((pairs[0] == pairs[1]).sum()),
+        sum(reason.startswith(NO_MEMORY) for reason in column.reasons.values()),
+        json.dumps(list(places)),
+        json.dumps(notes, allow_nan=False),
+        zlib.compress(pairs.tobytes(), 1),
+        numbers.tobytes(),
+    )
+
+
+def _column_of(*row: Any) -> Column:
+    """Return the column of a row; ``ValueError`` for what cannot be one."""
+    measure, version, kind, size, _, _, data, notes, pairs, numbers = row
+    kinds: tuple[type, ...] = (str, int, str, int, int, int, str, str, bytes, bytes)
+    if not all(map(isinstance, row, kinds)) or not 0 < size <= LONGEST:
+        raise ValueError(f"this is not a row of scores: {measure!r}")
+    entry = json.loads(notes)
+    names, fingerprints = [*map(str, entry["names"])], tuple(map(str, json.loads(data)))
+    x, y = _positions(pairs, size, len(fingerprints))
+    shape = (1 + len(names), size) if kind == VALUE else (1, size, len(numbers) // (8 * size))
+    values, *more = np.frombuffer(numbers, dtype="<f8").reshape(shape)
+    return Column(
+        measure,
+        version,
+        fingerprints,
+        x,
+        y,
+        values,
+        float(entry["seconds"]),
+        _texts(entry["reasons"], size),
+        dict(zip(names, more, strict=True)),
+        _texts(entry["caveats"], size),
+        kind,
+    )
+
+
+def _positions(pairs: bytes, size: int, count: int) -> np.ndarray:
+    """Return the positions of both sides, shape (2, size)."""
+    try:
+        unpacked = zlib.decompressobj().decompress(pairs, 8 * size + 1)
+    except zlib.error as error:
+        raise ValueError(f"the pairs of a row cannot be read: {error}") from error
+    positions = np.frombuffer(unpacked, dtype="<i4").reshape(2, size)
+    if positions.min() < 0 or positions.max() >= count:
+        raise ValueError("a row has scores of data that it does not name")
+    return positions
+
+
+def _texts(entry: Any, size: int) -> dict[int, str]:
+    texts = {int(i): text for i, text in entry.items()}
+    if not all(isinstance(text, str) and 0 <= i < size for i, text in texts.items()):
+        raise ValueError("a row has reasons or caveats that are not those of its entries")
+    return texts
+
+
+def _check_numbers(column: Column) -> None:
+    """Raise ``ValueError`` unless each entry has a finite value or a reason, not both."""
+    without = np.zeros(column.size, dtype=bool)
+    without[list(column.reasons)] = True
+    is_finite = math.isfinite(column.seconds) and not any(
+        np.isinf(numbers).any() for numbers in column.numbers.values()
+    )
+    if not is_finite or not np.array_equal(np.isfinite(column.values), ~without):
+        raise ValueError(f"a row of {column.measure} has values that are not finite")
+    if column.numbers.keys() & {*COLUMNS, CAVEAT}:
+        raise ValueError(f"a row of {column.measure} has a diagnostic with the name of a column")
