@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance.declared import INVARIANCES, implied
+from resemblance.claims import INVARIANCES, implied
 from resemblance.measure import FAMILIES
 from resemblance.views import pairs
 
@@ -101,8 +101,11 @@ def test_specifications_round_trip():
 def test_where_with_the_default_value_is_the_measure_itself():
     assert rs.cka.where(estimator="biased") == rs.cka
     assert rs.cka.where(estimator="biased").spec == "cka"
-    assert rs.cka.where(estimator="debiased").where(estimator="biased").range == (0, 1)
-    assert rs.cka.where(estimator="debiased").spec == "cka[estimator=debiased]"
+    debiased = rs.cka.where(estimator="debiased")
+    assert debiased.where(estimator="biased").range == (0, 1)
+    assert debiased.spec == "cka[estimator=debiased]"
+    assert debiased.all_pairs is None
+    assert debiased.where(estimator="biased").all_pairs is not None
 
 
 def plain(x, y):

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from .catalogue import get_measure
+from .claims import SLACK, outside
 from .columns import CAVEAT, Column, Matrix
 from .comparison import NOT_COMPUTED, Comparison, Diagnostic, Failures, MeasureInfo
-from .declared import SLACK, outside
 from .representation import title
 from .store import Store, reading
 

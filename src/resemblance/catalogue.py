@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from . import measures, statistics
-from .declared import INVARIANCES, JOINT_INVARIANCES, implied
+from .claims import INVARIANCES, JOINT_INVARIANCES, implied
 from .measure import FAMILIES, Measure
 from .statistic import STATISTIC_FAMILIES, Statistic
 from .suggestions import did_you_mean

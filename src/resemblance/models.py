@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .caveat import TRANSPOSED
 from .compare import compare
 from .comparison import Comparison, describe
+from .inputs import TRANSPOSED
 from .measure import Measure
 from .progress import Progress
 from .representation import Representation

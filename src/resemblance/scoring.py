@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from .arrays import scalar
+from .claims import Scores, in_range
 from .columns import CAVEAT, CHANCE, COLUMNS, NO_MEMORY, Column, Entries, Scored
-from .declared import in_range
-from .faces import Scores
-from .failures import reason_of
 from .measure import Measure
 from .plan import TileTask
+from .reasons import reason_of
 from .representation import Representation, Undefined, comparing, fingerprint, without_gradient
 
 SIDE = 128  # rows and columns that are computed together; scores do not depend on it

@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .documents import replacing
-from .failures import is_out_of_memory
 from .locks import is_alive, locked
 from .machine import available_memory
 from .measure import Measure
 from .packed_views import Views, pack, read_views
+from .reasons import is_out_of_memory
 from .representation import Representation, comparing
 from .tiles import group_measures
 from .workers import Call, single_threaded

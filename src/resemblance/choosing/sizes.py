@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..caveat import TRANSPOSED
 from ..columns import CAVEAT, CHANCE
 from ..compare import compare
 from ..comparison import Comparison
 from ..costs import Kind, cost_table
+from ..inputs import TRANSPOSED
 from ..measure import Measure
 from ..rng import generator
 from ..tiles import pair_bytes

@@ -11,7 +11,7 @@ import typer
 
 from ..choosing import DOMAINS, QUESTIONS, SIGHTS, Recommendation, recommend
 from ..choosing.recommendation import COLUMNS, row_of
-from ..declared import INVARIANCES
+from ..claims import INVARIANCES
 from ..report.markup import as_markdown
 from ..report.output import deliver, show
 from ..report.terminal import plain_table

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..representation import Representation, Undefined, as_representation, check_same_samples
-from ..roles import classes as checked_labels
+from ..statistic import classes as checked_labels
 from ..streamed import need_samples_at_hand
 from ..suggestions import did_you_mean
 from .verdict import PURPOSES

@@ -13,7 +13,7 @@ from ..measure import Measure
 from ..outline import Request
 from ..representation import Representation
 from ..rng import generator
-from ..roles import classes
+from ..statistic import classes
 from .leaving_out import influence_by_brute_force, left_out_values, on_rows, rows_of
 from .moments import contributions
 from .planning import samples_for, samples_for_width

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import scalar
-from ..failures import is_out_of_memory, reason_of
 from ..measure import Measure
+from ..reasons import is_out_of_memory, reason_of
 from ..representation import Representation, Undefined, comparing
 from ..significance.orders import Design
 from ..store import Store, Vector

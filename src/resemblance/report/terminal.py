@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..claims import INVARIANCES
 from ..columns import CHANCE
 from ..comparison import Comparison, MeasureInfo, diagnostic_notes, without_rounding
-from ..declared import INVARIANCES
 from ..measure import Measure
 from .data import chance_words, extremes, is_square, summary
 from .numbers import number, span

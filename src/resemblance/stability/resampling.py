@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import device
 from ..catalogue import get_statistic
-from ..declared import argument
+from ..claims import argument
 from ..representation import Representation
 from ..rng import generator
 from ..significance.parts import Interval, half_of_each, interval_around
