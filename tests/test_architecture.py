@@ -63,7 +63,7 @@ LAYERS = [
     {"compare"},
     {"checks"},
     {"stream"},
-    {"costs", "tallies", "forecast"},
+    {"engine"},
     {"models"},
     {"inference"},
     {"grounding"},

@@ -11,7 +11,7 @@ from .claims import AllPairs, Product, Scores, when
 from .compare import compare
 from .comparison import Comparison
 from .drift import Drift, DriftReport, drift
-from .forecast import Forecast, plan
+from .engine.forecast import Forecast, plan
 from .inference import Evidence, equal_rows, evidence, load_evidence
 from .inference.planning import samples_for
 from .joining import condition_means, join_samples

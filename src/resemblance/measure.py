@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import typing
 import warnings
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -116,12 +116,14 @@ class Measure(Declared):
 
     def is_in_blocks(self, *representations: Representation) -> bool:
         """Say whether pairs of these are computed by ``all_pairs``, not by the plain function."""
-        if self.all_pairs is None or any(
-            r.origin or carries_gradient(r.source) for r in representations
-        ):
+        if any(r.origin or carries_gradient(r.source) for r in representations):
             return False
-        above = self.all_pairs.above
-        return above is not None and representations[0].shape[0] > above
+        return self.takes_blocks(representations[0].shape[0])
+
+    def takes_blocks(self, n: int) -> bool:
+        """Say whether n samples are too many for the plain function, if they are at hand."""
+        faces = self.all_pairs
+        return faces is not None and faces.above is not None and n > faces.above
 
     def caveat(self, x: Representation, y: Representation) -> str:
         """Return why the value says little of this pair, whatever the data; an empty string for
@@ -245,6 +247,20 @@ def measure(
         "rows_of_maps": rows,
     }
     return partial(Measure._declare, changes=changes, claims=named | claims)
+
+
+def together(
+    measures: Sequence[Measure], representations: Sequence[Representation]
+) -> tuple[Measure, ...]:
+    """Return the measures that compute many pairs of these representations together.
+
+    One that needs it for speed alone does so if it leaves no other measure behind: two measures of
+    a pair share what they have in common.
+    """
+    blocked = tuple(m for m in measures if m.is_in_blocks(*representations))
+    is_fast = all(m in blocked or (m.all_pairs and m.all_pairs.above is None) for m in measures)
+    is_numpy = all(isinstance(r.source, np.ndarray) for r in representations)
+    return tuple(measures) if is_fast and is_numpy else blocked
 
 
 def require(measure: Measure) -> None:

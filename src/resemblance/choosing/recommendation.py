@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..engine.forecast import duration
 from ..extras import need
-from ..forecast import duration
 from ..notebook import card, table
 from ..results.headlines import listed
 from ..significance import Place, Places

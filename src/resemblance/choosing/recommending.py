@@ -9,7 +9,7 @@ from ..boards import Board, read_board
 from ..boards.views import domain_of
 from ..catalogue import list_measures, preset
 from ..claims import INVARIANCES
-from ..costs import cost_table
+from ..engine.costs import cost_table
 from ..measure import Measure
 from .cells import EvidenceCells, evidence_for, has_order
 from .filtering import reasons_against

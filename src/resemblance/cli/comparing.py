@@ -14,8 +14,8 @@ import typer
 from ..catalogue import list_measures
 from ..compare import compare
 from ..comparison import Comparison
+from ..engine.forecast import Forecast, plan
 from ..extras import NEEDS
-from ..forecast import Forecast, plan
 from ..report import write_page
 from ..report.of_forecast import emit_forecast
 from ..report.output import deliver, emit, show

@@ -1,0 +1,1 @@
+"""How measures are computed for many pairs: work, scores, workers, files."""
