@@ -146,19 +146,6 @@ def _on(source: Array, start: int, stop: int, array: Array) -> Array:
     return namespace(array).as_tensor(part, device=device(array))
 
 
-def first_shift(rows: Array) -> np.ndarray:
-    """Return the mean of some rows, exactly the value of columns that are constant in them."""
-    first = rows[:1]
-    return to_numpy(first[0] + namespace(rows).mean(rows - first, axis=0))
-
-
-def shifted(rows: Array, shift: Array) -> Array:
-    """Return (1, x - shift, |x - shift|²) for every row."""
-    xp, points = namespace(rows), rows - shift
-    ones = xp.ones((rows.shape[0], 1), dtype=points.dtype, device=device(points))
-    return xp.concat([ones, points, xp.sum(points**2, axis=1, keepdims=True)], axis=1)
-
-
 def directions_of(rows: Sequence[Array]) -> tuple[list[Array], np.ndarray]:
     """Return the rows of every layer at unit length, and for each two layers how many rows have a
     direction, not zero, in both."""
