@@ -6,8 +6,6 @@ import html
 import json
 import math
 import operator
-import platform
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,14 +21,13 @@ from .columns import CAVEAT, CHANCE
 from .extras import need
 from .measure import Measure
 from .notebook import drawn, picture
-from .provenance import versions
+from .provenance import environment
 from .representation import Representation, fingerprint
 from .store import Store
 from .suggestions import did_you_mean
 
 NOT_COMPUTED = "not computed"  # the reason of a pair that an interrupted run did not reach
 ROUNDING = 1e-12  # of a scale: smaller numbers are 0 but for rounding errors
-COMPUTING = ("numpy", "scipy", "scikit-learn", "numba")  # of these, all that are installed
 ORDINARY = 10.0  # the width of a range whose values are of the order of 1
 
 
@@ -406,21 +403,6 @@ def provenance_of(
         "n_samples": rows[0].n_samples,
         "rows": {r.name: _identity(r) for r in rows},
         "columns": {r.name: _identity(r) for r in columns},
-    }
-
-
-def environment(modules: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the versions of this library, Python, what measures compute with, and other modules
-    by name."""
-    installed = versions()
-    libraries = {name: installed[name] for name in COMPUTING if name in installed}
-    for name in set(modules) - set(libraries):
-        libraries[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
-    return {
-        "resemblance": installed["resemblance"],
-        "python": installed["python"],
-        "machine": platform.machine(),
-        "libraries": libraries,
     }
 
 

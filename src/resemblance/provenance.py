@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
-LIBRARIES = (
-    "numpy", "scipy", "scikit-learn", "torch", "transformers", "torch-geometric", "numba",
-)  # fmt: skip
+COMPUTING = ("numpy", "scipy", "scikit-learn", "numba")
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "torch-geometric", "numba")
 
 
 def machine_words() -> str:
@@ -29,6 +31,21 @@ def processor(info: Path = Path("/proc/cpuinfo")) -> str:
         lines = []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return next(filter(None, [*names, platform.processor()]), platform.machine())
+
+
+def environment(modules: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the versions of this library, Python, what measures compute with, and other modules
+    by name."""
+    installed = versions()
+    libraries = {name: installed[name] for name in COMPUTING if name in installed}
+    for name in set(modules) - set(libraries):
+        libraries[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
+    return {
+        "resemblance": installed["resemblance"],
+        "python": installed["python"],
+        "machine": platform.machine(),
+        "libraries": libraries,
+    }
 
 
 @lru_cache(maxsize=1)

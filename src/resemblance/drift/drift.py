@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..comparison import environment
 from ..progress import Progress, in_hundredths
+from ..provenance import environment
 from ..representation import Representation, fingerprint
 from ..rng import generator
 from .changes import (

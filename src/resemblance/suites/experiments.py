@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..comparison import environment
 from ..documents import read_document, write_atomically
 from ..measure import Measure
+from ..provenance import environment
 from ..results.claims import Claim
 from ..results.headlines import facts_of
 from ..results.result import Result

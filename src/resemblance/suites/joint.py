@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..comparison import environment
+from ..provenance import environment
 from ..results.result import Result
 from . import SUITES, load_result
 from .joint_ranks import JointRanks, joint_ranks
