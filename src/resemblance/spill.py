@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .documents import replacing
+from .json_files import replacing
 from .locks import is_alive, locked
 from .machine import available_memory
 from .measure import Measure

@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 
 from ..catalogue import parse_parameters
 from ..checks import check_measure
-from ..documents import parse_document
+from ..json_files import parse_document
 from ..measure import Measure
 from ..modules import load_module, own_module
 from ..packs import open_pack

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..documents import check_finite, check_types, parse_document
+from ..json_files import check_finite, check_types, parse_document
 from ..texts import printable
 
 FORMAT = 1

@@ -15,9 +15,9 @@ from typing import Any
 
 from ..columns import COLUMNS
 from ..comparison import Comparison, describe
-from ..documents import replacing, write_atomically
 from ..extras import need
 from ..inference.result import Evidence
+from ..json_files import replacing, write_atomically
 from ..results.result import Result
 from ..results.sections import Table
 from ..texts import printable

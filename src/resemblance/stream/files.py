@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..documents import replacing
 from ..inputs import explained
+from ..json_files import replacing
 
 KIND, VERSION = "resemblance stream", 1
 ABOUT = {"method", "pairs", "directions", "layers", "n_samples", "batches"}

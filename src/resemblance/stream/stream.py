@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import Array, detach
 from ..comparison import Comparison
-from ..documents import check_types
+from ..json_files import check_types
 from ..measure import Measure
 from ..progress import Progress
 from ..representation import Representation

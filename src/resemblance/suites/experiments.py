@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..documents import read_document, write_atomically
+from ..json_files import read_document, write_atomically
 from ..measure import Measure
 from ..provenance import environment
 from ..results.claims import Claim
