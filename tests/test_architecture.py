@@ -32,12 +32,10 @@ LAYERS = [
         "compiled",
         "modules",
         "progress",
-        "suggestions",
-        "texts",
+        "display",
         "json_files",
         "columns",
         "packing",
-        "notebook",
         "workers",
         "locks",
     },
@@ -85,8 +83,7 @@ SOURCES_MAY_IMPORT = {
     "modules",
     "progress",
     "json_files",
-    "suggestions",
-    "texts",
+    "display",
     "inputs",
     "representation",
     "subject",
@@ -156,7 +153,7 @@ def test_imports_go_one_way(subtests):
 def test_results_are_drawn_through_one_module():
     """What draws imports the results, so they find it by its name when asked: in one place."""
     found = {p for p in FILES if '".plot"' in p.read_text()}
-    assert found == {ROOT / "notebook.py", ROOT / "__init__.py"}
+    assert found == {ROOT / "display.py", ROOT / "__init__.py"}
 
 
 SUITES = {p.name for p in (ROOT / "suites").iterdir() if (p / "suite.py").exists()}

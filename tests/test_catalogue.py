@@ -179,7 +179,7 @@ def test_mistakes_are_named_with_a_remedy(call, message):
 
 
 def test_what_is_suggested_exists():
-    from resemblance.suggestions import ALIASES
+    from resemblance.display import ALIASES
 
     for name in ALIASES.values():
         assert name in INVARIANCES or rs.get_measure(name)

@@ -18,10 +18,9 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from .arrays import scalar
+from .display import card, did_you_mean
 from .modules import restore, version_of
-from .notebook import card
 from .representation import Representation, Undefined, as_representation
-from .suggestions import did_you_mean
 
 INVARIANCES = (
     "permutation",

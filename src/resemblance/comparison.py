@@ -18,13 +18,12 @@ import numpy as np
 from .arrays import library
 from .catalogue import parse_parameters
 from .columns import CAVEAT, CHANCE
+from .display import did_you_mean, drawn, picture
 from .extras import need
 from .measure import Measure
-from .notebook import drawn, picture
 from .provenance import environment
 from .representation import Representation, fingerprint
 from .store import Store
-from .suggestions import did_you_mean
 
 NOT_COMPUTED = "not computed"  # the reason of a pair that an interrupted run did not reach
 ROUNDING = 1e-12  # of a scale: smaller numbers are 0 but for rounding errors

@@ -16,6 +16,7 @@ import numpy as np
 
 from .compare import compare
 from .comparison import Comparison, describe
+from .display import printable
 from .inputs import TRANSPOSED
 from .measure import Measure
 from .progress import Progress
@@ -24,7 +25,6 @@ from .sources.extraction import extract
 from .sources.models import LoadedModel, Samples, load_model, load_samples
 from .store import Store
 from .subject import Subject
-from .texts import printable
 
 # One of each view of similarity, cheap enough for all layers of large models
 MEASURES = ("cka[estimator=debiased]", "procrustes", "rsa", "mutual_knn")

@@ -12,11 +12,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from .claims import Change, Declared, argument, in_range, invariance
+from .display import did_you_mean
 from .inputs import check_order, order_of
 from .representation import Representation, Undefined, check_same_samples, finite
 from .significance.labels import numbers_of
 from .streamed import need_samples_at_hand
-from .suggestions import did_you_mean
 
 StatisticFamily = Literal[
     "splits", "replicates", "supervised", "perturbation", "trials", "spectrum", "transfer"

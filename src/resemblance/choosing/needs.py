@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..boards.views import DOMAINS
 from ..claims import INVARIANCES, implied
-from ..suggestions import did_you_mean
+from ..display import did_you_mean
 from .questions import SIGHTS, question_of
 
 

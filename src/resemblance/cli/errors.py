@@ -13,8 +13,8 @@ from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..display import printable
 from ..modules import OWN_MODULE, OwnFileError
-from ..texts import printable
 
 USAGE, OWN, INTERNAL = 2, 3, 70
 MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)

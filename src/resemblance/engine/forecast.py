@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..columns import LARGE
+from ..display import card
 from ..extras import need
 from ..lending import lending
 from ..measure import Measure, together
-from ..notebook import card
 from ..outline import (
     Outline,
     Request,

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..comparison import AnyMeasure, Comparison, Failure, MeasureInfo
+from ..display import did_you_mean, drawn
 from ..extras import need
-from ..notebook import drawn
 from ..significance.adjusting import ROUNDING, false_discovery_rates, holm, step_down
 from ..significance.orders import Design
 from ..significance.parts import half_width, standard_error
-from ..suggestions import did_you_mean
 from .cells import EXACT, SMALLEST, Best, EvidenceOrigin, NullCells, PartCells
 from .differences import Difference, difference_of
 from .samples import (

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from ..notebook import picture
+from ..display import picture
 from .result import Evidence
 from .words import (
     ALPHA,

@@ -15,12 +15,12 @@ from typing import Any
 
 from ..columns import COLUMNS
 from ..comparison import Comparison, describe
+from ..display import printable
 from ..extras import need
 from ..inference.result import Evidence
 from ..json_files import replacing, write_atomically
 from ..results.result import Result
 from ..results.sections import Table
-from ..texts import printable
 from .markup import as_latex, as_markdown
 from .tables import USUAL_WIDTH, TextLine, TextTable, fold, measured, render
 

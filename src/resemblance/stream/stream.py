@@ -11,12 +11,12 @@ import numpy as np
 
 from ..arrays import Array, detach
 from ..comparison import Comparison
+from ..display import did_you_mean
 from ..json_files import check_types
 from ..measure import Measure
 from ..progress import Progress
 from ..representation import Representation
 from ..sources.hooks import layers_by_batch
-from ..suggestions import did_you_mean
 from .comparing import compared, compared_in_pairs
 from .files import read_state, write_state
 from .rows import SMALLEST, LayerFacts, facts_of, joined_facts, place_of, received

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..display import did_you_mean
 from ..json_files import read_document, write_atomically
 from ..measure import Measure
 from ..provenance import environment
@@ -22,7 +23,6 @@ from ..results.sections import Section
 from ..results.values import distinct
 from ..statistic import Statistic
 from ..subject import Recipe
-from ..suggestions import did_you_mean
 from ..workers import Call, carry_out, single_threaded
 from .pinning import Pinned
 from .study import Judge, Progress, judged_by, log, study_folder
