@@ -160,10 +160,6 @@ def classes(called: str, x: Representation, values: Any, role: str = "labels") -
     return numbers
 
 
-def _conditions(called: str, x: Representation, values: Any) -> np.ndarray:
-    return classes(called, x, values, "conditions")
-
-
 def _replicate(called: str, x: Representation, data: Any) -> Representation:
     """Return a second representation of the same samples in the same order."""
     y = argument(data, "replicate")
@@ -198,7 +194,7 @@ def _encoder(called: str, x: Representation, encoder: Any) -> Callable[[np.ndarr
 
 ARGUMENTS: Mapping[str, Callable[[str, Representation, Any], Any]] = {
     "labels": classes,
-    "conditions": _conditions,
+    "conditions": partial(classes, role="conditions"),
     "replicate": _replicate,
     "control": _control,
     "encoder": _encoder,

@@ -114,7 +114,8 @@ class WaitingRows:
     def __init__(self, widths: Sequence[int], count: int, place: Array) -> None:
         self.place = place
         self.filled = 0
-        self._arrays = [_empty(place, count, width) for width in widths]
+        empty, options = namespace(place).empty, {"dtype": place.dtype, "device": device(place)}
+        self._arrays = [empty((count, width), **options) for width in widths]
 
     def take(self, sources: Sequence[Array], add: Callable[[list[Array]], None]) -> None:
         """Take in rows, and call ``add`` with all of each layer whenever they are enough."""
@@ -132,11 +133,6 @@ class WaitingRows:
     def waiting(self) -> list[Array]:
         """Return the rows of each layer that wait."""
         return [array[: self.filled] for array in self._arrays]
-
-
-def _empty(place: Array, count: int, width: int) -> Array:
-    xp = namespace(place)
-    return xp.empty((count, width), dtype=xp.float64, device=device(place))
 
 
 def _on(source: Array, start: int, stop: int, array: Array) -> Array:

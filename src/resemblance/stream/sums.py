@@ -133,7 +133,8 @@ class ProductSums(Sums):
         means = [blocks[i, i][0, 1:-1] / n for i in layers]
         rows = []
         for i, mean in zip(layers, means):
-            rows.append([_centred(blocks[i, j], mean, m, n) for j, m in zip(layers, means)])
+            row = ((blocks[i, j][1:-1, 1:-1], np.outer(mean, m)) for j, m in zip(layers, means))
+            rows.append([block - n * both for block, both in row])
         products = np.block(rows)
         raw = np.concatenate([np.diag(blocks[i, i])[1:-1] for i in layers])
         widths = np.cumsum([len(mean) for mean in means])[:-1]
@@ -230,10 +231,6 @@ def _shifting(shift: np.ndarray) -> np.ndarray:
 def _row_of_squares(mean: np.ndarray) -> np.ndarray:
     """The functional of (1, z, |z|²) that is |z - mean|²."""
     return np.array([mean @ mean, *(-2 * mean), 1.0])
-
-
-def _centred(block: np.ndarray, x: np.ndarray, y: np.ndarray, n: int) -> np.ndarray:
-    return np.asarray(block[1:-1, 1:-1] - n * np.outer(x, y))
 
 
 def _added(total: Array, lost: Array, more: Array) -> tuple[Array, Array]:
