@@ -15,7 +15,7 @@ import pytest
 import resemblance as rs
 from resemblance.inference.cells import EXACT
 from resemblance.inference.intervals import parts_of
-from resemblance.modules import load_module
+from resemblance.user_modules import load_module
 
 N = 24
 

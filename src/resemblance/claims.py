@@ -19,8 +19,8 @@ import numpy as np
 
 from .arrays import scalar
 from .display import card, did_you_mean
-from .modules import restore, version_of
 from .representation import Representation, Undefined, as_representation
+from .user_modules import restore, version_of
 
 INVARIANCES = (
     "permutation",

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 
 from ..measure import Measure
-from ..modules import OwnFileError
 from ..packs import Pack
 from ..suites.study import Progress
+from ..user_modules import OwnFileError
 from ..workers import Call, carry_out, single_threaded
 from .score_files import ScoreFile
 from .scoring import score

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..modules import OWN_MODULE, restore
 from ..representation import Representation
 from ..rng import generator
+from ..user_modules import OWN_MODULE, restore
 from .data import generic_pair
 from .trial import Check, Ruling, Trial, answer, in_words, reordered, strictly
 

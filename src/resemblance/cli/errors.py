@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..display import printable
-from ..modules import OWN_MODULE, OwnFileError
+from ..user_modules import OWN_MODULE, OwnFileError
 
 USAGE, OWN, INTERNAL = 2, 3, 70
 MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)
