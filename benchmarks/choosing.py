@@ -24,8 +24,8 @@ from resemblance.catalogue import preset
 from resemblance.choosing.cells import Keys, asked_cells, has_order, places_in, ranks_in
 from resemblance.choosing.questions import EVERYTHING, QUESTIONS, Question
 from resemblance.choosing.recommendation import MEASURED
-from resemblance.documents import write_atomically
 from resemblance.grounding import spearman
+from resemblance.json_files import write_atomically
 from resemblance.significance import Places
 
 FILE = Path(__file__).parents[1] / "docs" / "_generated" / "choosing-validation.md"

@@ -19,7 +19,7 @@ import numpy as np
 
 import resemblance as rs
 from resemblance.boards.ranking import SERIES, read_board
-from resemblance.documents import write_atomically
+from resemblance.json_files import write_atomically
 from resemblance.packs import open_pack
 from resemblance.significance import rank_correlation, ranks_of_rows
 from resemblance.suites.pinned import build_pack, run_pack

@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 from view_clock import Ledger, timed_pair
 
 import resemblance as rs
-from resemblance.costs import MEASURED, cost_table, yardstick
+from resemblance.engine.costs import MEASURED, cost_table, yardstick
 from resemblance.measure import Measure
 
 SAMPLES, FEATURES = (250, 500, 501, 1000, 4000), (16, 128, 768)  # RTD draws subsets of 500

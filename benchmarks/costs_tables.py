@@ -11,8 +11,8 @@ from typing import NamedTuple
 from validity_tables import grid
 
 import resemblance as rs
-from resemblance.costs import MEASURED, CostTable, Kind, cost_table
-from resemblance.forecast import duration
+from resemblance.engine.costs import MEASURED, CostTable, Kind, cost_table
+from resemblance.engine.forecast import duration
 from resemblance.measure import FAMILIES, Measure
 from resemblance.tiles import in_units, pair_bytes
 
@@ -41,29 +41,24 @@ WORKS = (
 SIZES = ((1000, 128), (10_000, 128), (10_000, 768), (50_000, 128))
 
 
-def is_in_blocks(m: Measure, n: int) -> bool:
-    """Say whether a measure is computed in blocks of so many samples."""
-    return m.all_pairs is not None and m.all_pairs.above is not None and n > m.all_pairs.above
-
-
 def kinds(m: Measure, n: int) -> tuple[Kind, Kind]:
     """Return where the costs are of a representation and of a pair."""
-    return ("block views", "block values") if is_in_blocks(m, n) else ("views", "values")
+    return ("block views", "block values") if m.takes_blocks(n) else ("views", "values")
 
 
 def seconds(table: CostTable, measures: Sequence[Measure], work: Work) -> float:
     """Return the CPU seconds of all pairs; each view is computed once."""
     n, d, count = work
     pairs = count * (count + 1) / 2
-    plain = [m.spec for m in measures if not is_in_blocks(m, n)]
+    plain = [m for m in measures if not m.takes_blocks(n)]
     total = count * table.seconds("views", plain, n, d)
     total += pairs * table.seconds("pair views", plain, n, d)
     for m in measures:
         views, values = kinds(m, n)
         cells = pairs if m.symmetric else count**2
-        total += cells * table.seconds(values, [m.spec], n, d)
-        if is_in_blocks(m, n):
-            total += count * table.seconds(views, [m.spec], n, d)
+        total += cells * table.seconds(values, [m], n, d)
+        if m.takes_blocks(n):
+            total += count * table.seconds(views, [m], n, d)
     return total
 
 
@@ -96,9 +91,9 @@ def of_measures(table: CostTable) -> str:
         cells = []
         for n, d in SIZES:
             views, values = kinds(m, n)
-            one = table.seconds(views, [m.spec], n, d)
-            pair = table.seconds(values, [m.spec], n, d)
-            pair += table.seconds("pair views", [m.spec], n, d) if views == "views" else 0
+            one = table.seconds(views, [m], n, d)
+            pair = table.seconds(values, [m], n, d)
+            pair += table.seconds("pair views", [m], n, d) if views == "views" else 0
             cells.append(f"{duration(one)} / {duration(pair)} / {in_units(pair_bytes(m, n, d, d))}")
         lines.append([f"`{m.name}`", *cells])
     return grid(["measure", *(f"{n:,} x {d}" for n, d in SIZES)], lines)

@@ -16,10 +16,9 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from resemblance.stability import feature_split
 from resemblance.statistics import rdm
 from resemblance.statistics.rdm import mean_agreement
-from resemblance.statistics.splits import halves
+from resemblance.statistics.splits import feature_split, halves
 
 
 def seconds(function: Callable[[], float], repeats: int) -> tuple[float, float]:

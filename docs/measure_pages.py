@@ -20,7 +20,7 @@ from pieces import FAMILY_TITLES, interval, invariances, section, table
 from places import cost_of, place_of
 
 import resemblance as rs
-from resemblance.declared import INVARIANCES, implied
+from resemblance.claims import INVARIANCES, implied
 from resemblance.streamed import STREAMS, needs_of
 
 NEAR = (

@@ -10,7 +10,7 @@ from pieces import table
 
 import resemblance as rs
 from resemblance.boards import read_board
-from resemblance.costs import cost_table
+from resemblance.engine.costs import cost_table
 
 SUITES = {
     "resi": ("resi", "ReSi"),
@@ -77,10 +77,10 @@ def cost_of(m: rs.Measure) -> str:
 
 
 def _costs(m: rs.Measure) -> Iterator[tuple[str, str, str]]:
-    known, costs = {m.spec}, cost_table()
+    costs = cost_table()
     for n, d in SIZES:
-        views = costs.seconds("views", known, n, d)
-        pair = costs.seconds("pair views", known, n, d) + costs.seconds("values", known, n, d)
+        views = costs.seconds("views", [m], n, d)
+        pair = costs.seconds("pair views", [m], n, d) + costs.seconds("values", [m], n, d)
         yield f"{n:,} × {d}", duration(views), duration(pair)
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from resemblance.documents import write_atomically
+from resemblance.json_files import write_atomically
 
 from .joint import joint_documents, verdicts
 from .markdown import MADE

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from resemblance.documents import write_atomically
+from resemblance.json_files import write_atomically
 from resemblance.results.claims import NO_DATA, REPRODUCED, VERDICTS, Claim
 from resemblance.results.result import Result, load_result
 from resemblance.results.sections import Section

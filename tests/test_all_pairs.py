@@ -13,7 +13,7 @@ import torch
 
 import resemblance as rs
 from resemblance import arrays
-from resemblance.faces import AllPairs, Scores
+from resemblance.claims import AllPairs, Scores
 from resemblance.measure import Measure
 from resemblance.measures.all_pairs import concordance, spectral
 from resemblance.measures.all_pairs.grid import grid_of

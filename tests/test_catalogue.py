@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance.declared import INVARIANCES, implied
+from resemblance.claims import INVARIANCES, implied
 from resemblance.measure import FAMILIES
 from resemblance.views import pairs
 
@@ -110,8 +110,11 @@ def test_specifications_round_trip():
 def test_where_with_the_default_value_is_the_measure_itself():
     assert rs.cka.where(estimator="biased") == rs.cka
     assert rs.cka.where(estimator="biased").spec == "cka"
-    assert rs.cka.where(estimator="debiased").where(estimator="biased").range == (0, 1)
-    assert rs.cka.where(estimator="debiased").spec == "cka[estimator=debiased]"
+    debiased = rs.cka.where(estimator="debiased")
+    assert debiased.where(estimator="biased").range == (0, 1)
+    assert debiased.spec == "cka[estimator=debiased]"
+    assert debiased.all_pairs is None
+    assert debiased.where(estimator="biased").all_pairs is not None
 
 
 def plain(x, y):
@@ -182,7 +185,7 @@ def test_mistakes_are_named_with_a_remedy(subtests):
 
 
 def test_what_is_suggested_exists():
-    from resemblance.suggestions import ALIASES
+    from resemblance.display import ALIASES
 
     for name in ALIASES.values():
         assert name in INVARIANCES or rs.get_measure(name)

@@ -20,7 +20,7 @@ from resemblance.boards import Board, read_board
 from resemblance.boards.views import DOMAINS, domain_of
 from resemblance.choosing import QUESTIONS, SIGHTS, Needs, cells, sizes
 from resemblance.choosing.filtering import blind
-from resemblance.declared import INVARIANCES
+from resemblance.claims import INVARIANCES
 from resemblance.significance import SETTLING, places
 
 ROOT = Path(__file__).parents[1]

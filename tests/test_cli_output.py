@@ -14,7 +14,8 @@ import typer
 from factories.output import assert_fits, on_terminal
 
 import resemblance as rs
-from resemblance import citations, cli, costs
+from resemblance import citations, cli
+from resemblance.engine import costs
 from resemblance.report.references import reference
 
 

@@ -16,7 +16,7 @@ import pytest
 import resemblance as rs
 from resemblance.inference.intervals import parts_of
 from resemblance.inference.nulls import EXACT
-from resemblance.modules import load_module
+from resemblance.user_modules import load_module
 
 N = 24
 

@@ -16,11 +16,11 @@ from factories.output import assert_fits
 import resemblance as rs
 from resemblance import cli
 from resemblance.cli import comparing
-from resemblance.costs import MEASURED, CostGrid, Share, cost_table, yardstick
-from resemblance.forecast import duration
+from resemblance.engine.costs import MEASURED, CostGrid, Share, cost_table, yardstick
+from resemblance.engine.forecast import duration
 
 ENGINE = importlib.import_module("resemblance.outline")
-FORECAST = importlib.import_module("resemblance.forecast")
+FORECAST = importlib.import_module("resemblance.engine.forecast")
 RAISING = '''
 import resemblance as rs
 

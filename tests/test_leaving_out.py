@@ -164,7 +164,7 @@ def without_k(spec: str) -> str:
     """The specification of a measure without a number of neighbours."""
     m = rs.get_measure(spec)
     rest = {name: v for name, v in m.parameters if name != "k"}
-    return str((m.base or m).where(**rest))
+    return str(rs.get_measure(m.name).where(**rest))
 
 
 def test_every_variant_has_a_tested_claim_or_a_reason_why_there_is_none(subtests):

@@ -177,11 +177,8 @@ def test_the_value_is_a_function_of_the_inner_product(subtests):
                 x, y = map(Representation, pair(kind, n=120 if m.min_samples > 24 else 24))
                 value, product = float(m.evaluate(x, y)), m.product
                 a, b = product.matrix(x, "left"), product.matrix(y, "right")
-                scales = [
-                    float(np.vdot(matrix, matrix)) if product.scale is None else product.scale(r)
-                    for r, matrix in ((x, a), (y, b))
-                ]
-                expected = product.value(float(np.vdot(a, b)), *scales)
+                squares = product.square(x, a), product.square(y, b)
+                expected = product.value(float(np.vdot(a, b)), *squares)
                 assert a.dtype == b.dtype == np.float64
                 assert (value**2 if product.root else value) == pytest.approx(
                     expected, abs=1e-8, rel=1e-8

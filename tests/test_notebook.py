@@ -12,7 +12,7 @@ import pytest
 from factories.evidence import arrays, compared, made_evidence
 
 import resemblance as rs
-from resemblance.notebook import picture, table
+from resemblance.display import picture, table
 from resemblance.report.data import chance_words
 from resemblance.results.result import Result
 from resemblance.results.sections import Section

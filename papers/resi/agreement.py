@@ -18,8 +18,8 @@ from papers.markdown import fixed, table
 from papers.published import FEWEST, PublishedValue, published
 from papers.resi.reproduction import groups_table
 from resemblance.comparison import MeasureInfo, as_difference
-from resemblance.documents import write_atomically
 from resemblance.grounding import apply, spearman
+from resemblance.json_files import write_atomically
 from resemblance.rng import generator
 from resemblance.significance import known_mean
 from resemblance.suites.families import ModelFamily, readable

@@ -15,7 +15,8 @@ from resemblance.measures import cka
 from resemblance.results.sections import Entry, Section, Table
 from resemblance.results.values import known
 from resemblance.rng import generator
-from resemblance.stability import basis_split, feature_split, variance_ratio
+from resemblance.statistics.splits import basis_split, feature_split
+from resemblance.statistics.supervised import variance_ratio
 from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 from resemblance.suites.stability.spectral import FEATURES, SAMPLES, compared
 

@@ -16,8 +16,8 @@ from resemblance.results.sections import Entry, Section, Table
 from resemblance.results.values import known
 from resemblance.sources.folders import read_subject
 from resemblance.sources.trained import DOMAINS, recipes
-from resemblance.stability import basis_split, feature_split
 from resemblance.stability.transformations import regime, transformation_study
+from resemblance.statistics.splits import basis_split, feature_split
 from resemblance.subject import Recipe
 from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 from resemblance.suites.stability.models import absent, missing

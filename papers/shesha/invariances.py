@@ -11,7 +11,7 @@ import numpy as np
 from papers.judging import Evidence, judged
 from resemblance.results.sections import Rows, Section, Table
 from resemblance.rng import generator
-from resemblance.stability import basis_split
+from resemblance.statistics.splits import basis_split
 from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 from resemblance.suites.stability.spectral import FEATURES, SAMPLES
 

@@ -11,7 +11,7 @@ import numpy as np
 from papers.judging import Evidence, NoData, judged
 from resemblance.results.figures import Chart, Line
 from resemblance.results.sections import Rows, Section, Table
-from resemblance.stability import perturbation_coherence
+from resemblance.statistics.perturbation import perturbation_coherence
 from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 
 from .numbers import as_printed, number, with_interval

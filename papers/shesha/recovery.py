@@ -11,7 +11,7 @@ from papers.judging import Evidence, judged
 from resemblance.grounding import spearman
 from resemblance.results.figures import Chart, Line
 from resemblance.results.sections import Rows, Section, Table
-from resemblance.stability import basis_split, feature_split
+from resemblance.statistics.splits import basis_split, feature_split
 from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 
 from .numbers import as_printed, count, number

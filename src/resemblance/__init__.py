@@ -6,18 +6,16 @@ from typing import Any as _Any
 
 from . import stability
 from .catalogue import get_measure, get_statistic, list_measures, list_statistics, preset
-from .caveat import UninformativeWarning
+from .claims import AllPairs, Product, Scores, when
 from .compare import compare
 from .comparison import Comparison
-from .declared import when
 from .drift import Drift, DriftReport, drift
+from .engine.forecast import Forecast, plan
 from .engine.saved import load
-from .faces import AllPairs, Product, Scores
-from .forecast import Forecast, plan
 from .inference import Evidence, equal_rows, evidence, load_evidence
 from .inference.sample_size import samples_for
 from .joining import condition_means, join_samples
-from .measure import Measure, measure
+from .measure import Measure, UninformativeWarning, measure
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
 from .models import compare_models

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from .arrays import library
 from .catalogue import get_measures, list_measures, preset
-from .caveat import transposition
-from .inputs import hint_of_counts, holds_named, is_single
+from .inputs import hint_of_counts, holds_named, is_single, transposition
 from .measure import Measure, require
 from .representation import Representation, as_representation, check_same_samples
 from .subject import Subject

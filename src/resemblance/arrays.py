@@ -246,24 +246,6 @@ def stacked(blocks: Iterable[Array], into: Array) -> Array:
     return into
 
 
-def minus(values: Array, amount: Array) -> Array:
-    """Return ``values - amount``, overwritten where they are NumPy's."""
-    return (
-        np.subtract(values, amount, out=values)
-        if isinstance(values, np.ndarray)
-        else (values - amount)
-    )
-
-
-def over(values: Array, divisor: Array) -> Array:
-    """Return ``values / divisor``, overwritten where they are NumPy's."""
-    return (
-        np.divide(values, divisor, out=values)
-        if isinstance(values, np.ndarray)
-        else (values / divisor)
-    )
-
-
 def scatter(values: Array, order: Array) -> Array:
     """Return ``result`` with ``result[order] = values``, for a permutation ``order``."""
     if isinstance(values, np.ndarray) or is_torch(values):

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from . import measures, statistics
-from .declared import INVARIANCES, JOINT_INVARIANCES, implied
+from .claims import INVARIANCES, JOINT_INVARIANCES, implied
+from .display import did_you_mean
 from .measure import FAMILIES, Measure
 from .statistic import STATISTIC_FAMILIES, Statistic
-from .suggestions import did_you_mean
 
 Entry = TypeVar("Entry", Measure, Statistic)
 

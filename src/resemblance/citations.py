@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from .catalogue import get_measure, get_statistic, list_measures, list_statistics
-from .suggestions import did_you_mean
+from .display import did_you_mean
 
 SOFTWARE = "resemblance"
 PAPERS_OF: Mapping[str, tuple[str, ...]] = {

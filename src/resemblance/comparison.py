@@ -16,13 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .catalogue import parse_parameters
+from .display import did_you_mean, drawn, picture
 from .engine.scores import CAVEAT, CHANCE, Matrix
 from .engine.store import Store
 from .extras import need
 from .measure import Measure
-from .notebook import drawn, picture
 from .representation import title
-from .suggestions import did_you_mean
 
 NOT_COMPUTED = "not computed"  # the reason of a pair that an interrupted run did not reach
 ROUNDING = 1e-12  # of a scale: smaller numbers are 0 but for rounding errors

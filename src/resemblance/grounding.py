@@ -176,7 +176,7 @@ def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> BlockSc
     """Conformity as the authors' code computes it for test 6: a comparison with a missing
     difference conforms."""
     known = _conformity(*_known(measured, expected), ties=True)
-    total = _comparisons(expected)
+    total = int((expected[:, None] < expected[None, :]).sum())
     violations = (1 - known.value) * known.weight if known.weight else 0.0
     return BlockScore(1 - violations / total if total else np.nan, total)
 
@@ -222,10 +222,6 @@ def _conformity(measured: np.ndarray, expected: np.ndarray, ties: bool) -> Block
     )
     total = int(smaller.sum())
     return BlockScore(float((smaller & conforms).sum()) / total if total else np.nan, total)
-
-
-def _comparisons(expected: np.ndarray) -> int:
-    return int((expected[:, None] < expected[None, :]).sum())
 
 
 def _average_precision(positive: np.ndarray, score: np.ndarray) -> float:

@@ -19,6 +19,7 @@ from .arrays import Array, has_no_values, is_spread, is_torch, namespace
 # The samples of the rows: their ids, a range if they are merely numbered 0, 1, ..., or None if
 # unknown.
 Order = tuple[Hashable, ...] | range | None
+TRANSPOSED = "; did you pass (n_features, n_samples)?"
 NUMBERS = ("bool", "integral", "real floating")
 
 
@@ -122,6 +123,15 @@ def hint_of_counts(n: int, m: int) -> str:
         f"; {many} is {many // few} x {few}: if these are {many // few} trials of each sample, "
         "average them, or repeat the samples"
     )
+
+
+def transposition(
+    x: tuple[int, int], y: tuple[int, int], names: tuple[str, str] = ("X", "Y")
+) -> str:
+    """Return a hint for an error about numbers of rows, if these shapes look transposed."""
+    fits = {"both": x[1] == y[1], names[0]: x[1] == y[0], names[1]: x[0] == y[1]}
+    suspect = next((name for name, is_match in fits.items() if is_match), None)
+    return f"{TRANSPOSED} Transpose {suspect}." if suspect else ""
 
 
 # -------------------------------------------------------------------------------------------- files

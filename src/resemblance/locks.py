@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from .documents import read_document
+from .json_files import read_document
 
 HEARTBEAT = 20.0  # seconds between two signs of life of a holder
 DEAD = 15 * HEARTBEAT  # without a sign for so long, a holder counts as dead

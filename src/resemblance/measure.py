@@ -5,38 +5,17 @@ from __future__ import annotations
 import inspect
 import typing
 import warnings
-from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from .arrays import Array, carries_gradient, library, like, scalar
-from .caveat import UninformativeWarning, caveat_of, condition, no_caveat, transposition
-from .declared import (
-    Change,
-    argument,
-    as_card,
-    by_name,
-    choices_of,
-    claims_under,
-    fixed_parameters,
-    hash_of,
-    implied,
-    in_brief,
-    in_range,
-    invariance,
-    is_same,
-    settle,
-    spec_of,
-    summary,
-    with_parameters,
-)
+from .arrays import Array, carries_gradient, detach, library, like, scalar, to_numpy
+from .claims import AllPairs, Change, Declared, Product, argument, in_range, invariance
 from .extras import EXTRA, check
-from .faces import AllPairs, Product
-from .inputs import hint_of_counts
-from .modules import version_of
+from .inputs import TRANSPOSED, hint_of_counts, transposition
 from .representation import (
     Representation,
     Undefined,
@@ -53,9 +32,16 @@ Family = Literal[
 FAMILIES: tuple[str, ...] = typing.get_args(Family)
 Rows = Literal["samples", "positions"]
 BY_POSITIONS: frozenset[str] = frozenset({"cca", "alignment", "neighbours", "topology"})
+SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
+DISSIMILARITIES = (
+    "{} x {}, symmetric, zeros on the diagonal: dissimilarities taken for features? Pass what they "
+    "are of, or correlate the triangles of two such matrices by scipy.stats.spearmanr"
+)
+MUCH_WIDER = 4  # features per sample; from here on both arrays may be transposed
 
 
-FUNCTIONS = ("diagnostics", "uninformative", "left_out", "chance")  # claims with the parameters
+class UninformativeWarning(UserWarning):
+    """The value says little, whatever the data: too few samples for so many features."""
 
 
 def no_diagnostics(x: Representation, y: Representation, **parameters: Any) -> dict[str, float]:
@@ -63,8 +49,8 @@ def no_diagnostics(x: Representation, y: Representation, **parameters: Any) -> d
     return {}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Measure:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Measure(Declared):
     """A function of two representations together with what is claimed of it.
 
     Call it with two (n_samples, n_features) arrays whose rows are the same samples in the same
@@ -74,46 +60,27 @@ class Measure:
     :class:`~resemblance.UninformativeWarning` where the value says little.
     """
 
-    function: Callable[..., Any]
-    name: str
-    label: str
     family: Family
     larger_is_more_similar: bool
-    range: tuple[float, float]
     symmetric: bool
-    reference: str
-    invariant_to: frozenset[str] = frozenset()
     metric: bool = False
     identity: bool = True
     differentiable: bool = True
     deterministic: bool = True
     rows_of_maps: Rows = "samples"
-    # Where the measure is declared, min_samples may be a function of its parameters, and
-    # diagnostics and uninformative take them, too; in every measure these are a number and
-    # functions of (x, y).
-    min_samples: Any = 2
-    version: int = 1
     extra: str | None = None
+    # Functions of (x, y), and of the parameters where they are declared: see `measure`.
     diagnostics: Callable[..., Mapping[str, float]] = no_diagnostics
-    uninformative: Callable[..., str] = no_caveat
-    # Optional faces, functions of the parameters, too, where they are declared: see `measure`.
-    product: Product | None = None
+    uninformative: Callable[..., str] | None = None
     left_out: Callable[..., np.ndarray] | None = None
     chance: Callable[..., float] | None = None
+    product: Product | None = None
     all_pairs: AllPairs | None = None
     streams_with: Literal["squares", "directions"] | None = None
-    parameters: tuple[tuple[str, Any], ...] = ()
-    changes: tuple[Change, ...] = ()
-    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    base: Measure | None = None
-    defaults: Mapping[str, Any] = field(init=False)  # the parameters, with their default values
-    # The name with every parameter that is not at its default: the identity of a result.
-    spec: str = field(init=False)
 
     def __post_init__(self) -> None:
         signature = _public_signature(self.function)
-        defaults = {p.name: p.default for p in list(signature.parameters.values())[2:]}
-        settle(self, defaults, __signature__=signature)
+        self._settle(list(signature.parameters.values())[2:], __signature__=signature)
 
     def __call__(self, X: Any, Y: Any, *positional: Any, **parameters: Any) -> Any:
         """Return the value of the measure for two representations of the same samples."""
@@ -149,44 +116,40 @@ class Measure:
 
     def is_in_blocks(self, *representations: Representation) -> bool:
         """Say whether pairs of these are computed by ``all_pairs``, not by the plain function."""
-        if self.all_pairs is None or any(
-            r.origin or carries_gradient(r.source) for r in representations
-        ):
+        if any(r.origin or carries_gradient(r.source) for r in representations):
             return False
-        above = self.all_pairs.above
-        return above is not None and representations[0].shape[0] > above
+        return self.takes_blocks(representations[0].shape[0])
+
+    def takes_blocks(self, n: int) -> bool:
+        """Say whether n samples are too many for the plain function, if they are at hand."""
+        faces = self.all_pairs
+        return faces is not None and faces.above is not None and n > faces.above
 
     def caveat(self, x: Representation, y: Representation) -> str:
         """Return why the value says little of this pair, whatever the data; an empty string for
         most pairs."""
-        return caveat_of(self.uninformative, self.invariant_to, x, y)
-
-    def where(self, **parameters: Any) -> Measure:
-        """Return the measure with parameters fixed; it is named after them,
-        ``cka[estimator=debiased]``.
-
-        Raises ``ValueError`` for a parameter or a choice the measure does not have.
-        """
-        fixed, base = fixed_parameters(self, parameters), self.base or self
-        values = {**self.defaults, **fixed}
-        changed = claims_under(base.changes, values)
-        claims = {}
-        for name in FUNCTIONS:
-            claim = changed.get(name, getattr(base, name))
-            claims[name] = claim and partial(claim, **values)
-        product = changed.get("product", base.product)
-        claims["product"] = product and product.bound(values)
-        together = changed.get("all_pairs", base.all_pairs)
-        claims["all_pairs"] = together and together.bound(values)
-        if callable(base.min_samples):
-            claims["min_samples"] = base.min_samples(**values)
-        return with_parameters(base, fixed, **claims)
+        if x is y:
+            return ""
+        n, d, e = x.n_samples, x.shape[1], y.shape[1]
+        if n == 2 and self.invariant_to >= SHAPE:
+            return "fixed by the number of samples: any two samples have the same shape"
+        square = next((r.shape for r in (x, y) if _is_dissimilarity(r)), None)
+        taken = DISSIMILARITIES.format(*square) if square else ""
+        try:
+            few = self.uninformative and self.uninformative(*map(without_gradient, (x, y)))
+        except Undefined:
+            return taken
+        if few and d == e >= MUCH_WIDER * n:
+            few += TRANSPOSED
+        return "; ".join(filter(None, (few, taken)))
 
     @property
     def uninformative_when(self) -> str:
         """When the value is fixed, or near its extreme, whatever the data; empty where nothing is
         known."""
-        return condition((self.base or self).uninformative)
+        declared = getattr(self.uninformative, "func", None)
+        paragraph = (inspect.getdoc(declared) or "").split("\n\n")[0] if declared else ""
+        return paragraph.replace("\n", " ").replace("``", "")
 
     def _claims(self) -> dict[str, str]:
         low, high = self.range
@@ -225,19 +188,6 @@ class Measure:
         finite(x), finite(y)
         if x.origin or y.origin:
             check_streamed(self, x, y)
-
-    @property
-    def choices(self) -> dict[str, tuple[Any, ...]]:
-        """The values that each parameter with a fixed list of them can take."""
-        return choices_of(self.function)
-
-    summary = property(summary)
-    __str__ = spec_of
-    __repr__ = in_brief
-    _repr_html_ = as_card
-    __eq__ = is_same
-    __hash__ = hash_of
-    __reduce__ = by_name
 
 
 def measure(
@@ -285,29 +235,32 @@ def measure(
         value), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of samples). And
         ``streams_with``: ``"squares"`` or ``"directions"``, what a stream adds up for it.
     """
-
-    def declare(function: Callable[..., Any]) -> Measure:
-        base = Measure(
-            function,
-            function.__name__,
-            label,
-            family,
-            larger_is_more_similar,
-            range,
-            symmetric,
-            reference,
-            implied(invariant_to),
-            changes=changes,
-            **{"version": version_of(function), "rows_of_maps": _rows_of(family), **claims},
-        )
-        return base.where()
-
-    return declare
+    rows: Rows = "positions" if family in BY_POSITIONS else "samples"
+    named = {
+        "label": label,
+        "family": family,
+        "larger_is_more_similar": larger_is_more_similar,
+        "range": range,
+        "symmetric": symmetric,
+        "reference": reference,
+        "invariant_to": invariant_to,
+        "rows_of_maps": rows,
+    }
+    return partial(Measure._declare, changes=changes, claims=named | claims)
 
 
-def _rows_of(family: str) -> Rows:
-    """Return what the rows of maps are for most measures of a family."""
-    return "positions" if family in BY_POSITIONS else "samples"
+def together(
+    measures: Sequence[Measure], representations: Sequence[Representation]
+) -> tuple[Measure, ...]:
+    """Return the measures that compute many pairs of these representations together.
+
+    One that needs it for speed alone does so if it leaves no other measure behind: two measures of
+    a pair share what they have in common.
+    """
+    blocked = tuple(m for m in measures if m.is_in_blocks(*representations))
+    is_fast = all(m in blocked or (m.all_pairs and m.all_pairs.above is None) for m in measures)
+    is_numpy = all(isinstance(r.source, np.ndarray) for r in representations)
+    return tuple(measures) if is_fast and is_numpy else blocked
 
 
 def require(measure: Measure) -> None:
@@ -328,3 +281,18 @@ def _public_signature(function: Callable[..., Any]) -> inspect.Signature:
 def _as_0d(value: Any, array: Array) -> Array:
     is_array = hasattr(value, "dtype") and not isinstance(value, np.generic)
     return value if is_array else like(float(value), array)
+
+
+def _is_dissimilarity(x: Representation) -> bool:
+    """Say whether features look like a matrix of dissimilarities between the samples.
+
+    A matrix of two values is the adjacency of a graph, whose rows are features.
+    """
+    if x.shape[0] != x.shape[1] or x.shape[0] < 3:
+        return False
+    matrix = to_numpy(detach(x.source))
+    slack = 16 * float(np.finfo(np.result_type(matrix, np.float16)).eps * np.abs(matrix).max())
+    is_hollow = matrix.any() and np.abs(np.diagonal(matrix)).max() <= slack < np.inf
+    if not is_hollow or not np.allclose(matrix, matrix.T, rtol=0, atol=slack):
+        return False
+    return len(np.unique(matrix)) > 2

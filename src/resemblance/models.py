@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from .caveat import TRANSPOSED
 from .compare import compare
 from .comparison import Comparison, describe
+from .display import printable
 from .engine.store import Store
+from .inputs import TRANSPOSED
 from .measure import Measure
 from .progress import Progress
 from .representation import Representation
 from .sources.extraction import extract
 from .sources.models import LoadedModel, Samples, load_model, load_samples
 from .subject import Subject
-from .texts import printable
 
 # One of each view of similarity, cheap enough for all layers of large models
 MEASURES = ("cka[estimator=debiased]", "procrustes", "rsa", "mutual_knn")

@@ -14,10 +14,8 @@ from typing import Any
 from .arrays import library
 from .representation import Representation, fingerprint
 
-COMPUTING = ("numpy", "scipy", "scikit-learn", "numba")  # of these, all that are installed
-LIBRARIES = (
-    "numpy", "scipy", "scikit-learn", "torch", "transformers", "torch-geometric", "numba",
-)  # fmt: skip
+COMPUTING = ("numpy", "scipy", "scikit-learn", "numba")
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "torch-geometric", "numba")
 
 
 def machine_words() -> str:
@@ -36,6 +34,21 @@ def processor(info: Path = Path("/proc/cpuinfo")) -> str:
         lines = []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return next(filter(None, [*names, platform.processor()]), platform.machine())
+
+
+def environment(modules: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the versions of this library, Python, what measures compute with, and other modules
+    by name."""
+    installed = versions()
+    libraries = {name: installed[name] for name in COMPUTING if name in installed}
+    for name in set(modules) - set(libraries):
+        libraries[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
+    return {
+        "resemblance": installed["resemblance"],
+        "python": installed["python"],
+        "machine": platform.machine(),
+        "libraries": libraries,
+    }
 
 
 @lru_cache(maxsize=1)
@@ -62,21 +75,6 @@ def provenance_of(
         "n_samples": rows[0].n_samples,
         "rows": {r.name: _identity(r) for r in rows},
         "columns": {r.name: _identity(r) for r in columns},
-    }
-
-
-def environment(modules: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the versions of this library, Python, what measures compute with, and other modules
-    by name."""
-    installed = versions()
-    libraries = {name: installed[name] for name in COMPUTING if name in installed}
-    for name in set(modules) - set(libraries):
-        libraries[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
-    return {
-        "resemblance": installed["resemblance"],
-        "python": installed["python"],
-        "machine": platform.machine(),
-        "libraries": libraries,
     }
 
 

@@ -31,7 +31,7 @@ from .arrays import (
     to_numpy,
 )
 from .inputs import Order, array_file, check_order, open_array, receive
-from .sidecars import recorded_fingerprint
+from .json_files import recorded_fingerprint
 
 P = ParamSpec("P")
 T = TypeVar("T")

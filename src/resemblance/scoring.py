@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from .arrays import scalar
-from .declared import in_range
+from .claims import Scores, in_range
 from .engine.scores import CAVEAT, CHANCE, COLUMNS, NO_MEMORY, Column, Score, column_of
-from .faces import Scores
-from .failures import reason_of
-from .measure import Measure
+from .measure import Measure, together
 from .plan import TileTask
+from .reasons import reason_of
 from .representation import Representation, Undefined, comparing, fingerprint, without_gradient
 
 SIDE = 128  # rows and columns that are computed together; scores do not depend on it
@@ -25,26 +24,11 @@ FEW = 32  # pairs of which each is handed on at once: the next may take long
 def scores_of(task: TileTask) -> Iterator[list[Column]]:
     """Yield the scores of a task, those of some pairs at a time."""
     for part in task.parts(SIDE):
-        together = _computed_together(part)
-        alone = [p for p in range(len(part.measures)) if p not in together]
-        for p in together:
+        many = together(part.measures, part.representations)
+        for p in (p for p, m in enumerate(part.measures) if m in many):
             yield from _together(part, p)
-        if alone:
+        if alone := [p for p, m in enumerate(part.measures) if m not in many]:
             yield from _one_by_one(part, alone)
-
-
-def _computed_together(part: TileTask) -> list[int]:
-    """Return the measures that compute many pairs together, by position.
-
-    One that needs it for speed alone does so if it leaves no other measure behind: two measures of
-    a pair share what they have in common.
-    """
-    together = [p for p, m in enumerate(part.measures) if m.is_in_blocks(*part.representations)]
-    if all(isinstance(r.source, np.ndarray) for r in part.representations):
-        fast = {p for p, m in enumerate(part.measures) if m.all_pairs and m.all_pairs.above is None}
-        if len(fast.union(together)) == len(part.measures):
-            return list(range(len(part.measures)))
-    return together
 
 
 # --------------------------------------------------------------------------------- pairs one by one

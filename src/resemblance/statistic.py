@@ -6,31 +6,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, get_args
 
-from .declared import (
-    Change,
-    argument,
-    as_card,
-    by_name,
-    choices_of,
-    fixed_parameters,
-    hash_of,
-    implied,
-    in_brief,
-    in_range,
-    invariance,
-    is_same,
-    settle,
-    spec_of,
-    summary,
-    with_parameters,
-)
-from .modules import version_of
-from .representation import Representation, Undefined, finite
-from .roles import ROLES
+import numpy as np
+
+from .claims import Change, Declared, argument, in_range, invariance
+from .display import did_you_mean
+from .inputs import check_order, order_of
+from .representation import Representation, Undefined, check_same_samples, finite
+from .significance.labels import numbers_of
 from .streamed import need_samples_at_hand
-from .suggestions import did_you_mean
 
 StatisticFamily = Literal[
     "splits", "replicates", "supervised", "perturbation", "trials", "spectrum", "transfer"
@@ -38,8 +24,8 @@ StatisticFamily = Literal[
 STATISTIC_FAMILIES: tuple[str, ...] = get_args(StatisticFamily)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Statistic:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Statistic(Declared):
     """A function of one representation, and of the labels or second array it needs, with what is
     claimed of it.
 
@@ -49,29 +35,20 @@ class Statistic:
     (a ``ValueError``) when the data leave it without a value; it never returns NaN.
     """
 
-    function: Callable[..., float]
-    name: str
-    label: str
     family: StatisticFamily
     larger_is_more_stable: bool | None
-    range: tuple[float, float]
-    reference: str
-    invariant_to: frozenset[str] = frozenset()
-    min_samples: int = 2
     min_features: int = 1
-    version: int = 1
     caution: str = ""
-    parameters: tuple[tuple[str, Any], ...] = ()
-    changes: tuple[Change, ...] = ()
-    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    base: Statistic | None = None
     needs: tuple[str, ...] = field(init=False)  # what it is called with after the representation
-    defaults: Mapping[str, Any] = field(init=False)  # the parameters, with their default values
-    spec: str = field(init=False)  # the name with every parameter that is not at its default
 
     def __post_init__(self) -> None:
-        needs, defaults = _needs_and_defaults(self.function)
-        settle(self, defaults, needs=needs)
+        parameters = list(inspect.signature(self.function).parameters.values())[1:]
+        needs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
+        for name in needs:
+            if name not in ARGUMENTS:
+                hint = did_you_mean(name, ARGUMENTS)
+                raise ValueError(f"{self.name}: no argument can be called {name!r}{hint}")
+        self._settle([p for p in parameters if p.kind is p.KEYWORD_ONLY], needs=needs)
 
     def __call__(self, X: Any, *data: Any, **parameters: Any) -> float:
         """Return the value of the statistic for a representation."""
@@ -99,7 +76,7 @@ class Statistic:
             raise ValueError(
                 f"{self.name} is called as {self.name}({wanted}); parameters are given by name"
             )
-        return tuple(ROLES[name](self.name, x, inputs[name]) for name in self.needs)
+        return tuple(ARGUMENTS[name](self.name, x, inputs[name]) for name in self.needs)
 
     def evaluate(self, x: Representation, *prepared: Any) -> float:
         """Check the representation and compute, from what :meth:`prepare` returned."""
@@ -113,14 +90,6 @@ class Statistic:
         value = float(self.function(x, *prepared, **dict(self.parameters)))
         return float(in_range(value, self, "float64"))
 
-    def where(self, **parameters: Any) -> Statistic:
-        """Return the statistic with parameters fixed; it is named after them,
-        ``feature_split[rdm=euclidean]``.
-
-        Raises ``ValueError`` for a parameter or a choice the statistic does not have.
-        """
-        return with_parameters(self.base or self, fixed_parameters(self, parameters))
-
     def _claims(self) -> dict[str, str]:
         low, high = self.range
         words = {True: "larger is more stable", False: "smaller is more stable", None: ""}
@@ -131,19 +100,6 @@ class Statistic:
             "invariance": invariance(self.invariant_to),
             "needs": f"needs {', '.join(self.needs)}" if self.needs else "",
         }
-
-    @property
-    def choices(self) -> dict[str, tuple[Any, ...]]:
-        """The values that each parameter with a fixed list of them can take."""
-        return choices_of(self.function)
-
-    summary = property(summary)
-    __str__ = spec_of
-    __repr__ = in_brief
-    _repr_html_ = as_card
-    __eq__ = is_same
-    __hash__ = hash_of
-    __reduce__ = by_name
 
 
 def statistic(
@@ -159,8 +115,8 @@ def statistic(
 ) -> Callable[[Callable[..., float]], Statistic]:
     """Declare a function of one representation to be a statistic, and what is claimed of it.
 
-    The positional arguments after the representation say what it needs and are named by ``ROLES``;
-    the keyword arguments are its parameters.
+    The positional arguments after the representation say what it needs, by the names in
+    ``ARGUMENTS``; the keyword arguments are its parameters.
 
     Parameters
     ----------
@@ -178,33 +134,68 @@ def statistic(
         parameters), ``version`` (raise it when the algorithm changes), ``caution`` (why the value
         must not be used as it was published).
     """
+    named = {
+        "label": label,
+        "family": family,
+        "larger_is_more_stable": larger_is_more_stable,
+        "range": range,
+        "reference": reference,
+        "invariant_to": invariant_to,
+    }
+    return partial(Statistic._declare, changes=changes, claims=named | claims)
 
-    def declare(function: Callable[..., float]) -> Statistic:
-        base = Statistic(
-            function,
-            function.__name__,
-            label,
-            family,
-            larger_is_more_stable,
-            range,
-            reference,
-            implied(invariant_to),
-            changes=changes,
-            **{"version": version_of(function), **claims},
+
+# ------------------------------------------------------ what it may need besides a representation
+
+
+def classes(called: str, x: Representation, values: Any, role: str = "labels") -> np.ndarray:
+    """Return labels as integers from 0, in the order of the sorted labels, by position.
+
+    Raises ``ValueError`` unless there is one per sample, none is missing, and all are numbers or
+    all of one type; and when the index of labels and the ids of the samples say that they do not
+    belong together.
+    """
+    numbers = numbers_of(called, values, x.shape[0], role)
+    check_order(called, "X", x.order, f"the index of {role}", order_of(values, role))
+    return numbers
+
+
+def _replicate(called: str, x: Representation, data: Any) -> Representation:
+    """Return a second representation of the same samples in the same order."""
+    y = argument(data, "replicate")
+    if x.shape[0] != y.shape[0]:
+        raise ValueError(
+            f"{called}: X {x.shape} and its replicate {y.shape} must have the same samples (rows)"
         )
-        return base.where()
+    check_same_samples(called, x, y)
+    finite(y)
+    return y
 
-    return declare
+
+def _control(called: str, x: Representation, data: Any) -> Representation:
+    """Return the representation of other samples by the same features."""
+    y = argument(data, "control")
+    if x.shape[1] != y.shape[1]:
+        raise ValueError(
+            f"{called}: X {x.shape} and control {y.shape} must have the same features (columns)"
+        )
+    finite(y)
+    return y
 
 
-def _needs_and_defaults(function: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Return the positional arguments after the first, and the keyword-only ones with their
-    defaults."""
-    parameters = list(inspect.signature(function).parameters.values())[1:]
-    needs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
-    for name in needs:
-        if name not in ROLES:
-            raise ValueError(
-                f"{function.__name__}: no role {name!r} for an argument{did_you_mean(name, ROLES)}"
-            )
-    return needs, {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+def _encoder(called: str, x: Representation, encoder: Any) -> Callable[[np.ndarray], Any]:
+    if not callable(encoder):
+        raise ValueError(
+            f"{called}: encoder must be a function from inputs to a representation; got {encoder!r}"
+        )
+    function: Callable[[np.ndarray], Any] = encoder
+    return function
+
+
+ARGUMENTS: Mapping[str, Callable[[str, Representation, Any], Any]] = {
+    "labels": classes,
+    "conditions": partial(classes, role="conditions"),
+    "replicate": _replicate,
+    "control": _control,
+    "encoder": _encoder,
+}

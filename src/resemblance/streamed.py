@@ -151,14 +151,14 @@ def _loss(x: Representation, singular: Array, ridge: float = 0.0) -> float:
     """
     values = to_numpy(singular)
     smallest = float(np.hypot(values[-1], ridge**0.5))
-    if _power(x) == 2 and len(values) < _varying(x) and resolution(x) < EPSILON**0.5:
+    if (
+        _power(x) == 2
+        and len(values) < np.count_nonzero(to_numpy(column_norms(x)))
+        and resolution(x) < EPSILON**0.5
+    ):
         smallest = min(smallest, (EPSILON + ridge) ** 0.5)
     return float(EPSILON * (values[0] / smallest) ** _power(x))
 
 
 def _power(x: Representation) -> int:
     return x.origin.power if x.origin else 1
-
-
-def _varying(x: Representation) -> int:
-    return int(np.count_nonzero(to_numpy(column_norms(x))))

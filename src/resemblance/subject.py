@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .notebook import card, table
+from .display import card, table
 from .representation import Representation
 
 MapShape = tuple[int, int, int]  # channels, height, width

@@ -234,8 +234,7 @@ class ProbeShapes(NamedTuple):
 
 def _probe_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
     """Run a measure on small arrays in the way in which it is computed at (n, d)."""
-    above = measure.all_pairs.above if measure.all_pairs else None
-    return _probe(measure, d > n, above is not None and n > above)
+    return _probe(measure, d > n, measure.takes_blocks(n))
 
 
 @lru_cache(maxsize=256)

@@ -31,7 +31,9 @@ def public_names() -> dict[str, str]:
             if inspect.isclass(member):
                 table |= {
                     f"{module.__name__}.{name}.{attribute}": parameters(getattr(member, attribute))
-                    for attribute in vars(member)
+                    for base in member.__mro__
+                    if base.__module__.startswith("resemblance.")
+                    for attribute in vars(base)
                     if not attribute.startswith("_")
                 }
     return table

@@ -9,9 +9,9 @@ from concurrent.futures import Executor
 
 from ..engine.workers import Call, run, single_threaded
 from ..measure import Measure
-from ..modules import OwnFileError
 from ..packs import Pack
 from ..suites.study import Progress
+from ..user_modules import OwnFileError
 from .score_files import ScoreFile
 from .scoring import score
 

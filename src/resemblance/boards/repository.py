@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..documents import DAMAGED, check_types
+from ..json_files import DAMAGED, check_types
 from ..packs import Pack, open_pack
 from ..packs.manifest import DIGEST, IDENTITY
 from .ranking import SERIES, packs_of, series_of

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from ..documents import check_finite, check_types, parse_document, read_document, write_atomically
+from ..json_files import check_finite, check_types, parse_document, read_document, write_atomically
 from ..results.codec import decode, encode
 
 FORMAT = 1

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..documents import write_atomically
+from ..json_files import write_atomically
 from ..packs import Pack
 from .repository import MEASURES, REPORT, RESULTS, RULES, is_repository, rules_of, rules_text
 

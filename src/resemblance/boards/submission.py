@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..catalogue import list_measures
 from ..checks import Outcome, check_measure
-from ..documents import replacing, write_atomically
+from ..json_files import replacing, write_atomically
 from ..measure import Measure
 from ..packs import Pack
 from ..suites.study import Progress

@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from ..catalogue import list_measures
+from ..display import printable
 from ..packs import Pack
 from ..suites.pinned import pinned_cells
 from ..suites.study import Progress
-from ..texts import printable
 from .apart import LIMITS, Limits, Request, answers
 from .computing import score_all
 from .ranking import SERIES, SHIPPED, packs_of

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
+from ..display import did_you_mean
 from ..significance import Places, places
-from ..suggestions import did_you_mean
 from ..suites import SUITES
 from ..suites.joint_ranks import CellRanks, shared_ranks
 from .ranking import Board

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..citations import PAPERS_OF
-from ..declared import INVARIANCES
+from ..claims import INVARIANCES
 from ..report.numbers import number
 from ..results.headlines import headline, listed, without_each
 from ..results.standing import place_words

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..declared import summary
-from ..modules import OWN_MODULE, restore
 from ..representation import Representation
 from ..rng import generator
+from ..user_modules import OWN_MODULE, restore
 from .data import generic_pair
 from .trial import Check, Ruling, Trial, answer, in_words, reordered, strictly
 
@@ -218,7 +217,7 @@ def documented(trial: Trial) -> Ruling:
     """Check that there is a sentence that says what the measure is, and a reference."""
     m = trial.measure
     missing = [
-        what for what, text in (("docstring", summary(m)), ("reference", m.reference)) if not text
+        what for what, text in (("docstring", m.summary), ("reference", m.reference)) if not text
     ]
     detail = f"no {' and no '.join(missing)}" if missing else ""
     return "", None if missing else True, detail

@@ -10,7 +10,7 @@ from itertools import chain
 
 import numpy as np
 
-from ..declared import INVARIANCES, JOINT_INVARIANCES
+from ..claims import INVARIANCES, JOINT_INVARIANCES
 from ..measure import Measure
 from ..representation import Undefined
 from ..rng import generator

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import scalar
-from ..caveat import UninformativeWarning
-from ..declared import SLACK, argument, outside
-from ..measure import Measure
+from ..claims import SLACK, argument, outside
+from ..measure import Measure, UninformativeWarning
 from ..representation import comparing
 from .data import generic_pair, labels_of, probabilities
 

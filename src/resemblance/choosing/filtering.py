@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from statistics import median
 
 from ..boards import Board
-from ..forecast import duration
+from ..engine.forecast import duration
 from ..measure import Measure, require
 from .needs import Needs
 from .questions import SIGHTS, Sight, skill

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..boards.views import DOMAINS
-from ..declared import INVARIANCES, implied
-from ..suggestions import did_you_mean
+from ..claims import INVARIANCES, implied
+from ..display import did_you_mean
 from .questions import SIGHTS, question_of
 
 

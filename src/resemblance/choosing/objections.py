@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..boards import Board
 from ..boards.views import domain_of
-from ..forecast import duration
+from ..engine.forecast import duration
 from ..measure import Measure
 from .cells import EvidenceCells, asked_cells, mean_ranks, ranks_in
 from .questions import Question

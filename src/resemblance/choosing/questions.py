@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..suggestions import did_you_mean
+from ..display import did_you_mean
 from ..suites import SUITES
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..display import card, table
+from ..engine.forecast import duration
 from ..extras import need
-from ..forecast import duration
-from ..notebook import card, table
 from ..results.headlines import listed
 from ..significance import Place, Places
 from ..suites.joint_ranks import CellRanks

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..boards import Board, read_board
 from ..boards.views import domain_of
 from ..catalogue import list_measures, preset
-from ..costs import cost_table
-from ..declared import INVARIANCES
+from ..claims import INVARIANCES
+from ..engine.costs import cost_table
 from ..measure import Measure
 from .cells import EvidenceCells, evidence_for, has_order
 from .filtering import reasons_against

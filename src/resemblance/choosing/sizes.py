@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..caveat import TRANSPOSED
 from ..compare import compare
 from ..comparison import Comparison
-from ..costs import Kind, cost_table
+from ..engine.costs import cost_table
 from ..engine.scores import CAVEAT, CHANCE
+from ..inputs import TRANSPOSED
 from ..measure import Measure
 from ..rng import generator
 from ..tiles import pair_bytes
@@ -58,24 +58,16 @@ def at_size(measures: Sequence[Measure], n: int, d: int) -> dict[str, AtSize]:
 def seconds_of(measures: Iterable[Measure], n: int, d: int, pairs: int = 1) -> float | None:
     """Return the CPU seconds that measures take together for so many pairs of as few
     representations as have them, on the machine of the table of costs; None if it lacks one."""
-    table, names = cost_table(), {True: list[str](), False: list[str]()}
-    for m in measures:
-        name = table.name_of(m)
-        if name is None:
-            return None
-        faces = m.all_pairs
-        names[faces is not None and faces.above is not None and n > faces.above].append(name)
+    table, measures = cost_table(), list(measures)
+    if None in map(table.name_of, measures):
+        return None
+    blocked = [m for m in measures if m.takes_blocks(n)]
+    plain = [m for m in measures if not m.takes_blocks(n)]
     representations = math.ceil((1 + math.sqrt(1 + 8 * pairs)) / 2)
-    kinds: tuple[tuple[Kind, int, bool], ...] = (
-        ("views", representations, False),
-        ("values", pairs, False),
-        ("pair views", pairs, False),
-        ("block views", representations, True),
-        ("block values", pairs, True),
-    )
-    return sum(
-        times * table.seconds(kind, names[in_blocks], n, d) for kind, times, in_blocks in kinds
-    )
+    views = table.seconds("views", plain, n, d) + table.seconds("block views", blocked, n, d)
+    values = table.seconds("values", plain, n, d) + table.seconds("pair views", plain, n, d)
+    values += table.seconds("block values", blocked, n, d)
+    return representations * views + pairs * values
 
 
 def affordable(measures: Iterable[Measure], n: int, d: int) -> list[Measure]:

@@ -11,11 +11,11 @@ import typer
 
 from ..choosing import DOMAINS, QUESTIONS, SIGHTS, Recommendation, recommend
 from ..choosing.recommendation import COLUMNS, row_of
-from ..declared import INVARIANCES
+from ..claims import INVARIANCES
+from ..display import did_you_mean
 from ..report.markup import as_markdown
 from ..report.output import deliver, show
 from ..report.terminal import plain_table
-from ..suggestions import did_you_mean
 from .options import check_choice
 
 CHOOSE = (

@@ -14,13 +14,13 @@ import typer
 from ..catalogue import list_measures
 from ..compare import compare
 from ..comparison import Comparison
+from ..display import printable
+from ..engine.forecast import Forecast, plan
 from ..engine.store import Store
 from ..extras import NEEDS
-from ..forecast import Forecast, plan
 from ..report import write_page
 from ..report.of_forecast import emit_forecast
 from ..report.output import deliver, emit, show
-from ..texts import printable
 from ..tiles import parse_bytes
 from .errors import complain
 from .executors import executors

@@ -10,6 +10,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from ..display import encodable
 from ..drift import DriftReport, drift, drift_result
 from ..drift.kinds import WORDS, brief
 from ..drift.sections import bounds, document, outcome, samples_used, status, tone, unassessed
@@ -17,7 +18,6 @@ from ..drift.verdict import PURPOSES, Purpose
 from ..report.output import deliver, deliver_tables, toned
 from ..report.terminal import plain_table
 from ..representation import Representation
-from ..texts import encodable
 from .opening import Opened, check_opened, finish
 from .options import check_choice, check_targets, choose_format
 from .typed import run_provenance

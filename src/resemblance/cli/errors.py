@@ -13,8 +13,8 @@ from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..modules import OWN_MODULE, OwnFileError
-from ..texts import printable
+from ..display import printable
+from ..user_modules import OWN_MODULE, OwnFileError
 
 USAGE, OWN, INTERNAL = 2, 3, 70
 MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)

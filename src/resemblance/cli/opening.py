@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from ..texts import printable
+from ..display import printable
 
 Opened = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
 

@@ -13,13 +13,13 @@ from types import FunctionType
 from typing import Any
 
 from ..catalogue import get_measures, parse_parameters
+from ..display import did_you_mean
 from ..extras import check
 from ..measure import Measure
-from ..modules import OwnFileError, load_module, load_packaged, own_module
 from ..report.output import FORMATS
 from ..results.claims import Claim
 from ..results.headlines import TRIAL
-from ..suggestions import did_you_mean
+from ..user_modules import OwnFileError, load_module, load_packaged, own_module
 
 SUFFIXES = {"md": "markdown", "tex": "latex"}  # of files, by the format that they mean
 

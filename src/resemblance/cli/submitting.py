@@ -20,7 +20,7 @@ from ..boards.standing_words import standing_parts
 from ..boards.submission import Submission, submit
 from ..boards.verifying import Verified, summary_of, verify_repository, verify_shipped
 from ..checks import check_measure
-from ..documents import write_atomically
+from ..json_files import write_atomically
 from ..measure import Measure
 from ..packs import Pack
 from ..report.output import deliver, show

@@ -9,8 +9,8 @@ from typing import Any
 
 import typer
 
+from ..display import encodable
 from ..provenance import machine_words, versions
-from ..texts import encodable
 
 
 def typed_command(context: typer.Context) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..display import did_you_mean
 from ..representation import Representation, Undefined, as_representation, check_same_samples
-from ..roles import classes as checked_labels
+from ..statistic import classes as checked_labels
 from ..streamed import need_samples_at_hand
-from ..suggestions import did_you_mean
 from .verdict import PURPOSES
 
 # Versions whose sizes differ by more are in different units, and squares of them overflow.

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
-from ..notebook import drawn, picture
+from ..display import drawn, picture
 from .changes import Moved, MovedClass, Reordered
 from .kinds import Finding, brief
 from .table import Drift

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..arrays import scalar, to_numpy
+from ..display import card
 from ..measures import (
     cka,
     eigenspectrum_similarity,
@@ -20,7 +21,6 @@ from ..measures import (
     sliced_wasserstein,
     subspace_overlap,
 )
-from ..notebook import card
 from ..representation import Representation, Undefined, comparing
 from ..rng import generator
 from ..significance.resampling import halves_of, interval_around

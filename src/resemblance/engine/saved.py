@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..catalogue import get_measure
+from ..claims import SLACK, outside
 from ..comparison import Comparison, MeasureInfo, fingerprints_of
-from ..declared import SLACK, outside
 from .scores import Column, Matrix
 from .store import Store, reading
 

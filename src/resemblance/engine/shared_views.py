@@ -26,12 +26,12 @@ from uuid import uuid4
 
 import numpy as np
 
-from ..documents import replacing
-from ..failures import is_out_of_memory
+from ..json_files import replacing
 from ..locks import is_alive, locked
 from ..machine import available_memory
 from ..measure import Measure
 from ..plan import TileTask
+from ..reasons import is_out_of_memory
 from ..representation import Representation, comparing, fingerprint, stored
 from ..tiles import group_measures
 from .workers import Call, has_processes, is_local_cluster, single_threaded, workers_of

@@ -17,8 +17,7 @@ def is_closed(measure: Measure, n: int) -> bool:
     Where it computes many samples in blocks, so as to store no matrix of all their pairs, it has
     not: the closed form would store several.
     """
-    above = None if measure.all_pairs is None else measure.all_pairs.above
-    return measure.left_out is not None and (above is None or n <= above)
+    return measure.left_out is not None and not measure.takes_blocks(n)
 
 
 def left_out_values(measure: Measure, x: Representation, y: Representation) -> np.ndarray:

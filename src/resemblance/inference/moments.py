@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..faces import Product
+from ..claims import Product
 from ..measure import Measure
 from ..representation import (
     Representation,
@@ -92,7 +92,7 @@ def _profile(x: Representation, measure: Measure, side: Side) -> Profile:
             f"{measure}: the entries of {title(x)} are too large or too small to be squared; "
             "rescale them"
         )
-    return profiled if product.scale is None else profiled._replace(scale=product.scale(x))
+    return profiled._replace(scale=product.square(x, matrix))
 
 
 def product_of(measure: Measure, called: str) -> Product:
@@ -289,7 +289,7 @@ def contributions(measure: Measure, x: Any, y: Any, labels: Any) -> np.ndarray:
     product = product_of(measure, "contributions")
     measure.evaluate(x, y)  # raises where there is no value
     left, right = product.matrix(x, "left"), product.matrix(y, "right")
-    squares = [_scale_of(product, r, m) for r, m in ((x, left), (y, right))]
+    squares = [product.square(r, m) for r, m in ((x, left), (y, right))]
     constant, one = (product.value(t, *squares) for t in (0.0, 1.0))
     if product.root or constant:
         raise ValueError(
@@ -299,7 +299,3 @@ def contributions(measure: Measure, x: Any, y: Any, labels: Any) -> np.ndarray:
     home = np.unique(classes, return_inverse=True)[1]
     member = (home[:, None] == np.arange(home.max() + 1)).astype(float)
     return np.asarray(one * (member.T @ (left * right) @ member))
-
-
-def _scale_of(product: Product, x: Representation, matrix: np.ndarray) -> float:
-    return float(np.vdot(matrix, matrix)) if product.scale is None else product.scale(x)

@@ -15,17 +15,16 @@ import numpy as np
 from ..catalogue import get_measure
 from ..compare import compare_many
 from ..comparison import AnyMeasure, Comparison, Failure, MeasureInfo, most_similar
+from ..display import did_you_mean, drawn, shown, worded
 from ..extras import need
 from ..measure import Measure
-from ..notebook import drawn, shown, worded
 from ..outline import Request
 from ..representation import Representation
 from ..rng import generator
-from ..roles import classes
 from ..significance.multiple_testing import ROUNDING, holm, step_down
 from ..significance.orders import Design
 from ..significance.resampling import half_width, standard_error
-from ..suggestions import did_you_mean
+from ..statistic import classes
 from .evidence_file import read, write
 from .intervals import PartCells
 from .jackknife import left_out_values, on_rows, rows_of, values_without

@@ -16,8 +16,8 @@ from ..comparison import MeasureInfo
 from ..engine.scores import Column
 from ..engine.store import Store
 from ..engine.workers import single_threaded
-from ..failures import is_out_of_memory, reason_of
 from ..measure import Measure
+from ..reasons import is_out_of_memory, reason_of
 from ..representation import Representation, Undefined, comparing
 from ..significance.orders import Design
 from .jackknife import on_rows, rows_of

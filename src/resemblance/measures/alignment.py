@@ -20,7 +20,7 @@ from ..arrays import (
     svd,
     to_numpy,
 )
-from ..declared import when
+from ..claims import when
 from ..measure import measure, no_diagnostics
 from ..representation import Representation, Undefined, title
 from ..streamed import conditioning

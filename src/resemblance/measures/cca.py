@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import Array, at_most_one, inner, namespace, singular_values, svd, to_numpy
-from ..declared import when
+from ..claims import when
 from ..measure import measure
 from ..representation import Representation
 from ..streamed import (

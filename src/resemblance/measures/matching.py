@@ -20,7 +20,7 @@ from ..arrays import (
     scalar,
     to_numpy,
 )
-from ..declared import when
+from ..claims import when
 from ..measure import measure
 from ..representation import Representation
 from ..views._transport import transport_plan

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..declared import when
+from ..claims import when
 from ..measure import measure
 from ..representation import Representation
 from ..views.neighbour_kernels import spread

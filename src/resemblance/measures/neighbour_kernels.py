@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..declared import when
+from ..claims import when
 from ..measure import measure
 from ..representation import Representation, Undefined
 from ..views.neighbour_kernels import (

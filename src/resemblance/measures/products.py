@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array, scalar, to_numpy
-from ..faces import Product
+from ..claims import Product
 from ..representation import Representation
 from ..views.distances import distances, double_centered_distances, rdm_vector
 from ..views.grams import Estimator, GramKernel, centered_directions, distance_gram, gram_diagonal

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import Array, at_least_zero, at_most_one, epsilon, inner, namespace, root
-from ..declared import when
+from ..claims import when
 from ..measure import measure
 from ..representation import Representation
 from ..streamed import conditioning

@@ -8,8 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arrays import Array, at_least_zero, at_most_one, inner, root, scalar, to_numpy
-from ..declared import when
-from ..faces import AllPairs
+from ..claims import AllPairs, when
 from ..measure import measure
 from ..representation import Representation
 from ..rng import generator

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import Array, at_most_one, inner
-from ..declared import when
+from ..claims import when
 from ..measure import measure
 from ..representation import Representation, Undefined
 from ..views.pooled import mean_kernels, pooled_median, pooled_squares

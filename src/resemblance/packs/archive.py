@@ -16,9 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..documents import replacing, write_atomically
+from ..json_files import checksum, replacing, write_atomically
 from ..provenance import machine_words, versions
-from ..sidecars import checksum
 from .contents import check_same, check_size, described, packed_file
 from .manifest import (
     MANIFEST,

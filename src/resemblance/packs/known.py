@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..documents import check_types, read_document, write_atomically
-from ..sidecars import checksum
+from ..json_files import check_types, checksum, read_document, write_atomically
 from .archive import verify
 from .manifest import DIGEST, SUFFIX, check_identity
 

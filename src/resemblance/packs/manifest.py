@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..documents import check_finite, check_types, parse_document
-from ..texts import printable
+from ..display import printable
+from ..json_files import check_finite, check_types, parse_document
 
 FORMAT = 1
 SHOWN = ("suite", "about", "machine")  # texts that lists of packs show

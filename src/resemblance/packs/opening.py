@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ..display import did_you_mean
+from ..json_files import checksum
 from ..progress import Progress, reporting
-from ..sidecars import checksum
-from ..suggestions import did_you_mean
 from .archive import read_manifest, unpack, verify
 from .fetching import TRANSFER, Place, digest_beside, fetch, place_of
 from .known import KnownPack, known_packs

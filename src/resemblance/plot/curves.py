@@ -9,10 +9,10 @@ import numpy as np
 
 from ..arrangements import Curve, best_matches, by_depth, models_of
 from ..comparison import Comparison, MeasureInfo
+from ..display import did_you_mean
 from ..inference.result import Evidence
 from ..measure import Measure
 from ..report.svg import shortened
-from ..suggestions import did_you_mean
 from .asked import chance_level, compared, direction, measure_of, taken
 from .style import GREY, POINTS, WIDTH, Axes, axes, legend, letter_size, look, plain, text_width
 

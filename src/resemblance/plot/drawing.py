@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..comparison import Comparison
+from ..display import did_you_mean
 from ..drift import DriftReport
 from ..inference.result import Evidence
 from ..results.result import Result
-from ..suggestions import did_you_mean
 from .arranged import mds, tree
 from .curves import layers
 from .diagrams import critical_difference

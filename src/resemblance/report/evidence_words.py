@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..comparison import ROUNDING, MeasureInfo, diagnostic_notes, label_of, without_rounding
+from ..display import picture, table
 from ..engine.scores import CHANCE
 from ..inference.nulls import EXACT, FIXED, p_text, p_words
 from ..inference.result import Evidence, above_chance
-from ..notebook import picture, table
 from .numbers import count, counted
 
 ALPHA = 0.05  # of adjusted p-values: pairs above it count as not beyond chance

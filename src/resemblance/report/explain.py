@@ -8,7 +8,7 @@ import textwrap
 from typing import Any
 
 from ..citations import url_of
-from ..declared import INVARIANCES, choices_of
+from ..claims import INVARIANCES
 from ..extras import install_hint, packages_of
 from ..measure import Measure
 from ..statistic import Statistic
@@ -177,10 +177,9 @@ def statistic_table(statistic: Statistic) -> Any:
 
 def parameter_table(measure: Measure | Statistic) -> Any:
     """Return the parameters with their values here and what else they can be."""
-    choices = choices_of(measure.function)
     fixed = dict(measure.parameters)
     rows = [
-        (name, repr(fixed.get(name, default)), " ".join(map(repr, choices.get(name, ()))))
+        (name, repr(fixed.get(name, default)), " ".join(map(repr, measure.choices.get(name, ()))))
         for name, default in measure.defaults.items()
     ]
     return plain_table(("parameter", "value", "choices"), rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..texts import printable
+from ..display import printable
 from .tables import TextTable
 
 LATEX: Mapping[str, str] = {

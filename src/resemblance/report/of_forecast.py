@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..forecast import Forecast, duration
+from ..engine.forecast import Forecast, duration
 from ..tiles import in_units
 from .output import MARKUP, csv_text, deliver, deliver_tables, write_parquet
 from .terminal import plain_table

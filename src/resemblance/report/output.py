@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from ..comparison import Comparison, describe
-from ..documents import replacing, write_atomically
+from ..display import printable
 from ..engine.scores import COLUMNS
 from ..extras import need
 from ..inference.result import Evidence
+from ..json_files import replacing, write_atomically
 from ..results.result import Result
 from ..results.sections import Table
-from ..texts import printable
 from .evidence_words import caveats_in_words
 from .markup import as_latex, as_markdown
 from .tables import USUAL_WIDTH, TextLine, TextTable, fold, measured, render

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..comparison import Comparison
-from ..documents import write_atomically
 from ..extras import need
 from ..inference.result import Evidence
+from ..json_files import write_atomically
 from ..measure import Measure
 from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
 from ..results.figures import Bars, Choice, HeatMap

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, zip_longest
 from typing import NamedTuple
 
-from ..texts import printable
+from ..display import printable
 
 USUAL_WIDTH = 80  # of a terminal that does not report its width
 INDENT, GAP, NARROW_GAPS = 1, 3, (2, 1)  # spaces before a table and between its columns

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from ..documents import check_finite, check_types, read_document, write_atomically
-from ..notebook import card, drawn, picture
+from ..display import card, drawn, picture
+from ..json_files import check_finite, check_types, read_document, write_atomically
 from ..significance import Places, places
 from .claims import VERDICTS, Claim
 from .codec import decode, encode

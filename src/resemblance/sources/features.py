@@ -12,10 +12,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..documents import DAMAGED, check_types, read_document, write_atomically
+from ..json_files import (
+    DAMAGED,
+    check_types,
+    is_undamaged,
+    read_document,
+    record,
+    recorded,
+    write_atomically,
+)
 from ..locks import locked
 from ..representation import Representation, fingerprint
-from ..sidecars import is_undamaged, record, recorded
 from ..subject import Subject
 from .files import natural
 from .folders import FEATURES, IDS, NOT_LAYERS, TRAITS, read_subject

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import to_numpy
+from ..display import encodable
 from ..extras import check, need
 from ..inputs import explained, open_array
 from ..representation import Representation
-from ..texts import encodable
 from .layouts import from_maps, from_tokens
 
 SUFFIXES = (".npy", ".npz")  # what is read from folders

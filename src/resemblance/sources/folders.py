@@ -12,9 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..documents import read_document
+from ..json_files import is_undamaged, read_document, record, recorded
 from ..representation import Representation, fingerprint
-from ..sidecars import is_undamaged, record, recorded
 from ..subject import DEFAULTS, SETTINGS, Extraction, MapShape, Subject, check_maps, subject_name
 from .files import natural, readable
 

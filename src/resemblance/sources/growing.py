@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from ..documents import DAMAGED, check_types, write_atomically
+from ..json_files import DAMAGED, check_types, write_atomically
 from .models.contents import digest_after
 
 JOURNAL = "batches.jsonl"

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import to_numpy
+from ..display import did_you_mean
 from ..extras import need
 from ..inputs import check_order, order_of
 from ..representation import Representation, as_array
 from ..significance.labels import is_missing
-from ..suggestions import did_you_mean
 
 CONTROL_NAMES = frozenset({
     "control", "controls", "ctrl", "negctrl", "neg", "negative", "negativecontrol", "nt", "ntc",

@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from ..display import did_you_mean
 from ..representation import Undefined
 from ..significance import ranks_of_rows
-from ..suggestions import did_you_mean
 from .screen import Perturbations
 
 Form = Literal["linear", "loess", "rank", "difference"]

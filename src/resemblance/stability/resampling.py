@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import device
 from ..catalogue import get_statistic
-from ..declared import argument
+from ..claims import argument
 from ..representation import Representation
 from ..rng import generator
 from ..significance import p_value_of

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..catalogue import get_statistic
+from ..display import did_you_mean
 from ..extras import need
 from ..representation import Representation, Undefined, finite
 from ..rng import generator
 from ..statistic import Statistic
 from ..statistics.perturbation import nearest_means, reproducibility
 from ..statistics.rdm import rows
-from ..suggestions import did_you_mean
 from .annotated import LabelledRows, control_labels, opened
 
 STATISTICS = (

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..arrays import to_numpy
-from ..declared import argument
+from ..claims import argument
 from ..measures import cka
 from ..rng import generator
 from ..statistics import basis_split, feature_split

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arrays import norm, to_numpy
-from ..declared import when
+from ..claims import when
 from ..representation import Representation, finite
 from ..rng import generator
 from ..statistic import statistic

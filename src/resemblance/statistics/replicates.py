@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..declared import when
+from ..claims import when
 from ..representation import Representation
 from ..statistic import statistic
 from .rdm import Compare, Rdm, agreement, centred, correlation, cosine_matrix, one_minus, rows

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..declared import when
+from ..claims import when
 from ..representation import Representation, Undefined
 from ..rng import generator
 from ..statistic import statistic

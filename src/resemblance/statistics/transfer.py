@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..declared import when
+from ..claims import when
 from ..measures.outputs import probabilities
 from ..representation import Representation, Undefined
 from ..statistic import statistic

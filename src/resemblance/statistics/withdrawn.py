@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..declared import when
+from ..claims import when
 from ..representation import Representation
 from ..rng import generator
 from ..statistic import statistic

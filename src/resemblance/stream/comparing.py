@@ -72,7 +72,7 @@ def _streamed(
 ) -> Comparison:
     """Return the comparison with a provenance that says how its values came about."""
     dtypes = about["dtypes"]
-    provenance = dict(comparison.provenance) | {"n_samples": about["n_samples"]}
+    provenance = dict(comparison.provenance)
     for side in ("rows", "columns"):
         identities = provenance[side].items()
         provenance[side] = {name: of | {"dtype": dtypes[name]} for name, of in identities}

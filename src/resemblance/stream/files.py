@@ -7,22 +7,15 @@ import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ..documents import replacing
 from ..inputs import explained
+from ..json_files import replacing
 
 KIND, VERSION = "resemblance stream", 1
 ABOUT = {"method", "pairs", "directions", "layers", "n_samples", "batches"}
-
-
-class Stored(NamedTuple):
-    """What a file says of a stream, and its arrays."""
-
-    about: dict[str, Any]
-    arrays: dict[str, np.ndarray]
 
 
 def write_state(path: Path, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -36,8 +29,9 @@ def write_state(path: Path, about: Mapping[str, Any], arrays: Mapping[str, np.nd
         os.fsync(file.fileno())
 
 
-def read_state(path: Path) -> Stored:
-    """Read a file of :func:`write_state`; ``ValueError``, naming it, for any other."""
+def read_state(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return what a file of :func:`write_state` says, and its arrays; ``ValueError``, naming it,
+    for any other."""
     if not path.is_file():
         raise ValueError(f"no stream at {path}")
     if not zipfile.is_zipfile(path):
@@ -50,4 +44,4 @@ def read_state(path: Path) -> Stored:
             raise ValueError("it is no stream, which Stream.save writes")
         if about.get("version") != VERSION or not set(about) >= ABOUT:
             raise ValueError(f"its format is {about.get('version')}, and {VERSION} is read here")
-    return Stored(about, arrays)
+    return about, arrays

@@ -114,7 +114,8 @@ class WaitingRows:
     def __init__(self, widths: Sequence[int], count: int, place: Array) -> None:
         self.place = place
         self.filled = 0
-        self._arrays = [_empty(place, count, width) for width in widths]
+        empty, options = namespace(place).empty, {"dtype": place.dtype, "device": device(place)}
+        self._arrays = [empty((count, width), **options) for width in widths]
 
     def take(self, sources: Sequence[Array], add: Callable[[list[Array]], None]) -> None:
         """Take in rows, and call ``add`` with all of each layer whenever they are enough."""
@@ -134,29 +135,11 @@ class WaitingRows:
         return [array[: self.filled] for array in self._arrays]
 
 
-def _empty(place: Array, count: int, width: int) -> Array:
-    xp = namespace(place)
-    return xp.empty((count, width), dtype=xp.float64, device=device(place))
-
-
 def _on(source: Array, start: int, stop: int, array: Array) -> Array:
     if not is_torch(array):
         return source[start:stop]
     part = source[start:stop] if is_torch(source) else to_numpy(source[start:stop])
     return namespace(array).as_tensor(part, device=device(array))
-
-
-def first_shift(rows: Array) -> np.ndarray:
-    """Return the mean of some rows, exactly the value of columns that are constant in them."""
-    first = rows[:1]
-    return to_numpy(first[0] + namespace(rows).mean(rows - first, axis=0))
-
-
-def shifted(rows: Array, shift: Array) -> Array:
-    """Return (1, x - shift, |x - shift|²) for every row."""
-    xp, points = namespace(rows), rows - shift
-    ones = xp.ones((rows.shape[0], 1), dtype=points.dtype, device=device(points))
-    return xp.concat([ones, points, xp.sum(points**2, axis=1, keepdims=True)], axis=1)
 
 
 def directions_of(rows: Sequence[Array]) -> tuple[list[Array], np.ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations_with_replacement
 from pathlib import Path
@@ -12,16 +11,18 @@ import numpy as np
 
 from ..arrays import Array, detach
 from ..comparison import Comparison
-from ..documents import check_types
+from ..display import did_you_mean
+from ..json_files import check_types
 from ..measure import Measure
+from ..progress import Progress
 from ..representation import Representation
-from ..suggestions import did_you_mean
+from ..sources.hooks import layers_by_batch
 from .comparing import compared, compared_in_pairs
 from .files import read_state, write_state
 from .rows import SMALLEST, LayerFacts, facts_of, joined_facts, place_of, received
+from .stand_ins import stand_ins
 from .state import State
 from .sums import Pair
-from .surrogates import Facts, stand_ins
 
 Method = Literal["gram", "qr"]
 
@@ -126,20 +127,13 @@ class Stream:
         compared with each other. Raises ``ValueError`` for a stream with fewer than two samples,
         for a layer that does not exist, and for a pair of layers whose products are not kept.
         """
-        names, n = self._checked_names(layers), self.n_samples
-        if self._state is None or n < 2:
-            raise ValueError(f"Stream: {n} samples are too few; update it with at least 2")
-        positions, closed = [self.layers.index(name) for name in names], self._state.closed()
-        parts, digest = [part.moments(positions, n) for part in closed.parts], closed.digest()
-        facts = Facts(
-            f"{digest} {' '.join(names)}" if self.pairs else digest,
-            n,
-            closed.parts[0].sums.power,
-            [hashlib.sha256(f"{digest} {name}".encode()).hexdigest()[:32] for name in names],
-            [self._facts[name].resolution for name in names],
-            closed.counts[np.ix_(positions, positions)],
-        )
-        return stand_ins(names, parts, facts)
+        positions = {name: self.layers.index(name) for name in self._checked_names(layers)}
+        if self._state is None or self.n_samples < 2:
+            raise ValueError(
+                f"Stream: {self.n_samples} samples are too few; update it with at least 2"
+            )
+        resolutions = [self._facts[name].resolution for name in positions]
+        return stand_ins(self._state.closed(), positions, resolutions, self.pairs is None)
 
     def compare(
         self, measures: Iterable[str | Measure] | str | Measure | None = None, **options: Any
@@ -265,3 +259,42 @@ class Stream:
                     "ask for layers of one pair: representations(a, b)"
                 )
         return tuple(names)
+
+
+def stream_from_model(
+    models: Any,
+    loader: Iterable[Any],
+    layers: str | Sequence[str] | None = None,
+    *,
+    pool: str | Mapping[str, str] | None = None,
+    method: Method = "gram",
+    pairs: Iterable[tuple[str, str]] | None = None,
+    directions: bool = False,
+    samples: str | None = None,
+    progress: Progress = True,
+) -> Stream:
+    """Run PyTorch models over any number of inputs and return the stream of their layers.
+
+    No activations are kept beyond a batch, and a few thousand rows that wait to be added together.
+    They are pooled, and their products computed in float64, on the device of the model; only the
+    sums leave it, at the end.
+
+    Parameters
+    ----------
+    models : a ``torch.nn.Module``, or several by name, whose layers are then called ``name/layer``.
+        All see each batch, and all must be on one device.
+    loader, layers, pool, samples, progress : as in :func:`resemblance.subject_from_model`.
+    method, pairs, directions : as in :class:`resemblance.Stream`.
+
+    Raises ``ValueError`` as :func:`resemblance.subject_from_model` and ``Stream.update`` do.
+    """
+    stream = Stream(method, pairs=pairs, directions=directions)
+    by_name = models if isinstance(models, Mapping) else {"": models}
+    for batch in layers_by_batch(by_name, loader, layers, pool, samples, progress):
+        stream.update(batch)
+    if not stream.layers:
+        raise ValueError(
+            "the loader gave no batch; an iterator that was used before is empty: pass a list or "
+            "a loader"
+        )
+    return stream

@@ -1,18 +1,20 @@
 """What a stream adds up: products of the columns of its layers, as sums or as a triangular factor.
 
-Row i of a layer enters as z_i = (1, x_i - a, |x_i - a|²) with a shift a. Both ways to add up give
-the same :class:`LayerMoments`; both are merged by the linear map that changes the shift.
+Row i of a layer enters as z_i = (1, x_i - a, |x_i - a|²) with a shift a, the mean of its first
+rows. Both ways to add up give the same :class:`LayerMoments`; both are merged by the linear map
+that changes the shift.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..arrays import Array, is_torch, like, namespace, to_numpy
+from ..arrays import Array, device, is_torch, like, namespace, to_numpy
 
 EPSILON = float(np.finfo(np.float64).eps)
 CUT = 4 * EPSILON  # per column: smaller shares of a variance are rounding
@@ -34,26 +36,78 @@ class LayerMoments(NamedTuple):
     squares: np.ndarray
 
 
-class ProductSums:
+class Sums(ABC):
+    """What the rows of some layers add up to, each moved by the shift of its layer."""
+
+    power: int  # of the condition number, by which whitening magnifies rounding
+
+    def __init__(self, widths: Sequence[int]) -> None:
+        self._widths = tuple(widths)
+        self._shifts: tuple[np.ndarray, ...] = ()  # none before there are rows
+
+    def add(self, rows: Sequence[Array]) -> None:
+        """Add some rows (n, d) of every layer, the first of which determine the shifts."""
+        self._shifts = self._shifts or tuple(map(_first_shift, rows))
+        self._add([_shifted(block, like(a, block)) for block, a in zip(rows, self._shifts)])
+
+    def merge(self, other: Self) -> None:
+        """Add the sums of another stream, brought to the shifts of this one."""
+        if other._shifts:
+            self._shifts = self._shifts or other._shifts
+            self._merge(other, [_shifting(b - a) for a, b in zip(self._shifts, other._shifts)])
+
+    def moments(self, layers: Sequence[int], n: int) -> LayerMoments:
+        """Return what is known of some layers, each pair of which must be among the sums."""
+        known = self._moments(layers, n)
+        means = (self._shifts[i] + mean for i, mean in zip(layers, known.means))
+        return known._replace(means=tuple(means))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the state as arrays by name; none before there are rows."""
+        shifts = {f"shift.{i}": shift for i, shift in enumerate(self._shifts)}
+        return shifts | self._arrays() if shifts else {}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take the state from arrays by name; ``ValueError`` if one is missing or damaged."""
+        self._restore(arrays)
+        named = [(f"shift.{i}", (width,)) for i, width in enumerate(self._widths)]
+        self._shifts = tuple(checked(arrays, name, shape) for name, shape in named)
+
+    @abstractmethod
+    def _add(self, rows: Sequence[Array]) -> None:
+        """Add rows (n, d + 2) of every layer."""
+
+    @abstractmethod
+    def _merge(self, other: Self, maps: Sequence[np.ndarray]) -> None:
+        """Add the sums of another stream, whose rows these maps bring to the shift of this one."""
+
+    @abstractmethod
+    def _moments(self, layers: Sequence[int], n: int) -> LayerMoments: ...
+    @abstractmethod
+    def _arrays(self) -> dict[str, np.ndarray]: ...
+    @abstractmethod
+    def _restore(self, arrays: Mapping[str, np.ndarray]) -> None: ...
+
+
+class ProductSums(Sums):
     """Sums of the products of all columns, of chosen pairs of layers, compensated for rounding."""
 
-    power = 2  # of the condition number, by which whitening magnifies rounding
+    power = 2
 
     def __init__(self, widths: Sequence[int], pairs: Sequence[Pair], place: Array) -> None:
-        self._widths = tuple(widths)
+        super().__init__(widths)
         self._sums: dict[Pair, tuple[Array, Array]] = {}
         for i, j in pairs:
             zeros = np.zeros((2, widths[i] + 2, widths[j] + 2))
             self._sums[i, j] = (like(zeros[0], place), like(zeros[1], place))
 
-    def add(self, rows: Sequence[Array]) -> None:
-        """Add the products of some rows (n, d + 2) of every layer."""
+    def _add(self, rows: Sequence[Array]) -> None:
+        self._sums = dict(self._sums)  # a copy of this goes on with the old one
         for (i, j), (total, lost) in self._sums.items():
             product = namespace(total).matrix_transpose(rows[i]) @ rows[j]
             self._sums[i, j] = _added(total, lost, product)
 
-    def merge(self, other: ProductSums, maps: Sequence[np.ndarray]) -> None:
-        """Add the sums of another stream, whose rows these maps bring to the shift of this one."""
+    def _merge(self, other: ProductSums, maps: Sequence[np.ndarray]) -> None:
         for (i, j), (total, lost) in self._sums.items():
             left, right = like(maps[i], total), like(maps[j], total)
             xp = namespace(total)
@@ -62,33 +116,25 @@ class ProductSums:
                 total, lost = _added(total, lost, moved)
             self._sums[i, j] = total, lost
 
-    def copy(self) -> ProductSums:
-        """Return the same sums, to which others may be added."""
-        twin = ProductSums(self._widths, (), np.zeros(0))
-        twin._sums = dict(self._sums)  # adding puts new arrays into the place of old ones
-        return twin
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as arrays by name."""
+    def _arrays(self) -> dict[str, np.ndarray]:
         named: dict[str, np.ndarray] = {}
         for (i, j), (total, lost) in self._sums.items():
             named |= {f"{i}.{j}.total": to_numpy(total), f"{i}.{j}.lost": to_numpy(lost)}
         return named
 
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take the state from arrays by name."""
+    def _restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         for (i, j), (total, lost) in self._sums.items():
             names = (f"{i}.{j}.total", f"{i}.{j}.lost")
             new = [checked(arrays, name, tuple(total.shape)) for name in names]
             self._sums[i, j] = (like(new[0], total), like(new[1], lost))
 
-    def moments(self, layers: Sequence[int], n: int) -> LayerMoments:
-        """Return what is known of some layers, each pair of which must be among the sums."""
+    def _moments(self, layers: Sequence[int], n: int) -> LayerMoments:
         blocks = {(i, j): self._block(i, j) for i in layers for j in layers}
         means = [blocks[i, i][0, 1:-1] / n for i in layers]
         rows = []
         for i, mean in zip(layers, means):
-            rows.append([_centred(blocks[i, j], mean, m, n) for j, m in zip(layers, means)])
+            row = ((blocks[i, j][1:-1, 1:-1], np.outer(mean, m)) for j, m in zip(layers, means))
+            rows.append([block - n * both for block, both in row])
         products = np.block(rows)
         raw = np.concatenate([np.diag(blocks[i, i])[1:-1] for i in layers])
         widths = np.cumsum([len(mean) for mean in means])[:-1]
@@ -106,15 +152,15 @@ class ProductSums:
         return block if is_stored else block.T
 
 
-class TriangularFactor:
+class TriangularFactor(Sums):
     """The triangular factor R of all columns: its inner products are their products, and it keeps
     twice as many digits as these."""
 
     power = 1
 
     def __init__(self, widths: Sequence[int], pairs: Sequence[Pair], place: Array) -> None:
+        super().__init__(widths)
         ends = np.cumsum([1, *widths])
-        self._widths = tuple(widths)
         self._ranges = [range(a, b) for a, b in pairwise(ends)]
         self._size = int(ends[-1]) + len(widths)
         self._factor: Array = like(np.zeros((0, self._size)), place)
@@ -124,17 +170,14 @@ class TriangularFactor:
         squares = self._size - len(self._widths) + layer
         return np.array([0, *self._ranges[layer], squares])
 
-    def add(self, rows: Sequence[Array]) -> None:
-        """Add some rows (n, d + 2) of every layer."""
+    def _add(self, rows: Sequence[Array]) -> None:
         xp = namespace(self._factor)
         points = [block[:, 1:-1] for block in rows]
         squares = [block[:, -1:] for block in rows]
         joined = xp.concat([rows[0][:, :1], *points, *squares], axis=1)
         self._factor = _triangle(xp.concat([self._factor, joined], axis=0))
 
-    def merge(self, other: TriangularFactor, maps: Sequence[np.ndarray]) -> None:
-        """Add the factor of another stream, whose rows these maps bring to the shift of this
-        one."""
+    def _merge(self, other: TriangularFactor, maps: Sequence[np.ndarray]) -> None:
         factor = to_numpy(other._factor).copy()
         moved = factor.copy()
         for layer, to_shift in enumerate(maps):
@@ -143,23 +186,14 @@ class TriangularFactor:
         new = like(moved, self._factor)
         self._factor = _triangle(namespace(new).concat([self._factor, new], axis=0))
 
-    def copy(self) -> TriangularFactor:
-        """Return the same factor, to which rows may be added."""
-        twin = TriangularFactor(self._widths, (), np.zeros(0))
-        twin._factor = self._factor
-        return twin
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as arrays by name."""
+    def _arrays(self) -> dict[str, np.ndarray]:
         return {"factor": to_numpy(self._factor)}
 
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take the state from arrays by name."""
+    def _restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         height = min(len(arrays.get("factor", ())), self._size)
         self._factor = like(checked(arrays, "factor", (height, self._size)), self._factor)
 
-    def moments(self, layers: Sequence[int], n: int) -> LayerMoments:
-        """Return what is known of some layers."""
+    def _moments(self, layers: Sequence[int], n: int) -> LayerMoments:
         stored = to_numpy(self._factor)
         factor = np.zeros((self._size, self._size))
         factor[: len(stored)] = stored
@@ -172,10 +206,20 @@ class TriangularFactor:
         return LayerMoments(tuple(means), points, squares @ squares.T)
 
 
-Sums = ProductSums | TriangularFactor
+def _first_shift(rows: Array) -> np.ndarray:
+    """Return the mean of some rows, exactly the value of columns that are constant in them."""
+    first = rows[:1]
+    return to_numpy(first[0] + namespace(rows).mean(rows - first, axis=0))
 
 
-def shifting(shift: np.ndarray) -> np.ndarray:
+def _shifted(rows: Array, shift: Array) -> Array:
+    """Return (1, x - shift, |x - shift|²) for every row."""
+    xp, points = namespace(rows), rows - shift
+    ones = xp.ones((rows.shape[0], 1), dtype=points.dtype, device=device(points))
+    return xp.concat([ones, points, xp.sum(points**2, axis=1, keepdims=True)], axis=1)
+
+
+def _shifting(shift: np.ndarray) -> np.ndarray:
     """Return the map from (1, z, |z|²) to (1, z + shift, |z + shift|²), shape (d + 2, d + 2)."""
     change = np.eye(len(shift) + 2)
     change[1:-1, 0] = shift
@@ -187,10 +231,6 @@ def shifting(shift: np.ndarray) -> np.ndarray:
 def _row_of_squares(mean: np.ndarray) -> np.ndarray:
     """The functional of (1, z, |z|²) that is |z - mean|²."""
     return np.array([mean @ mean, *(-2 * mean), 1.0])
-
-
-def _centred(block: np.ndarray, x: np.ndarray, y: np.ndarray, n: int) -> np.ndarray:
-    return np.asarray(block[1:-1, 1:-1] - n * np.outer(x, y))
 
 
 def _added(total: Array, lost: Array, more: Array) -> tuple[Array, Array]:

@@ -12,8 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..documents import read_document, write_atomically
+from ..display import did_you_mean
 from ..engine.workers import Call, run, single_threaded
+from ..json_files import read_document, write_atomically
 from ..measure import Measure
 from ..provenance import environment
 from ..results.claims import Claim
@@ -23,7 +24,6 @@ from ..results.sections import Section
 from ..results.values import distinct
 from ..statistic import Statistic
 from ..subject import Recipe
-from ..suggestions import did_you_mean
 from .pinning import Pinned
 from .study import Judge, Progress, judged_by, log, study_folder
 from .training import train

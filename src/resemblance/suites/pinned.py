@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..catalogue import get_measures
-from ..documents import DAMAGED, check_types
+from ..json_files import DAMAGED, check_types
 from ..measure import Measure
 from ..packs import Manifest, Pack, write_pack
 from ..packs.manifest import SUFFIX

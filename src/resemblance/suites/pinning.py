@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..documents import read_document
+from ..json_files import read_document
 from ..results.result import Result
 from ..rng import generator
 from ..sources.folders import TRAITS

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..documents import check_types, read_document, write_atomically
+from ..json_files import check_types, read_document, write_atomically
 from ..provenance import machine_words, versions
 
 NAME = "record.json"

@@ -27,7 +27,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from ..documents import check_types, read_document, write_atomically
+from ..json_files import check_types, read_document, write_atomically
 from ..locks import has_locks, held
 from ..results.claims import Claim
 from ..sources.published import Portion

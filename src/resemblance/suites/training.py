@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..documents import read_document
 from ..engine.workers import Call, run
 from ..extras import check
+from ..json_files import read_document
 from ..sources.folders import TRAITS, is_complete, read_subject, write_subject
 from ..sources.published import DATASETS, part_of
 from ..sources.published.checkpoints import Checkpoint

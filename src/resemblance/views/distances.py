@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, device, epsilon, inner, minus, namespace, over, root, scalar, stacked
+from ..arrays import Array, device, epsilon, inner, namespace, reuse, root, scalar, stacked
 from ..representation import Representation, Undefined, title, view
 from ..significance import average_ranks
 from .points import is_rotated, preshape, standardized_rows, unit_rows
@@ -173,7 +173,7 @@ def _distances_of_pairs(x: Representation) -> CentredPairs:
     length = n * (n - 1) // 2
     vector = stacked(pieces(), x.xp.empty(length, dtype=points.dtype, device=device(points)))
     mean = x.xp.sum(totals[0]) / (2 * length)
-    return CentredPairs(minus(vector, mean), totals[0] - (n - 1) * mean, mean)
+    return CentredPairs(reuse(x.xp.subtract, vector, mean), totals[0] - (n - 1) * mean, mean)
 
 
 def _sums_of_pairs(block: Array, before: Array) -> Array:
@@ -247,8 +247,8 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     if compare == "kendall":
         return vector
     if compare != "cosine":
-        vector = minus(vector, x.xp.mean(vector))
-    return over(vector, inner(vector, vector) ** 0.5)
+        vector = reuse(x.xp.subtract, vector, x.xp.mean(vector))
+    return reuse(x.xp.divide, vector, inner(vector, vector) ** 0.5)
 
 
 def need_different(x: Representation, kind: str, low: float, high: float, eps: float) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ...documents import DAMAGED
+from ...json_files import DAMAGED
 
 FOLDER = "measures"
 MOST = 100_000  # bytes of a card

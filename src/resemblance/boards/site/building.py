@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...citations import PAPERS_OF, SOFTWARE, entries, entry
-from ...documents import read_document, replacing, write_atomically
+from ...json_files import read_document, replacing, write_atomically
 from ...report.page import environment
 from ..ranking import SERIES, board_of, current, read_files
 from ..score_files import ScoreFile, scores_text

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...citations import SOFTWARE, entries, entry, short, url_of
+from ...display import printable
 from ...report.numbers import duration, number
 from ...results.figures import Bar, Bars
 from ...results.sections import Entry, Table
 from ...results.standing import AXIS, place_words
 from ...suites import SUITES
-from ...texts import printable
 from ..score_files import ScoreFile
 from ..views import seconds_of
 from ..words import claims_of, place_sentence

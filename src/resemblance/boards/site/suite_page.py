@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...citations import PAPERS_OF, SOFTWARE, entries, entry, short, url_of
+from ...display import printable
 from ...report.numbers import counted
 from ...results.figures import Bar, Bars
 from ...results.headlines import listed
@@ -16,7 +17,6 @@ from ...results.values import known, mean
 from ...significance import Place
 from ...suites import SUITES
 from ...suites.joint_ranks import CellRanks
-from ...texts import printable
 from ..views import ALL, View, tests_of
 from ..words import view_words
 from .content import Content

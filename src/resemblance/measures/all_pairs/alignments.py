@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...claims import Scores
 from ...engine.scores import CHANCE
-from ...faces import Scores
 from ...representation import Representation
 from ...views.flatness import gram_flatness
 from ...views.grams import GramKernel, hsic_norm

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...arrays import Array
-from ...faces import Scores
+from ...claims import Scores
 from ...representation import Representation
 from ...views.passes import dissimilarity_spread
 from ...views.rank_bins import rank_bins, rank_entries

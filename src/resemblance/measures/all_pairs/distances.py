@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...arrays import inner, scalar
-from ...faces import Scores
+from ...claims import Scores
 from ...representation import Representation
 from ...views.passes import centred_distance_entries, distance_margins
 from ...views.points import preshape, size

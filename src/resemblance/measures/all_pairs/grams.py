@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...arrays import inner, like, namespace, scalar
-from ...faces import Scores
+from ...claims import Scores
 from ...representation import Representation
 from ...views.grams import Estimator, GramKernel, Pairs, root_of_hsic, without_diagonals
 from ...views.passes import centred_kernel, kernel_diagonal, kernel_margins

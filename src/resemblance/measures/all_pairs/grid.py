@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...faces import Scores
+from ...claims import Scores
 from ...representation import Representation
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...display import encodable
 from ...extras import need
-from ...texts import encodable
 from ..files import natural
 from .contents import digest_of_file, digest_of_files
 from .samples import Samples

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...extras import need
-from ...sidecars import checksum
+from ...json_files import checksum
 from ..blocks import block_names
 from . import hub, other_hubs, scripts
 from .facts import facts_of

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ...modules import OwnFileError, load_module, own_module
+from ...user_modules import OwnFileError, load_module, own_module
 
 PYTHON = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)")
 

@@ -15,8 +15,8 @@ import importlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ...display import did_you_mean
 from ...subject import Recipe
-from ...suggestions import did_you_mean
 
 Strengths = Mapping[str, tuple[float, ...]]  # by setting
 HYPERPARAMETERS = ("resi-code", "paper")  # where the authors' code and their paper differ

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ...documents import replacing
 from ...extras import need
+from ...json_files import replacing
 from ...subject import Recipe
 from .resources import Resources
 

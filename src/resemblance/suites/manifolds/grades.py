@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...documents import check_types, read_document, write_atomically
 from ...grounding import BlockScore, by_reference, concordance, kendall
+from ...json_files import check_types, read_document, write_atomically
 from ...results.codec import decode, encode
 from ...results.headlines import is_trial
 

@@ -15,11 +15,11 @@ import numpy as np
 from ...catalogue import get_measures
 from ...compare import compare
 from ...comparison import Comparison, seconds_per_pair
+from ...display import did_you_mean
 from ...measure import Measure
 from ...representation import Representation
 from ...results.result import Result
 from ...results.values import known
-from ...suggestions import did_you_mean
 from ..study import Judge, Progress, log, study_folder
 from .clouds import KS, ROLL_KS, CloudCase, ManifoldSize, Variant, cases, clouds
 from .grades import Entrant, ManifoldFacts, Measurement, Sweep

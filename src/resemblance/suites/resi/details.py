@@ -6,8 +6,8 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from ...claims import INVARIANCES
 from ...comparison import MeasureInfo
-from ...declared import INVARIANCES
 from ...results.figures import Strip, Strips
 from ...results.sections import Entry, Section, Table
 from ..families import ModelFamily

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...comparison import MeasureInfo
-from ...documents import check_types, read_document, write_atomically
+from ...json_files import check_types, read_document, write_atomically
 from ...results.codec import decode, encode, spell
 from ...results.headlines import is_trial
 from ..families import ModelFamily

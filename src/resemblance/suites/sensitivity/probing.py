@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import to_numpy
-from ...documents import read_document, write_atomically
+from ...json_files import read_document, write_atomically
 from ...representation import Undefined, as_representation, fingerprint, finite
 from ...rng import generator
 

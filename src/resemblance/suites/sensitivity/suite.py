@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from ...catalogue import get_measures
+from ...display import did_you_mean
 from ...measure import Measure
 from ...results.headlines import OWN, few_models
 from ...results.result import Result
 from ...sources.folders import folders_left_out
 from ...sources.trained import DOMAINS
-from ...suggestions import did_you_mean
 from ..experiments import Experiment, chosen, run_experiments
 from ..pinning import Pinned
 from ..study import Judge, Progress, judged_by

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...documents import read_document
+from ...json_files import read_document
 from ..experiments import Part
 from ..pinning import Reduction
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ...catalogue import get_measures, preset
+from ...display import did_you_mean
 from ...measure import Measure
 from ...results.result import Result
-from ...suggestions import did_you_mean
 from ...tiles import parse_bytes
 from ..experiments import chosen, run_experiments
 from ..pinning import Pinned

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ....documents import replacing
 from ....extras import need
+from ....json_files import replacing
 from .tokens import TokenRows, batch_of, by_length
 
 ROWS = 64  # sentences that go through the lower layers at once

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....documents import read_document
 from ....extras import need
+from ....json_files import read_document
 from ....rng import generator
 from ....subject import Recipe
 from ...trained.language.models import build

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ....documents import read_document
 from ....extras import need
+from ....json_files import read_document
 from ....subject import Recipe
 from ..released import released, weights_in
 from ..resources import Resources

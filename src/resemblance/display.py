@@ -1,7 +1,9 @@
-"""How a notebook shows an object: a heading, a table of facts, and a picture."""
+"""What people see: objects in a notebook, names that do not exist, texts that are not safe."""
 
 from __future__ import annotations
 
+import difflib
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib import import_module
@@ -9,6 +11,18 @@ from typing import Any
 
 PLOT = ".plot"  # the part that draws
 WORDS = ".report.evidence_words"
+ALIASES = {  # names elsewhere in the field, and the name here
+    "rotation": "orthogonal", "reflection": "orthogonal", "scale": "isotropic_scaling",
+    "scaling": "isotropic_scaling",
+    "linear": "invertible_linear", "shift": "translation", "offset": "translation",
+    "cca": "mean_cca", "debiased_cka": "cka[estimator=debiased]",
+    "debiased": "cka[estimator=debiased]",
+    "unbiased": "cka[estimator=debiased]", "unbiased_cka": "cka[estimator=debiased]",
+    "mantel": "rsa",
+    "rbf_cka": "cka[kernel=rbf]", "kernel_cka": "cka[kernel=rbf]",
+}  # fmt: skip
+CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+ESCAPED = {code: repr(chr(code))[1:-1] for code in CONTROLS}
 
 
 def card(heading: str, facts: Mapping[str, object]) -> str:
@@ -53,3 +67,28 @@ def shown(thing: object) -> str:
 def drawn(thing: object, *arguments: Any, **options: Any) -> Any:
     """Return axes of matplotlib with a figure of a result: see :func:`resemblance.plot.draw`."""
     return import_module(PLOT, __package__).draw(thing, *arguments, **options)
+
+
+# ---------------------------------------------------------------------------------------- in words
+
+
+def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = None) -> str:
+    """Return the end of an error message: the closest name, or all names (or those to ``show``)."""
+    names = list(names)
+    if ALIASES.get(name.lower(), "").partition("[")[0] in names:
+        return f"; did you mean {ALIASES[name.lower()]!r}?"
+    close = difflib.get_close_matches(name, names, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; known: {', '.join(names if show is None else show)}" if names else "; it has none"
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    """Return a text with control characters, which could steer a terminal, as escapes."""
+    return text.translate({code: esc for code, esc in ESCAPED.items() if chr(code) not in keep})
+
+
+def encodable(name: str) -> str:
+    """Return a name with U+FFFD for control characters and for bytes that are not UTF-8."""
+    text = os.fsencode(name).decode("utf-8", "replace")
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)

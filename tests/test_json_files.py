@@ -15,7 +15,7 @@ import pytest
 from test_page_of_resi import models
 from test_results import FINDINGS
 
-from resemblance.documents import check_types, read_document, replacing
+from resemblance.json_files import check_types, read_document, replacing
 from resemblance.report import write_page
 from resemblance.report.result_tables import result_tables
 from resemblance.results.result import load_result

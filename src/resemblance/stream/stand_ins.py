@@ -7,11 +7,12 @@ take the place of n samples.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import unwrap
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,10 +21,12 @@ from ..streamed import standing_for
 from ..views.grams import gram_diagonal, gram_trace
 from ..views.points import centered, directed, mean, mean_direction, unit_rows
 from ..views.spectra import resolution
+from .state import State
 from .sums import LayerMoments
 
-PLAIN = (mean, centered, resolution, fingerprint, unit_rows, mean_direction, directed)
+VIEWS = (mean, centered, resolution, fingerprint, unit_rows, mean_direction, directed)
 OF_KERNELS = (gram_diagonal, gram_trace)
+NAMES = {unwrap(view): view.__name__ for view in (*VIEWS, *OF_KERNELS)}
 
 
 @dataclass(frozen=True)
@@ -31,70 +34,49 @@ class KnownViews:
     """The views of a layer that the points would give otherwise than the samples, by name; those of
     Gram matrices by name and kernel."""
 
-    plain: Mapping[str, Any]
-    of_kernels: Mapping[tuple[str, str], Any]
+    views: Mapping[str | tuple[str, str], Any]
 
     def __call__(self, key: Any, compute: Callable[[Representation], Any]) -> Any:
         """Return a view by its key, or None where the points give it."""
         function, parameters = key
-        name = next((v.__name__ for v in PLAIN if unwrap(v) is function), None)
-        if name is not None:
-            return self.plain.get(name)
-        name = next((v.__name__ for v in OF_KERNELS if unwrap(v) is function), None)
-        return self.of_kernels.get((name, dict(parameters)["kernel"].name)) if name else None
-
-
-class Facts(NamedTuple):
-    """What of a stream its moments do not say.
-
-    By layer a hash, and the distance of neighbouring numbers in the precision of the data; by two
-    layers how many rows have a direction in both.
-    """
-
-    stream: str
-    n_samples: int
-    power: int
-    hashes: Sequence[str]
-    resolutions: Sequence[float]
-    counts: np.ndarray
+        name = NAMES.get(function, "")
+        kernel = dict(parameters).get("kernel")
+        return self.views.get((name, kernel.name) if kernel and name else name)
 
 
 def stand_ins(
-    names: Sequence[str], parts: Sequence[LayerMoments], facts: Facts
+    state: State, layers: Mapping[str, int], resolutions: Sequence[float], are_all: bool
 ) -> dict[str, Representation]:
-    """Return the layers as representations of points that stand for the samples.
+    """Return layers, by name and position, as representations of points that stand for the samples.
 
-    ``parts`` are the moments of the points and, if they are known, of the directions.
+    ``state`` is closed. ``resolutions``: by layer, the distance of neighbouring numbers in the
+    precision of the data. ``are_all``: those of other calls can be compared with them.
     """
-    accumulated = frozenset(("squares", "directions")[: len(parts)])
-    points, plain, of_kernels = parts[0], _plain(parts, facts), _of_kernels(parts)
-    layers = {}
-    for i, name in enumerate(names):
-        views = KnownViews(plain[i], of_kernels[i])
-        origin = StreamOrigin(facts.stream, facts.n_samples, accumulated, facts.power, views)
-        rows = _rows(points, i, facts.n_samples)
-        layers[name] = standing_for(rows, name, origin)
-    return layers
-
-
-def _plain(parts: Sequence[LayerMoments], facts: Facts) -> list[dict[str, Any]]:
-    """Return the views without parameters, by layer."""
-    points, layers = parts[0], []
-    for i, (digest, relative) in enumerate(zip(facts.hashes, facts.resolutions)):
-        views: dict[str, Any] = {"mean": points.means[i], "centered": _spread(points.factors[i])}
-        layers.append(views | {"fingerprint": digest, "resolution": relative})
+    n, digest, positions = state.n, state.digest(), list(layers.values())
+    parts = [sums.moments(positions, n) for sums in state.parts]
+    points, accumulated = parts[0], frozenset(("squares", "directions")[: len(parts)])
+    known = _of_kernels(parts)
+    for i, (name, views) in enumerate(zip(layers, known)):
+        views["fingerprint"] = hashlib.sha256(f"{digest} {name}".encode()).hexdigest()[:32]
+        views |= {"resolution": resolutions[i], "mean": points.means[i]}
+        views["centered"] = _spread(points.factors[i])
     for directions in parts[1:]:
-        both = _vectors_with(facts.counts)
-        for i, views in enumerate(layers):
-            views |= {"unit_rows": _rows(directions, i, facts.n_samples), "directed": both[i]}
+        both = _vectors_with(state.counts[np.ix_(positions, positions)])
+        for i, views in enumerate(known):
+            views |= {"unit_rows": _rows(directions, i, n), "directed": both[i]}
             views["mean_direction"] = directions.means[i]
-    return layers
+    stream, power = digest if are_all else f"{digest} {' '.join(layers)}", state.parts[0].power
+    represented = {}
+    for i, (name, views) in enumerate(zip(layers, known)):
+        origin = StreamOrigin(stream, n, accumulated, power, KnownViews(views))
+        represented[name] = standing_for(_rows(points, i, n), name, origin)
+    return represented
 
 
-def _of_kernels(parts: Sequence[LayerMoments]) -> list[dict[tuple[str, str], Any]]:
+def _of_kernels(parts: Sequence[LayerMoments]) -> list[dict[str | tuple[str, str], Any]]:
     """Return diagonal and trace of the centred Gram matrices, by layer; that of points in unit
     size."""
-    layers: list[dict[tuple[str, str], Any]] = [{} for _ in parts[0].factors]
+    layers: list[dict[str | tuple[str, str], Any]] = [{} for _ in parts[0].factors]
     for kernel, known in zip(("linear", "cosine"), parts):
         traces = np.array([np.sum(factor**2) for factor in known.factors])
         sizes = np.where(traces > 0, traces, 1.0) if kernel == "linear" else np.ones(len(layers))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from .measure import Measure
-from .rng import generator
+from ..measure import Measure
+from ..rng import generator
 
 MEASURED = Path(__file__).with_name("costs.json")  # written by benchmarks/costs.py
 # What is paid for: the views of a representation, the views and the value of a pair, the value of
@@ -38,22 +38,17 @@ class Share(NamedTuple):
 class CostGrid(NamedTuple):
     """The shares at each of some numbers of samples and, the fastest to change, of features."""
 
-    samples: tuple[int, ...]
-    features: tuple[int, ...]
-    shares: tuple[tuple[Share, ...], ...]
+    samples: Sequence[int]
+    features: Sequence[int]
+    shares: Sequence[Sequence[Share]]
 
-    @property
-    def measures(self) -> frozenset[str]:
-        """The specifications of the measures that it knows."""
-        return frozenset().union(*(share.measures for at in self.shares for share in at))
-
-    def seconds(self, specs: frozenset[str], n: int, d: float) -> float:
+    def seconds(self, specs: Set[str], n: int, d: float) -> float:
         """Return the seconds of these measures together for n samples and d features.
 
         What two of them share is counted once. Between the sizes that were measured, and beyond,
         logarithms are linear.
         """
-        totals = [_spent(at, specs) for at in self.shares]
+        totals = [_spent(shares, specs) for shares in self.shares]
         if not any(totals):
             return 0.0
         table = np.log(np.maximum(totals, LEAST)).reshape(len(self.samples), -1)
@@ -61,8 +56,8 @@ class CostGrid(NamedTuple):
         return math.exp(_continued(self.samples, by_samples, n, SAMPLES))
 
 
-def _spent(shares: Iterable[Share], specs: frozenset[str]) -> float:
-    return sum(share.seconds for share in shares if not specs.isdisjoint(share.measures))
+def _spent(shares: Iterable[Share], specs: Set[str]) -> float:
+    return sum(share.seconds for share in shares if specs & share.measures)
 
 
 def _continued(
@@ -83,45 +78,38 @@ def _continued(
 class CostTable(NamedTuple):
     """What was measured, on one machine.
 
-    ``yardstick``: the seconds of :func:`yardstick` there.
+    ``names``: the specifications of the measures. ``yardstick``: the seconds of :func:`yardstick`
+    there.
     """
 
     machine: str
     yardstick: float
-    grids: dict[Kind, CostGrid]
+    names: frozenset[str]
+    grids: Mapping[Kind, CostGrid]
 
-    def seconds(self, kind: Kind, specs: Iterable[str], n: int, d: float) -> float:
-        """Return the seconds of this kind that measures take together."""
-        grid = self.grids.get(kind)
-        return grid.seconds(frozenset(specs), n, d) if grid else 0.0
+    def seconds(self, kind: Kind, measures: Iterable[Measure], n: int, d: float) -> float:
+        """Return the seconds of this kind that measures take together, as far as they are known."""
+        specs = set(filter(None, map(self.name_of, measures)))
+        return self.grids[kind].seconds(specs, n, d) if kind in self.grids else 0.0
 
     def name_of(self, measure: Measure) -> str | None:
         """Return the name under which the costs of a measure are known: its specification, or else
         that without parameters; None for a measure that is not in the catalogue."""
-        names = (measure.spec, measure.name)
-        return next((name for name in names if name in self.grids["values"].measures), None)
+        return next((name for name in (measure.spec, measure.name) if name in self.names), None)
 
 
 @lru_cache(maxsize=1)
 def cost_table() -> CostTable:
     """Return what was measured."""
     stored = json.loads(MEASURED.read_text("utf-8"))
-    names = stored["measures"]
-    grids = {kind: _grid(names, **entries) for kind, entries in stored["grids"].items()}
-    return CostTable(stored["machine"], stored["yardstick"], grids)
-
-
-def _grid(
-    names: Sequence[str],
-    samples: list[int],
-    features: list[int],
-    shares: list[list[tuple[float, list[int]]]],
-) -> CostGrid:
-    at = (
-        tuple(Share(s, frozenset(names[i] for i in users)) for s, users in place)
-        for place in shares
-    )
-    return CostGrid(tuple(samples), tuple(features), tuple(at))
+    names, grids = stored["measures"], {}
+    for kind, grid in stored["grids"].items():
+        shares = [
+            [Share(seconds, frozenset(names[i] for i in users)) for seconds, users in at]
+            for at in grid["shares"]
+        ]
+        grids[kind] = CostGrid(grid["samples"], grid["features"], shares)
+    return CostTable(stored["machine"], stored["yardstick"], frozenset(names), grids)
 
 
 def yardstick() -> float:

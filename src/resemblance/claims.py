@@ -1,0 +1,379 @@
+"""What measures and statistics share: a function declared with claims, which travels by its name
+and takes parameters; and the claims that are more than a word or a number."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+import sys
+import typing
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+
+from .arrays import scalar
+from .display import card, did_you_mean
+from .representation import Representation, Undefined, as_representation
+from .user_modules import restore, version_of
+
+INVARIANCES = (
+    "permutation",
+    "orthogonal",
+    "isotropic_scaling",
+    "invertible_linear",
+    "translation",
+    "affine",
+)
+# of both arguments together: an orthogonal map of the samples that leaves the means as they are
+JOINT_INVARIANCES = ("sample_rotation",)
+SLACK = {"float64": 1e-6, "float32": 1e-3}  # of a value, by the precision it is computed in
+KINDS: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
+UNCHANGED = {"function", "name", "parameters", "changes"}  # by parameters
+LONGEST = 8  # values that a specification spells out
+
+
+class Change(NamedTuple):
+    """Claims that differ when some parameters have these values, or values that satisfy these
+    conditions."""
+
+    parameters: Mapping[str, Any]
+    claims: Mapping[str, Any]
+
+
+def when(parameters: Mapping[str, Any], **claims: Any) -> Change:
+    """State which claims change under which parameters, e.g. ``when({"squared": True},
+    metric=False)``.
+
+    A value may be a condition: ``when({"ridge": lambda ridge: ridge > 0}, ...)``.
+    """
+    return Change(parameters, claims)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Declared(ABC):
+    """A function of representations together with what is claimed of it.
+
+    It is identified by its function and its parameters, and pickled by its name, like a function.
+    """
+
+    function: Callable[..., Any]
+    name: str
+    label: str
+    family: str
+    range: tuple[float, float]
+    reference: str
+    invariant_to: frozenset[str] = frozenset()
+    min_samples: int = 2
+    version: int = 1
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    parameters: tuple[tuple[str, Any], ...] = ()
+    changes: tuple[Change, ...] = ()  # the first, under no condition, has all claims
+    defaults: Mapping[str, Any] = field(init=False)  # the parameters, with their default values
+    # The name with every parameter that is not at its default: the identity of a result.
+    spec: str = field(init=False)
+
+    @classmethod
+    def _declare(
+        cls, function: Callable[..., Any], changes: tuple[Change, ...], claims: Mapping[str, Any]
+    ) -> Self:
+        """Return a function with the claims that hold under its default parameters."""
+        claims = {"version": version_of(function), **claims}
+        plain = cls(function=function, name=function.__name__, **claims)
+        names = [f.name for f in fields(plain) if f.init and f.name not in UNCHANGED]
+        first = when({}, **{name: getattr(plain, name) for name in names})
+        return replace(plain, changes=(first, *changes)).where()
+
+    def where(self, **parameters: Any) -> Self:
+        """Return the same with parameters fixed; it is named after them,
+        ``cka[estimator=debiased]``.
+
+        Raises ``ValueError`` for a parameter or a choice that it does not have.
+        """
+        parameters = {name: hashable(value) for name, value in parameters.items()}
+        self._check(parameters)
+        fixed = dict(self.parameters) | parameters
+        claims = claims_under(self.changes, {**self.defaults, **fixed})
+        return replace(self, parameters=tuple(sorted(fixed.items())), **claims)
+
+    @property
+    def choices(self) -> dict[str, tuple[Any, ...]]:
+        """The values that each parameter with a fixed list of them can take."""
+        hints = typing.get_type_hints(self.function)
+        return {k: typing.get_args(h) for k, h in hints.items() if typing.get_origin(h) is Literal}
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the docstring."""
+        return (inspect.getdoc(self.function) or "").split("\n\n")[0].replace("\n", " ")
+
+    def __str__(self) -> str:
+        return self.spec
+
+    def __repr__(self) -> str:
+        return f"<{self._kind} {self.spec}: {', '.join(filter(None, self._claims().values()))}>"
+
+    def _repr_html_(self) -> str:
+        """Return the definition and the claims as HTML: what a notebook shows."""
+        lines: dict[str, object] = {"definition": self.summary, **self._claims()}
+        lines |= {"family": self.family.replace("_", " "), "reference": self.reference}
+        return card(f"{self._kind} {self.spec}", lines | dict(self.parameters))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Declared) or type(other) is not type(self):
+            return False
+        return (other.function, other.spec) == (self.function, self.spec)
+
+    def __hash__(self) -> int:
+        return hash((self.function, self.spec))
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Return how to pickle it: by its name; from a user's file also by that file.
+
+        Raises ``ValueError`` when its module does not hold it under its name.
+        """
+        module = sys.modules[self.function.__module__]
+        if not isinstance(getattr(module, self.name, None), type(self)):
+            where = f"define it at the top level of a module, as {self.name}"
+            raise ValueError(f"{self} cannot be sent to a worker process: {where}")
+        file = getattr(module, "__file__", None)
+        return restore, (module.__name__, self.name, self.parameters, file)
+
+    @abstractmethod
+    def _claims(self) -> dict[str, str]:
+        """Return what is claimed, in words."""
+
+    @property
+    def _kind(self) -> str:
+        return type(self).__name__.lower()
+
+    def _settle(self, parameters: Sequence[inspect.Parameter], **attributes: Any) -> None:
+        """Complete a frozen dataclass: its defaults and specification, and the name, docstring and
+        module of the function."""
+        defaults = {p.name: p.default for p in parameters}
+        vars(self).update(
+            defaults=defaults,
+            spec=specification(self.name, self.parameters, defaults),
+            __doc__=self.function.__doc__,
+            __wrapped__=self.function,
+            __name__=self.name,
+            __module__=self.function.__module__,
+            **attributes,
+        )
+
+    def _check(self, parameters: Mapping[str, Any]) -> None:
+        """Raise ``ValueError`` for a parameter, a choice, a type or a size that the function does
+        not take."""
+        choices, hints = self.choices, typing.get_type_hints(self.function)
+        for name, value in parameters.items():
+            if name not in self.defaults:
+                hint = did_you_mean(name, self.defaults)
+                raise ValueError(f"{self.name} has no parameter {name!r}{hint}")
+            if name in choices and value not in choices[name]:
+                known = ", ".join(map(repr, choices[name]))
+                raise ValueError(f"{self.name}: {name} must be one of {known}; got {value!r}")
+            kind: Any = hints.get(name)
+            problem = f"{self.name}: {name} must be"
+            is_of = isinstance(value, KINDS.get(kind, object))
+            if kind in KINDS and not (is_of and isinstance(value, bool) == (kind is bool)):
+                raise ValueError(f"{problem} of type {kind.__name__}; got {value!r}")
+            low, high = self.limits.get(name, (-math.inf, math.inf))
+            if kind in (int, float) and not low <= value <= high:
+                raise ValueError(f"{problem} from {low:g} to {high:g}; got {value!r}")
+
+
+# ------------------------------------------------------------------------------------------- claims
+
+
+def implied(invariances: Set[str]) -> frozenset[str]:
+    """Close a set of invariances: affine contains linear and translation, linear contains
+    orthogonal, and so on."""
+    known = INVARIANCES + JOINT_INVARIANCES
+    unknown = set(invariances) - set(known)
+    if unknown:
+        raise ValueError(f"unknown invariances {sorted(unknown)}; known: {', '.join(known)}")
+    closed = set(invariances)
+    if "affine" in closed or {"invertible_linear", "translation"} <= closed:
+        closed |= {"affine", "invertible_linear", "translation"}
+    if "invertible_linear" in closed:
+        closed |= {"orthogonal", "isotropic_scaling"}
+    if "orthogonal" in closed:
+        closed.add("permutation")
+    return frozenset(closed)
+
+
+def invariance(names: Set[str]) -> str:
+    """Return what leaves a value unchanged, in words."""
+    known = INVARIANCES + JOINT_INVARIANCES
+    unchanged = [name.replace("_", " ") for name in known if name in names]
+    return f"invariant to {', '.join(unchanged)}" if unchanged else "no invariance claimed"
+
+
+def claims_under(changes: tuple[Change, ...], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the claims that hold when the parameters have these values; those that are functions
+    of representations and parameters take the values from here on."""
+    claims: dict[str, Any] = {}
+    for change in changes:
+        if all(holds(values[name], wanted) for name, wanted in change.parameters.items()):
+            claims |= change.claims
+    for name, claim in claims.items():
+        if isinstance(claim, Product | AllPairs):
+            claims[name] = claim._replace(parameters=values)
+        elif callable(claim):
+            claims[name] = claim(**values) if name == "min_samples" else partial(claim, **values)
+    return claims | {"invariant_to": implied(claims["invariant_to"])}
+
+
+def holds(value: Any, wanted: Any) -> bool:
+    """Say whether a value is the wanted one, or satisfies the wanted condition."""
+    return bool(wanted(value)) if callable(wanted) else value == wanted
+
+
+# --------------------------------------------------------------------------------------- parameters
+
+
+def specification(
+    name: str, parameters: tuple[tuple[str, Any], ...], defaults: Mapping[str, Any]
+) -> str:
+    """Return the name with every parameter that is not at its default."""
+    changed = [f"{k}={brief(v)}" for k, v in parameters if k not in defaults or defaults[k] != v]
+    return f"{name}[{','.join(changed)}]" if changed else name
+
+
+def hashable(value: Any) -> Any:
+    """Return a value with every array (of any library) and list in it as a tuple."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return tuple(hashable(v) for v in value) if isinstance(value, list | tuple) else value
+
+
+def brief(value: Any) -> str:
+    """Return how a specification shows a value: a long tuple as its length and hash."""
+    if not isinstance(value, tuple) or len(value) <= LONGEST:
+        return str(value)
+    digest = hashlib.blake2b(repr(value).encode(), digest_size=4).hexdigest()
+    return f"<{len(value)} values {digest}>"
+
+
+# ----------------------------------------------------------------------------- arguments and values
+
+
+def argument(data: Any, name: str) -> Representation:
+    """Make a representation that error messages can name: X or Y, unless it is a file, which has a
+    name."""
+    return as_representation(data, "" if isinstance(data, str | Path) else name)
+
+
+def in_range(value: Any, declared: Any, precision: str) -> Any:
+    """Return a value without the rounding errors that brought it out of the claimed range.
+
+    Raises :class:`~resemblance.Undefined` for NaN, for infinity, and for what no rounding explains:
+    the claim is wrong. Raises ``ValueError`` for what is no number.
+    """
+    if value is None or getattr(value, "shape", ()) != ():
+        what = "None" if value is None else f"an array of shape {tuple(value.shape)}"
+        raise ValueError(f"{declared} must return one number; it returned {what}")
+    number = scalar(value)
+    if math.isnan(number):
+        raise Undefined(f"{declared} returned NaN (not a number) for these data")
+    if math.isinf(number):
+        raise Undefined(f"{declared}: the value overflows for these data; rescale them")
+    low, high = declared.range
+    if outside(number, declared.range, SLACK[precision]):
+        raise Undefined(
+            f"{declared}: the value {number:.6g} is outside the declared range, {low:g} to {high:g}"
+        )
+    excess = number - min(max(number, low), high)
+    rounding = 64 * float(np.finfo(precision).eps) * max(1.0, abs(number))
+    return value - excess if 0 < abs(excess) <= rounding else value
+
+
+def outside(value: float, ends: tuple[float, float], rounding: float) -> bool:
+    """Say whether a value is out of a range by more than rounding."""
+    low, high = ends
+    return not low - rounding * max(1.0, abs(low)) <= value <= high + rounding * max(1.0, abs(high))
+
+
+# ------------------------------------------------------------------------- other ways to the values
+#
+# Tests prove them equal to the plain function, but for ``left_out`` of ranks and of kernels whose
+# width is a median, which are approximations: their docstrings say how close.
+
+
+def cosine(product: float, x_square: float, y_square: float) -> float:
+    """Return the value of a measure that is the cosine of two matrices."""
+    return product / math.sqrt(x_square * y_square)
+
+
+class Product(NamedTuple):
+    """The claim that a value is a linear function of an inner product of two (n, n) matrices.
+
+    ``left`` and ``right`` (by default the same) are functions of one representation and the
+    parameters of the measure. They return its matrix, a float64 array whose rows and columns move
+    with the samples; ``symmetric`` says whether all these are symmetric. ``value`` returns the
+    value, or with ``root=True`` its square, from the inner product <A, B> and from <A, A> and <B,
+    B>. It is linear in the first, and the more similar, the larger that is. So the mean, the
+    variance and the skewness of the value over all orders of the samples are known exactly (see
+    :mod:`resemblance.inference`). ``scale``, if there is one, is a function of one representation
+    and the parameters: a number that ``value`` takes in place of <A, A> and <B, B>. A measure fills
+    in its ``parameters``.
+    """
+
+    left: Callable[..., np.ndarray]
+    right: Callable[..., np.ndarray] | None = None
+    symmetric: bool = True
+    value: Callable[[float, float, float], float] = cosine
+    root: bool = False
+    scale: Callable[..., float] | None = None
+    parameters: Mapping[str, Any] = {}
+
+    def matrix(self, x: Representation, side: Literal["left", "right"]) -> np.ndarray:
+        """Return the matrix of a representation on the left or on the right."""
+        function = self.left if side == "left" or self.right is None else self.right
+        return function(x, **self.parameters)
+
+    def square(self, x: Representation, matrix: np.ndarray) -> float:
+        """Return what ``value`` takes for the matrix of a representation: <A, A>, or the scale."""
+        if self.scale is None:
+            return float(np.vdot(matrix, matrix))
+        return self.scale(x, **self.parameters)
+
+
+class Scores(NamedTuple):
+    """What a measure computes of many pairs together.
+
+    ``values`` has shape (rows, columns), as have the numbers that it records with them, by name,
+    NaN where a pair has none. ``caveats``: why values mean little, by row and column; None if each
+    pair is to be asked.
+    """
+
+    values: np.ndarray
+    diagnostics: Mapping[str, np.ndarray] = {}
+    caveats: Mapping[tuple[int, int], str] | None = None
+
+
+class AllPairs(NamedTuple):
+    """The claim that many pairs can be computed together, from blocks of samples.
+
+    ``function`` takes the representations of the rows, those of the columns, and the parameters of
+    the measure; it returns :class:`Scores`. Nothing of shape (n, n) is in memory at a time. A value
+    does not depend, to the last bit, on which other pairs there are. Where it raises, the caller
+    asks for one pair at a time, so that each pair without a value has its own reason. Where both
+    lists are the same object and the measure is symmetric, half of the pairs are enough.
+
+    It takes the place of the plain function for more than ``above`` samples, in a single call as in
+    a comparison, and equals it at 1e-10, or within the bound that it records. With ``above=None``
+    it equals it to the last bit for NumPy arrays, and is for comparisons of many pairs.
+    """
+
+    function: Callable[..., Scores]
+    above: int | None = None
+    parameters: Mapping[str, Any] = {}
+
+    def __call__(self, xs: Sequence[Representation], ys: Sequence[Representation]) -> Scores:
+        """Return the scores of all pairs of rows and columns."""
+        return self.function(xs, ys, **self.parameters)
