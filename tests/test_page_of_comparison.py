@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from made_evidence import made_comparison
+from factories.evidence import made_comparison
 from scipy.stats import spearmanr
 
 import resemblance as rs
