@@ -20,7 +20,7 @@ from pieces import FAMILY_TITLES, interval, invariances, section, table
 from places import cost_of, place_of
 
 import resemblance as rs
-from resemblance.claims import INVARIANCES, implied
+from resemblance.claims import INVARIANCES, Change, implied
 from resemblance.streamed import STREAMS, needs_of
 
 NEAR = (
@@ -43,7 +43,7 @@ def measure_page(m: rs.Measure) -> str:
         section("Example", example(m)),
         section("Claims", claims_table(m)),
         section("Parameters", parameter_table(m)) if m.defaults else "",
-        section("Claims that change with a parameter", change_table(m)) if m.changes else "",
+        section("Claims that change with a parameter", change_table(m)) if changes(m) else "",
         section("In the benchmarks", place_of(m)),
         section("Cost", cost) if cost else "",
         section("The code", source(m)),
@@ -177,9 +177,14 @@ def parameter_table(m: rs.Measure) -> str:
     return table(("parameter", "values", "default"), rows)
 
 
+def changes(m: rs.Measure) -> list[Change]:
+    """Return what changes under conditions; the first entry has the claims under none."""
+    return [change for change in m.changes if change.parameters]
+
+
 def change_table(m: rs.Measure) -> str:
     rows = []
-    for change in m.changes:
+    for change in changes(m):
         conditions = ", ".join(
             condition(name, wanted) for name, wanted in change.parameters.items()
         )

@@ -146,7 +146,7 @@ class Representation:
     def forget(self) -> None:
         """Drop the remembered arrays; they are recomputed on demand.
 
-        Numbers and words stay. So does a view that is :func:`lasting`, while it takes less memory
+        Numbers and words stay. So does a view that is ``lasting``, while it takes less memory
         than the array itself.
         """
         with self._lock:
