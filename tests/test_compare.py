@@ -1367,6 +1367,7 @@ def test_a_value_that_is_there_stays(tmp_path):
         store.flush()
         for column in store.columns():
             matrix.put(column)
+        matrix.put(Column("own", 1, ("a", "b"), first, second, np.array([5.0]), 0.1))
         assert matrix.values[0].tolist() == [3.0, 1.0]
         assert store.count(alone=True) == 1
 
