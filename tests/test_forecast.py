@@ -14,7 +14,7 @@ import pytest
 from factories.output import assert_fits
 
 import resemblance as rs
-from resemblance import cli
+from resemblance import cli, outline, tiles
 from resemblance.cli import comparing
 from resemblance.engine.costs import MEASURED, CostGrid, Share, cost_table, yardstick
 from resemblance.engine.forecast import duration
@@ -330,6 +330,8 @@ def test_a_plan_as_data(folder, capsys):
 
 def test_a_plan_fits_a_terminal(folder, capsys, monkeypatch):
     monkeypatch.setattr(FORECAST, "slowness", lambda: 1.0)  # two calls measure two numbers
+    for module in (outline, tiles):
+        monkeypatch.setattr(module, "available_memory", lambda: 8_000_000_000)
     assert_fits(lambda: cli.run([*FILES, "--plan", "--memory", "2GB"]), capsys, columns=80)
 
 
