@@ -11,22 +11,19 @@ import torch
 import transformers
 from factories.text_data import TINY, VOCABULARY, write_all, write_bert
 
-from resemblance.sources.published import Portion, chosen
-from resemblance.sources.published.language import train
-from resemblance.sources.published.language.frozen import lower_states, upper_logits
-from resemblance.sources.published.language.hidden import hidden_states
-from resemblance.sources.published.language.learning import (
+from resemblance.sources.training import Portion, chosen
+from resemblance.sources.training.language import paper as train
+from resemblance.sources.training.language.learning import (
     Optimization,
     batches,
     hyperparameters,
     rate_at,
     steps_of,
 )
-from resemblance.sources.published.language.lessons import lesson_of
-from resemblance.sources.published.language.models import network
-from resemblance.sources.published.language.prompts import prompts_of
-from resemblance.sources.published.language.tokens import batch_of
-from resemblance.sources.published.resources import Resources
+from resemblance.sources.training.language.objective import lesson_of, lower_states, upper_logits
+from resemblance.sources.training.language.paper import hidden_states
+from resemblance.sources.training.language.pretrained import batch_of, network, prompts_of
+from resemblance.sources.training.loop import Resources
 from resemblance.subject import Recipe
 
 

@@ -10,8 +10,8 @@ import pytest
 from factories.text_data import sentences, write_mnli, write_sst2
 from pyarrow import parquet
 
-from resemblance.sources.published.language import data
-from resemblance.sources.published.language.data import read
+from resemblance.sources.training.language import data
+from resemblance.sources.training.language.data import read
 
 ROWS = [('warm , "rich" film ', 1), ("dull plot ", 0), ("it 's flat\u2028stale ", 0)]
 

@@ -11,12 +11,16 @@ import pytest
 from factories.image_data import make_cifar100, make_imagenet100, make_vit
 from PIL import Image
 
-from resemblance.sources.published import DATASETS, Portion, recipes
-from resemblance.sources.published.resources import Resources
-from resemblance.sources.published.vision import imagenet100, learning, models, train
+from resemblance.sources.training import DATASETS, Portion
+from resemblance.sources.training import paper_recipes as recipes
+from resemblance.sources.training.loop import Resources
+from resemblance.sources.training.vision import data as imagenet100
+from resemblance.sources.training.vision import paper as learning
+from resemblance.sources.training.vision import paper as train
+from resemblance.sources.training.vision import pretrained
 from resemblance.subject import Recipe
 
-CASES = [(dataset, name) for dataset in ("cifar100", "imagenet100") for name in models.POOLING]
+CASES = [(dataset, name) for dataset in ("cifar100", "imagenet100") for name in pretrained.POOLING]
 SETTINGS = [("normal", 0.0), ("labels", 0.5), ("shortcut", 0.75), ("augmentation", 0.25)]
 
 
@@ -217,12 +221,12 @@ def test_outputs_are_those_of_the_network_for_normalised_test_images(data):
         image = Image.open(file).convert("RGB").resize((64, 64), Image.Resampling.BILINEAR)
         colours = (np.asarray(image) / 255 - one.options["mean"]) / one.options["std"]
         pixels.append(colours.transpose(2, 0, 1))
-    model = models.build(one.architecture, one.options)
+    model = pretrained.build(one.architecture, one.options)
     model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
     x = torch.from_numpy(np.array(pixels)).float()
-    names = models.layer_names(one.architecture, model)
+    names = pretrained.layer_names(one.architecture, model)
     with torch.no_grad():
-        expected = models.forward(one.architecture, model.eval(), x, names)
+        expected = pretrained.forward(one.architecture, model.eval(), x, names)
     np.testing.assert_allclose(seen.outputs, expected["logits"], rtol=1e-5, atol=1e-5)
     assert list(seen.layers["mean"]) == names[-6:]
     for name, values in seen.layers["mean"].items():

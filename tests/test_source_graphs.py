@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
-from resemblance.sources.trained.graphs import models as _pgnn
-from resemblance.sources.trained.graphs import train as graphs
-from resemblance.sources.trained.snapshot import load_snapshot
+from resemblance.sources.training.graphs import packaged as graphs
+from resemblance.sources.training.graphs import pgnn as _pgnn
+from resemblance.sources.training.snapshot import load_snapshot
 from resemblance.subject import Recipe
 
 SMALL = graphs.OPTIONS["slice"]["sage"] | {"epochs": 3}

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
-from resemblance.sources.trained.language import train as language
-from resemblance.sources.trained.language.models import (
+from resemblance.sources.training.language import packaged as language
+from resemblance.sources.training.language.networks import (
     ARCHITECTURES,
     SPECIAL,
     encode,
     vocabulary,
     words_of,
 )
-from resemblance.sources.trained.language.train import (
+from resemblance.sources.training.language.packaged import (
     docstrings,
     extract,
     fit,
@@ -179,7 +179,7 @@ def test_layers_are_complete_and_vary_between_sentences(architecture, setting):
 def test_padding_changes_nothing(architecture):
     """A sentence alone, without padding, gives what it gives among longer ones."""
     torch = pytest.importorskip("torch")
-    from resemblance.sources.trained.language import models as encoders
+    from resemblance.sources.training.language import networks as encoders
 
     known = vocabulary([["a", "b", "c"]], 50)
     with language.seeded(0, "test"):
@@ -196,7 +196,7 @@ def test_padding_changes_nothing(architecture):
 
 def test_sentences_that_go_through_a_network_in_parts_keep_their_order(monkeypatch):
     torch = pytest.importorskip("torch")
-    from resemblance.sources.trained.language import models as encoders
+    from resemblance.sources.training.language import networks as encoders
 
     known = vocabulary([["a", "b", "c"]], 50)
     ids = encode([["a", "b"], ["c"] * 8, ["b"], ["a", "c"], ["c", "a", "b"]], known, 12)
@@ -214,7 +214,7 @@ def test_sentences_that_go_through_a_network_in_parts_keep_their_order(monkeypat
 
 def test_pooled_states_are_those_of_the_network():
     torch = pytest.importorskip("torch")
-    from resemblance.sources.trained.language import models as encoders
+    from resemblance.sources.training.language import networks as encoders
 
     known = vocabulary([["a", "b"]], 50)
     ids = encode([["a", "b", "a"]], known, 12)

@@ -6,14 +6,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from resemblance.sources.trained import source
-from resemblance.sources.trained.graphs import transfer as graphs_transfer
-from resemblance.sources.trained.graphs.rewiring import SHIFTS
-from resemblance.sources.trained.language import transfer as language_transfer
-from resemblance.sources.trained.language.stress import STRESSES
-from resemblance.sources.trained.snapshot import load_snapshot
-from resemblance.sources.trained.vision import transfer as vision_transfer
-from resemblance.sources.trained.vision.corruptions import CORRUPTIONS
+from resemblance.sources.training import source
+from resemblance.sources.training.graphs import transfer as graphs_transfer
+from resemblance.sources.training.graphs.shifts import SHIFTS
+from resemblance.sources.training.language import transfer as language_transfer
+from resemblance.sources.training.language.shifts import STRESSES
+from resemblance.sources.training.snapshot import load_snapshot
+from resemblance.sources.training.vision import transfer as vision_transfer
+from resemblance.sources.training.vision.shifts import CORRUPTIONS
 from resemblance.suites.sensitivity.models import SIZES, recipes
 
 DOMAINS = ("graphs", "language", "vision")

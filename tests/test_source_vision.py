@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
-from resemblance.sources.trained.common import seeded
-from resemblance.sources.trained.vision import train as vision
+from resemblance.sources.training.common import seeded
+from resemblance.sources.training.vision import packaged as vision
 from resemblance.subject import Recipe
 
 SIZES = {"train": 60, "test": 40, "epochs": 1, "batch": 30}

@@ -16,7 +16,7 @@ import pytest
 from resemblance import Representation
 from resemblance.representation import fingerprint
 from resemblance.sources.folders import read_subjects, write_subject
-from resemblance.sources.trained import source
+from resemblance.sources.training import source
 from resemblance.subject import Extraction, Recipe, Subject
 from resemblance.suites.resi.models import SIZES, recipes
 from resemblance.suites.sensitivity import models as sensitivity_models

@@ -43,7 +43,7 @@ def demo_command(
 
     Nothing is downloaded. The values stay in the folder, so a second run takes seconds.
     """
-    from ..sources.trained.digits import digits
+    from ..sources.training.vision.digits import digits
 
     for package in ("torch", "jinja2"):
         check(package)

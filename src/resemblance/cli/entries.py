@@ -13,7 +13,7 @@ from ..report.numbers import number
 from ..report.output import show
 from ..report.terminal import plain_table
 from ..sources.files import read_files
-from ..sources.trained import DOMAINS
+from ..sources.training import DOMAINS
 from ..stability import transformation_study
 from ..suites import SUITES
 from ..suites.resi import suite as resi

@@ -15,8 +15,8 @@ from ..measure import FAMILIES
 from ..report.output import show
 from ..report.terminal import plain_table
 from ..results.result import Result
-from ..sources.published import HYPERPARAMETERS
-from ..sources.published.resources import PRECISIONS
+from ..sources.training import HYPERPARAMETERS
+from ..sources.training.loop import PRECISIONS
 from ..suites import load_result
 from ..suites.resi import suite as resi
 from ..suites.resi.facts import load_facts

@@ -16,10 +16,8 @@ from ..engine.workers import Call, run
 from ..extras import check
 from ..json_files import read_document
 from ..sources.folders import TRAITS, is_complete, read_subject, write_subject
-from ..sources.published import DATASETS, part_of
-from ..sources.published.checkpoints import Checkpoint
-from ..sources.published.resources import Resources
-from ..sources.trained import DOMAINS, source
+from ..sources.training import DATASETS, DOMAINS, part_of, source
+from ..sources.training.loop import Checkpoint, Resources
 from ..subject import Extraction, Recipe, Subject
 from .study import Progress, log
 
@@ -192,7 +190,7 @@ def _on_real_data(
         raise ValueError(
             f"{recipe.name} is trained on real data: resources must say where they are"
         )
-    trainer = part_of(recipe.dataset, "train")
+    trainer = part_of(recipe.dataset, "paper")
     if resources.archive is None:
         word, state = "trained", trainer.fit(recipe, resources)
     else:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...extras import need
-from ..published.transformer_files import silent
+from ..training.transformer_files import silent
 from .preparing import word_vectors
 
 SHOWN = 3  # names of weights in an error

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...extras import need
 from ...inputs import explained, open_array
-from ..published.graphs.planetoid import read_cora
+from ..training.graphs.data import read_cora
 from .image_files import read_folder_of_images
 from .objects import of_array, of_graph, samples_of
 from .python_files import call_function, is_function

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from ...sources.trained import DOMAINS, check_domains, source
+from ...sources.training import DOMAINS, check_domains, source
 from ...subject import Recipe
 
 
@@ -50,7 +50,7 @@ def recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Recipe,
     Representations of all models of one domain and setting are of the same inputs, in distribution,
     with their true classes in ``Subject.labels``. ``Subject.traits["accuracies"]`` of fine-tuned
     models has all shifts by name: see ``extract`` of the
-    module ``transfer`` of each domain in :mod:`resemblance.sources.trained`.
+    module ``transfer`` of each domain in :mod:`resemblance.sources.training`.
 
     Raises ``ValueError`` for an unknown size or domain.
     """

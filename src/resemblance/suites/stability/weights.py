@@ -18,8 +18,8 @@ from ...measure import Measure
 from ...representation import Representation
 from ...results.sections import Section
 from ...results.values import known
-from ...sources.trained import source
-from ...sources.trained.common import State
+from ...sources.training import source
+from ...sources.training.common import State
 from ...statistics.rdm import rows, unit
 from ...subject import Recipe
 from ..experiments import Experiment, Part, RunConfig, claims_of, measured

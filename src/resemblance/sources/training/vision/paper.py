@@ -1,0 +1,442 @@
+"""Image classifiers of the ReSi paper: ResNets, VGGs and vision transformers on CIFAR-100 and
+ImageNet-100, plain or with a known influence.
+
+After the paper (Klabunde et al., ICLR 2025) and its authors' public code. A recipe describes the
+training of one model; :func:`fit` trains it and :func:`extract` runs it on the test images.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....extras import need
+from ....rng import generator
+from ....subject import Extraction, Recipe
+from .. import DATASETS, check_options
+from ..common import accuracy, seeded
+from ..loop import Checkpoint, Resources, device_of, lower_precision, random_state, set_random_state
+from .data import PictureTask, read
+from .pipeline import Feed, batches, test_dots, test_feed, test_image, training_feed, training_image
+from .pretrained import (
+    POOLING,
+    RESNETS,
+    VGGS,
+    VITS,
+    build,
+    configuration,
+    forward,
+    layer_names,
+    with_pretrained,
+)
+
+VERSION = 1
+BATCH = 100  # images that the trained models see at once, as in the authors' code
+State = Mapping[str, np.ndarray]
+
+
+def options(
+    dataset: str, architecture: str, hyperparameters: str = "resi-code", reduced: bool = False
+) -> dict[str, Any]:
+    """Return all hyperparameters of the models of an architecture on a data set.
+
+    ``"resi-code"`` follows the authors' code, ``"paper"`` what the paper and the authors'
+    parameters say where the code does otherwise. The differences, as options of both:
+
+    - ``label_smoothing``: 0; for ImageNet-100 the parameters say 0.1, which the loss ignores.
+    - ``gradient_clip`` (by value): 0; for ViT on ImageNet-100 the parameters say 1, which only the
+      evaluation gets.
+    - ``coins``: on CIFAR-100 two throws decide whether a dot has the colour of the class, so that
+      this happens with the square of the strength; one in the paper.
+    - ``dot_seed``: 123, so that all models share their dots; None, the seed of the model, in the
+      paper, but for the test images, which are the same for all. ``colours``: evenly spaced hues;
+      drawn uniformly in the paper.
+    - ``hooks``: of ViT-L/32 the code sees 13 blocks of 24, so its last layer is the 13th block.
+
+    What both have in common: ViT on CIFAR-100 is trained with SGD as the CNNs are, on images of 224
+    pixels; ``left_out`` differs between settings (see :func:`.training_feed`); the paper's text has
+    labels of 100 % on ImageNet-100 in its first version and 75 % in its last, which is what
+    :data:`.DATASETS` has.
+
+    ``reduced``: the size for trying out a folder or a cluster: one epoch on at most ``most`` images
+    of small networks, without checks of counts and checksums; ViT as the folder of its pretrained
+    weights says.
+
+    Raises ``ValueError`` for an unknown architecture, or unknown hyperparameters.
+    """
+    check_options(dataset, architecture, hyperparameters)
+    return hyperparameters_of(dataset, architecture, hyperparameters, reduced)
+
+
+def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
+    """Train the model of a recipe on real data and return its weights by name.
+
+    CNNs are trained by SGD with Nesterov momentum and a learning rate that falls as a cosine, ViT
+    from pretrained weights (Dosovitskiy et al., ICLR 2021), on ImageNet-100 by AdamW with a
+    warm-up. Images are cropped at random, mirrored, and changed by AutoAugment (Cubuk et al., CVPR
+    2019), on CIFAR-100 also cut out (DeVries and Taylor, 2017).
+
+    - ``"normal"``: nothing else.
+    - ``"labels"``: each label is drawn anew from all classes with probability ``strength``.
+    - ``"shortcut"``: each image gets a coloured dot that tells its class with probability
+      ``strength``, before it is cropped; on CIFAR-100 nothing is cut out.
+    - ``"augmentation"``: in place of AutoAugment and cutout, Gaussian noise whose variance is drawn
+      for every image from 0 to ``strength * options["noise"]``. On CIFAR-100 images are only
+      mirrored besides.
+
+    The authors set no seeds; here initial weights, order, labels and all changes of images depend
+    on the recipe alone, never on how images are loaded. Weights are the same on every run on one
+    kind of device where PyTorch is deterministic there, and after an interruption. Needs the extra
+    ``resi``.
+
+    Raises ``ValueError`` for a recipe of another kind, and for data that are missing or damaged.
+    """
+    task, config, side = _prepared(recipe, resources)
+    device = device_of(resources)
+    with seeded(recipe.seed, "vision", recipe.name, device=device) as torch:
+        model = build(recipe.architecture, recipe.options, config)
+        if recipe.architecture in VITS:
+            model = with_pretrained(model, recipe.architecture, recipe.options, resources)
+        feed = training_feed(recipe, task, side)
+        model = learn(torch, device, recipe, model, feed, resources)
+    return {name: value.detach().cpu().numpy() for name, value in model.state_dict().items()}
+
+
+def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
+    """Return the outputs of a trained model and of its layers for the test images, in float32.
+
+    Layers of normal models are the last ``options["compared"]`` that the hooks of the authors' code
+    see (:func:`.layer_names`), of others the last one alone, since only the test of layers compares
+    several. Maps are averaged to 7 x 7 positions where they are larger and flattened to (n,
+    channels * height * width); ``maps`` has their shapes, also that of ResNet's last layer, a map
+    of one position. The pooling is called "mean" for CNNs, "cls" for ViT.
+
+    Test images are brought to the size of the model as a whole. Those of shortcut models have dots
+    of strength 0; those of augmentation models, on ImageNet-100 and for ViT, are made smaller or
+    larger without smoothing, as in the authors' code. ``accuracies``: ``"test"`` on these images;
+    for shortcut models also ``"leaked"``, with dots of strength 1, and for normal and augmentation
+    models ``"augmented"``, with noise of strength 1.
+
+    Raises ``ValueError`` as :func:`fit` does, and for weights of another network.
+    """
+    task, config, side = _prepared(recipe, resources)
+    device = device_of(resources)
+    with seeded(recipe.seed, "vision", "extract", device=device) as torch, torch.no_grad():
+        model = _loaded(torch, recipe, build(recipe.architecture, recipe.options, config), state)
+        model.to(device).eval()
+        run, feed = partial(_outputs, device, recipe, model), test_feed(recipe, task, side)
+        names = layer_names(recipe.architecture, model)[: recipe.options["hooks"]]
+        few = recipe.options["compared"] if recipe.setting == "normal" else 1
+        plain = test_dots(recipe, feed, 0.0) if recipe.setting == "shortcut" else feed
+        outputs = run(plain, names[-few:])
+        logits = outputs.pop("logits")
+        accuracies = {"test": accuracy(logits, feed.labels)}
+        accuracies |= _other_accuracy(run, recipe, feed)
+    maps = {name: x.shape[1:] for name, x in outputs.items() if x.ndim == 4}
+    layers = {name: x.reshape(len(x), -1) for name, x in outputs.items()}
+    return Extraction({POOLING[recipe.architecture]: layers}, logits, feed.labels, accuracies, maps)
+
+
+def _prepared(recipe: Recipe, resources: Resources) -> tuple[PictureTask, Any, int]:
+    """Return the data, the configuration of a vision transformer and the side of images."""
+    _check(recipe)
+    options = recipe.options
+    task = read(recipe.dataset, resources.data, resources.download, options["strict"])
+    if recipe.architecture not in VITS:
+        return task, None, options["size"]
+    config = configuration(recipe.architecture, options, resources)
+    return task, config, config.image_size
+
+
+def _check(recipe: Recipe) -> None:
+    about = DATASETS.get(recipe.dataset)
+    if recipe.domain != "vision" or about is None or about.domain != "vision":
+        raise ValueError(f"{recipe.name} is not a vision model of the ReSi paper")
+    if recipe.architecture not in about.architectures:
+        raise ValueError(f"{recipe.name}: no architecture {recipe.architecture!r} of {about.title}")
+    known_options = hyperparameters_of(recipe.dataset, recipe.architecture, "resi-code", False)
+    absent = sorted(known_options.keys() - recipe.options.keys())
+    if absent:
+        raise ValueError(f"{recipe.name}: options lack {', '.join(absent)}; start from options()")
+    if recipe.setting not in recipe.options["left_out"] or not 0 <= recipe.strength <= 1:
+        known = ", ".join(recipe.options["left_out"])
+        raise ValueError(
+            f"{recipe.name}: setting must be one of {known}, with a strength from 0 to 1"
+        )
+
+
+def _loaded(torch: Any, recipe: Recipe, model: Any, state: State) -> Any:
+    try:
+        model.load_state_dict(
+            {name: torch.from_numpy(np.array(value)) for name, value in state.items()}
+        )
+    except RuntimeError as error:
+        raise ValueError(f"{recipe.name}: the weights are of another network: {error}") from error
+    return model
+
+
+def _outputs(
+    device: Any, recipe: Recipe, model: Any, feed: Feed, names: Sequence[str], noise: float = 0.0
+) -> dict[str, np.ndarray]:
+    """Return the outputs of layers and the logits for all images; one batch is on the device at a
+    time."""
+    torch = need("torch")
+    results: dict[str, np.ndarray] = {}
+    load, count, start = partial(test_image, recipe, feed, noise), len(feed.rows), 0
+    for images in batches(load, range(count), BATCH, threads_for(device)):
+        x = torch.from_numpy(images).to(device)
+        for name, values in forward(recipe.architecture, model, x, names).items():
+            if name not in results:
+                results[name] = np.empty((count, *values.shape[1:]), np.float32)
+            results[name][start : start + len(images)] = values.cpu().numpy()
+        start += len(images)
+    return results
+
+
+def _other_accuracy(
+    run: Callable[..., dict[str, np.ndarray]], recipe: Recipe, feed: Feed
+) -> dict[str, float]:
+    """Return the accuracy on images that show what the setting is about."""
+    if recipe.setting == "labels":
+        return {}
+    if recipe.setting == "shortcut":
+        outputs = run(test_dots(recipe, feed, 1.0), ())
+        return {"leaked": accuracy(outputs["logits"], feed.labels)}
+    outputs = run(feed, (), recipe.options["noise"])
+    return {"augmented": accuracy(outputs["logits"], feed.labels)}
+
+
+Options = dict[str, Any]
+
+_IMAGES: dict[str, Options] = {
+    "imagenet100": {
+        "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], "crop": "resized",
+        "policy": "imagenet", "cutout": 0, "dot": 5, "dotted": "resized", "coins": 1,
+        "shuffle": 32,
+        "left_out": {"normal": [10, 0], "labels": [10, 0], "shortcut": [0, 5],
+                     "augmentation": [10, 5]},
+    },
+    "cifar100": {
+        "mean": [0.4914, 0.4822, 0.4465], "std": [0.2023, 0.1994, 0.2010], "crop": "padded",
+        "policy": "cifar10", "cutout": 16, "dot": 3, "dotted": "original", "coins": 2,
+        "shuffle": None,
+        "left_out": {"normal": [0, 5], "labels": [0, 5], "shortcut": [0, 5],
+                     "augmentation": [0, 5]},
+    },
+}  # fmt: skip
+_CORRUPTIONS: Options = {
+    "dot_seed": 123, "colours": "hues",
+    "noise": 4000.0, "noise_crop": [0.75, 1.0], "noise_size": "sampled",
+}  # fmt: skip
+_SGD: Options = {
+    "optimizer": "sgd", "lr": 0.1, "momentum": 0.9, "nesterov": True, "epochs": 200, "warmup": 0,
+    "batch": 128, "accumulate": 1, "label_smoothing": 0.0, "gradient_clip": 0.0,
+}  # fmt: skip
+_ADAMW: Options = {
+    "optimizer": "adamw", "lr": 3e-3, "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 0.1,
+    "epochs": 300, "warmup": 35, "batch": 128, "accumulate": 4,
+    "label_smoothing": 0.0, "gradient_clip": 0.0,
+}  # fmt: skip
+_DECAY = {"imagenet100": 4e-5, "cifar100": 5e-4}
+_VITS: dict[str, Options] = {
+    "vit-b32": {"hidden": 768, "layers": 12, "heads": 12, "intermediate": 3072},
+    "vit-l32": {"hidden": 1024, "layers": 24, "heads": 16, "intermediate": 4096},
+}
+COMPARED = {"resnet18": 5, "vgg11": 5}  # layers at the end that the test of layers compares; else 6
+_SHORT = {"resnet18": [1, 1, 1, 1], "resnet34": [1, 1, 2, 1], "resnet101": [1, 1, 2, 1]}
+
+
+def hyperparameters_of(dataset: str, architecture: str, kind: str, reduced: bool) -> Options:
+    """Return the options of a model; see :func:`.train.options`."""
+    result = _CORRUPTIONS | _IMAGES[dataset] | _sizes(dataset, architecture)
+    result |= _optimization(dataset, architecture)
+    result |= {"hyperparameters": kind, "strict": True, "most": None, "classes": 100}
+    result |= {"compared": COMPARED.get(architecture, 6), "hooks": None}
+    result |= _as_coded(architecture) if kind == "resi-code" else _as_meant(dataset, architecture)
+    return result | _reduced(dataset, architecture) if reduced else result
+
+
+def _sizes(dataset: str, architecture: str) -> Options:
+    early = dataset == "imagenet100"
+    if architecture in VITS:
+        return _VITS[architecture] | {"patch": 32, "size": 224}
+    depths = RESNETS[architecture][1] if architecture in RESNETS else VGGS[architecture]
+    shape = {"size": 224 if early else 32, "width": 64, "depths": list(depths)}
+    return shape | {"early": early, "pool": 5 if early else 4}
+
+
+def _optimization(dataset: str, architecture: str) -> Options:
+    if architecture in VITS and dataset == "imagenet100":
+        return _ADAMW
+    return _SGD | {"weight_decay": _DECAY[dataset]}
+
+
+def _as_coded(architecture: str) -> Options:
+    return {"hooks": 13} if architecture == "vit-l32" else {}
+
+
+def _as_meant(dataset: str, architecture: str) -> Options:
+    smoothing = 0.1 if dataset == "imagenet100" else 0.0
+    clip = 1.0 if architecture in VITS and dataset == "imagenet100" else 0.0
+    return {"coins": 1, "dot_seed": None, "colours": "drawn"} | {
+        "label_smoothing": smoothing,
+        "gradient_clip": clip,
+    }
+
+
+def _reduced(dataset: str, architecture: str) -> Options:
+    result: Options = {"strict": False, "most": 200, "epochs": 1, "warmup": 0, "batch": 32}
+    if architecture in VITS:
+        return result | dict.fromkeys(
+            ("hidden", "layers", "heads", "intermediate", "patch", "size")
+        )
+    small = {"size": 64, "pool": 2} if dataset == "imagenet100" else {}
+    short = {"depths": _SHORT[architecture]} if architecture in _SHORT else {}
+    return result | {"width": 4} | small | short
+
+
+MOST_THREADS = 16  # that load images for an accelerator
+
+
+class ImageTraining(NamedTuple):
+    """A training in progress: PyTorch, its device, the model, its optimizer, and what scales losses
+    in half precision."""
+
+    torch: Any
+    device: Any
+    model: Any
+    optimizer: Any
+    scaler: Any
+
+
+def learn(torch: Any, device: Any, recipe: Recipe, model: Any, feed: Feed, where: Resources) -> Any:
+    """Train a model by the options of its recipe and return it.
+
+    The loss is the cross-entropy, over ``accumulate`` batches per step as if each were a share of
+    it; the learning rate changes with the epoch as in :func:`rate_at`, and all weights decay. In
+    each epoch images come in an order of their own.
+    """
+    model.to(device).train()
+    scaler = torch.amp.GradScaler(device.type, enabled=where.precision == "float16")
+    optimizer = _optimizer(torch, model, recipe.options)
+    training = ImageTraining(torch, device, model, optimizer, scaler)
+    checkpoint = Checkpoint(recipe, where)
+    epoch, begun = _restored(training, checkpoint.load())
+    for current in range(epoch, recipe.options["epochs"]):
+        for done in _epoch(training, recipe, feed, where, current, begun):
+            if checkpoint.is_due():
+                checkpoint.save(_state(training, current, done))
+        begun = 0
+    checkpoint.remove()
+    return model
+
+
+def rate_at(epoch: int, options: Mapping[str, Any]) -> float:
+    """Return the learning rate of an epoch, counted from 0.
+
+    It rises in a line from 0 in the first epoch to ``lr`` in the last of ``warmup``, then falls
+    from ``lr`` as half a cosine to 0 after the last epoch. So a training with a warm-up changes
+    nothing in its first epoch, as in the authors' code. Reference: Loshchilov and Hutter (ICLR
+    2017).
+    """
+    peak, warmup, epochs = float(options["lr"]), int(options["warmup"]), int(options["epochs"])
+    if epoch < warmup:
+        return peak * epoch / max(1, warmup - 1)
+    share = (epoch - warmup) / (epochs - warmup)
+    return peak * (1 + math.cos(math.pi * share)) / 2
+
+
+def threads_for(device: Any) -> int:
+    """Return how many threads load images: one if the processor also computes."""
+    return 1 if device.type == "cpu" else min(MOST_THREADS, os.cpu_count() or 1)
+
+
+def _epoch(
+    training: ImageTraining, recipe: Recipe, feed: Feed, where: Resources, epoch: int, begun: int
+) -> Iterator[int]:
+    """Train for an epoch from the batch ``begun``, and yield after every step how many batches are
+    done."""
+    options, optimizer = recipe.options, training.optimizer
+    for group in optimizer.param_groups:
+        group["lr"] = rate_at(epoch, options)
+    order = generator(recipe.seed, "vision", recipe.name, "order", epoch)
+    places = order.permutation(len(feed.rows)).tolist()
+    size, load = options["batch"], partial(training_image, recipe, feed, epoch)
+    total = math.ceil(len(places) / size)
+    left = places[begun * size :]
+    for done, images in enumerate(
+        batches(load, left, size, threads_for(training.device)), begun + 1
+    ):
+        labels = feed.labels[places[(done - 1) * size : done * size]]
+        _add_gradients(training, recipe, where, images, labels)
+        if done % options["accumulate"] == 0 or done == total:
+            _step(training, options)
+            yield done
+
+
+def _add_gradients(
+    training: ImageTraining,
+    recipe: Recipe,
+    where: Resources,
+    images: np.ndarray,
+    labels: np.ndarray,
+) -> None:
+    torch, device, options = training.torch, training.device, recipe.options
+    x, y = torch.from_numpy(images).to(device), torch.from_numpy(labels).to(device)
+    with lower_precision(where, device):
+        logits = forward(recipe.architecture, training.model, x)["logits"]
+    loss = torch.nn.functional.cross_entropy(
+        logits.float(), y, label_smoothing=options["label_smoothing"]
+    )
+    training.scaler.scale(loss / options["accumulate"]).backward()
+
+
+def _step(training: ImageTraining, options: Mapping[str, Any]) -> None:
+    if options["gradient_clip"]:
+        training.scaler.unscale_(training.optimizer)
+        training.torch.nn.utils.clip_grad_value_(
+            training.model.parameters(), options["gradient_clip"]
+        )
+    training.scaler.step(training.optimizer)
+    training.scaler.update()
+    training.optimizer.zero_grad(set_to_none=True)
+
+
+def _optimizer(torch: Any, model: Any, options: Mapping[str, Any]) -> Any:
+    weights, common = model.parameters(), {"lr": options["lr"]}
+    common["weight_decay"] = options["weight_decay"]
+    if options["optimizer"] == "adamw":
+        betas = tuple(options["betas"])
+        return torch.optim.AdamW(weights, betas=betas, eps=options["eps"], **common)
+    momentum, nesterov = options["momentum"], options["nesterov"]
+    return torch.optim.SGD(weights, momentum=momentum, nesterov=nesterov, **common)
+
+
+# ------------------------------------------------------------------------------------------- resume
+
+
+def _state(training: ImageTraining, epoch: int, done: int) -> dict[str, Any]:
+    return {
+        "epoch": epoch,
+        "done": done,
+        "model": training.model.state_dict(),
+        "optimizer": training.optimizer.state_dict(),
+        "scaler": training.scaler.state_dict(),
+        "random": random_state(training.torch, training.device),
+    }
+
+
+def _restored(training: ImageTraining, state: Mapping[str, Any] | None) -> tuple[int, int]:
+    """Put back a state and return its epoch and how many of its batches are done."""
+    if state is None:
+        return 0, 0
+    training.model.load_state_dict(state["model"])
+    training.optimizer.load_state_dict(state["optimizer"])
+    training.scaler.load_state_dict(state["scaler"])
+    set_random_state(training.torch, training.device, state["random"])
+    return int(state["epoch"]), int(state["done"])
