@@ -262,8 +262,8 @@ def test_a_stopped_training_continues(resources, tmp_path, monkeypatch, architec
 
     def stop(self, state):
         save(self, state)
-        epochs.append(state["epoch"])
-        if state["epoch"] == 2:
+        epochs.append(state["step"])
+        if state["step"] == 2:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Checkpoint, "save", stop)

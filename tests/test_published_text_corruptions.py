@@ -8,6 +8,7 @@ import torch
 from factories.text_data import VOCABULARY, sentences, write_all
 
 from resemblance.rng import generator
+from resemblance.sources.training.corruption import shortcut_labels, wrong_class
 from resemblance.sources.training.language import data, paper
 from resemblance.sources.training.language.data import Examples, TextTask
 from resemblance.sources.training.language.pretrained import network, word_encoder
@@ -32,7 +33,7 @@ def recipe_of(setting, strength, seed=0, architecture="bert", hyperparameters="r
 
 
 def test_random_labels_are_new_classes_for_an_exact_share(examples):
-    labels = data.new_labels(examples.labels, 0.75, 2, 5, generator(0, "labels"))
+    labels = data.corrupted(recipe_of("labels", 0.75), examples, "train", 2, None).labels
     changed = labels != examples.labels
     assert changed.sum() == 300
     assert set(labels[changed]) == {2, 3, 4, 5, 6}
@@ -40,12 +41,12 @@ def test_random_labels_are_new_classes_for_an_exact_share(examples):
 
 
 def test_shortcuts_name_the_class_at_their_rate_and_a_wrong_one_otherwise(examples):
-    labels = np.arange(3000) % 3
-    hints = data.hints(labels, 0.354, 3, generator(0, "hints"))
+    labels, random = np.arange(3000) % 3, generator(0, "hints")
+    hints = shortcut_labels(labels, 0.354, wrong_class(3, random), random)
     assert (hints == labels).mean() == pytest.approx(0.354, abs=0.03)
     wrong = (hints - labels)[hints != labels] % 3
     assert (wrong == 1).mean() == pytest.approx(0.5, abs=0.05)
-    assert (data.hints(labels, 1.0, 3, generator(0, "hints")) == labels).all()
+    assert (shortcut_labels(labels, 1.0, wrong_class(3, random), random) == labels).all()
 
 
 def test_a_group_shares_what_was_drawn_as_in_the_code_or_not_as_in_the_paper(examples):

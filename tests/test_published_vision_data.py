@@ -191,7 +191,7 @@ def test_gray_images_get_three_colours(tmp_path, imagenet):
 
 
 @pytest.mark.parametrize(
-    ("dataset", "origin"), [("cifar100", data.ORIGIN), ("imagenet100", data.ORIGIN)]
+    ("dataset", "origin"), [("cifar100", data.CIFAR100), ("imagenet100", data.IMAGENET100)]
 )
 def test_a_missing_folder_is_named_with_where_to_get_it(tmp_path, dataset, origin):
     with pytest.raises(ValueError, match=rf"vision.* does not exist: get it from {origin}$"):

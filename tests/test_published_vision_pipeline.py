@@ -92,13 +92,6 @@ def test_noise_has_a_variance_between_zero_and_the_most():
     assert np.std(variances) == pytest.approx(1000 / math.sqrt(12), rel=0.15)
 
 
-def test_random_labels_may_be_the_true_ones():
-    labels = np.zeros(20_000, np.int64)
-    drawn = changes.random_labels(labels, 0.5, 10, generator(0, "labels"))
-    assert (drawn == 0).mean() == pytest.approx(0.5 + 0.5 / 10, abs=0.01)
-    assert set(drawn) == set(range(10))
-
-
 # ------------------------------------------------------------------------------------- which images
 
 

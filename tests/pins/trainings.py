@@ -49,7 +49,7 @@ def norm(state: Weights) -> float:
 
 def _packaged() -> Iterator[tuple[str, Weights]]:
     for domain, about in training.DOMAINS.items():
-        trainer = training.source(domain)
+        trainer = training.domain_of(domain)
         settings = {"normal": 0.0, **{name: of[0] for name, of in about.strengths.items()}}
         settings["shortcut"] = about.strengths["shortcut"][1]
         for architecture in about.architectures:
@@ -58,16 +58,16 @@ def _packaged() -> Iterator[tuple[str, Weights]]:
                 if architecture in about.only.get(setting, about.architectures):
                     which = (domain, about.dataset, architecture, setting, strength)
                     recipe = Recipe(*which, 0, options, trainer.VERSION)
-                    yield recipe.name, trainer.fit(recipe)
+                    yield recipe.name, training.fit(recipe)
 
 
 def _transferred() -> Iterator[tuple[str, Weights]]:
     for domain in training.DOMAINS:
         child = next(r for r in recipes("small", [domain]) if r.setting == "finetuned")
-        trainer, parent = training.source(domain, "finetuned"), child.parent
-        state = trainer.fit(parent)
+        parent = child.parent
+        state = training.fit(parent)
         yield parent.name, state
-        yield child.name, trainer.fit(child, state)
+        yield child.name, training.fit(child, start=state)
 
 
 def _published(folder: Path) -> Iterator[tuple[str, Weights]]:
@@ -92,4 +92,4 @@ def _published(folder: Path) -> Iterator[tuple[str, Weights]]:
                     seen |= new
                     which = (about.domain, dataset, architecture, setting, strength)
                     recipe = Recipe(*which, 0, options, trainer.VERSION)
-                    yield recipe.name, trainer.fit(recipe, resources)
+                    yield recipe.name, training.fit(recipe, resources)

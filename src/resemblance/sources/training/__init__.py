@@ -8,16 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...display import did_you_mean
-from ...subject import TRANSFER, Recipe
+from ...subject import Extraction, Recipe
+from .loop import Resources, State
 
 Strengths = Mapping[str, tuple[float, ...]]  # by setting
 
 
 class Domain(NamedTuple):
-    """A domain: what is trained, on which data.
-
-    Its package has the modules ``packaged``, for models that start from random weights, and
-    ``transfer``, for pretrained and fine-tuned ones; see :func:`source`.
+    """A domain: what is trained, on which data of the package.
 
     ``dataset``: what all models are trained on. ``architectures``: those that exist, the usual
     first choice being ``chosen``, of which models are fine-tuned. ``needs``: the module that must
@@ -25,7 +23,6 @@ class Domain(NamedTuple):
     ``only``: by setting, the architectures that have it, where not all do.
     """
 
-    package: str
     dataset: str
     architectures: tuple[str, ...]
     chosen: str
@@ -36,7 +33,6 @@ class Domain(NamedTuple):
 
 DOMAINS: Mapping[str, Domain] = {
     "graphs": Domain(
-        f"{__name__}.graphs",
         "stdlib",
         ("gcn", "sage", "gat", "pgnn"),
         "sage",
@@ -46,7 +42,6 @@ DOMAINS: Mapping[str, Domain] = {
         {"layers": ("gcn", "sage", "gat"), "augmentation": ("gcn", "sage", "gat")},
     ),
     "language": Domain(
-        f"{__name__}.language",
         "docstrings",
         ("bert", "albert", "llama"),
         "bert",
@@ -54,7 +49,6 @@ DOMAINS: Mapping[str, Domain] = {
         {"labels": (0.75, 1.0), "shortcut": (0.0, 0.75, 1.0), "augmentation": (1.0,)},
     ),
     "vision": Domain(
-        f"{__name__}.vision",
         "digits",
         ("resnet", "vgg", "vit"),
         "resnet",
@@ -64,15 +58,60 @@ DOMAINS: Mapping[str, Domain] = {
 }
 
 
-def source(domain: str, setting: str = "normal") -> Any:
-    """Return the module that trains the models of a domain: ``fit(recipe)`` and ``extract(recipe,
-    state)``, with the tables ``OPTIONS``, by size and architecture, and ``VERSION``.
+def fit(recipe: Recipe, resources: Resources | None = None, start: State | None = None) -> State:
+    """Train the model of a recipe, or read it from ``resources.archive`` where that is named, and
+    return its weights by name.
 
-    Pretrained and fine-tuned models have a module of their own, where ``fit(recipe, start)`` takes
-    the weights of the pretrained model too.
+    ``resources``: for models on real data. ``start``: the weights of ``recipe.parent``, for
+    fine-tuned models. See :mod:`.packaged`, and the module ``paper`` of each domain.
+
+    Raises ``ValueError`` for a recipe that cannot be, and for a model on real data without
+    resources, or whose data are missing or damaged.
     """
-    module = "transfer" if setting in TRANSFER else "packaged"
-    return importlib.import_module(f"{DOMAINS[domain].package}.{module}")
+    if recipe.dataset not in DATASETS:
+        weights: State = _module("packaged").fit(recipe, start)
+        return weights
+    needed = _needed(recipe, resources)
+    if needed.archive is not None:
+        weights = part_of(recipe.dataset, "archive").load(recipe, needed)
+    else:
+        weights = part_of(recipe.dataset, "paper").fit(recipe, needed)
+    return weights
+
+
+def extract(recipe: Recipe, state: State, resources: Resources | None = None) -> Extraction:
+    """Return the outputs of a trained model and of its layers for the inputs of its benchmark.
+
+    Raises ``ValueError`` as :func:`fit` does.
+    """
+    if recipe.dataset not in DATASETS:
+        extraction: Extraction = _module("packaged").extract(recipe, state)
+    else:
+        trainer = part_of(recipe.dataset, "paper")
+        extraction = trainer.extract(recipe, state, _needed(recipe, resources))
+    return extraction
+
+
+def _needed(recipe: Recipe, resources: Resources | None) -> Resources:
+    if resources is None:
+        raise ValueError(
+            f"{recipe.name} is trained on real data: resources must say where they are"
+        )
+    return resources
+
+
+def domain_of(name: str) -> Any:
+    """Return the module of a domain, with the tables ``OPTIONS``, ``DEEP`` and ``TRANSFER``: see
+    :mod:`.packaged`.
+
+    Raises ``ValueError`` for a domain that does not exist.
+    """
+    check_domains([name])
+    return _module(f"{name}.packaged")
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"{__name__}.{name}")
 
 
 def check_domains(domains: Iterable[str]) -> None:
@@ -88,7 +127,7 @@ def recipes(domain: str, size: str, plan: Iterable[tuple[str, float, int]]) -> I
     ``plan``: settings with their strength and how many seeds they have; an architecture leaves out
     the settings that it does not have.
     """
-    about, trainer, plan = DOMAINS[domain], source(domain), tuple(plan)
+    about, trainer, plan = DOMAINS[domain], domain_of(domain), tuple(plan)
     for architecture in about.architectures:
         if architecture not in trainer.OPTIONS[size]:
             continue
@@ -214,7 +253,7 @@ DATASETS: Mapping[str, Dataset] = {
 
 def part_of(dataset: str, part: str) -> Any:
     """Return a module of the package of a data set: "data", "paper" or "archive"."""
-    return importlib.import_module(f"{__name__}.{DATASETS[dataset].domain}.{part}")
+    return _module(f"{DATASETS[dataset].domain}.{part}")
 
 
 def check_options(dataset: str, architecture: str, hyperparameters: str) -> None:

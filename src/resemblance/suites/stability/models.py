@@ -10,7 +10,7 @@ import numpy as np
 
 from ...sources.folders import read_subject
 from ...sources.training import DOMAINS, recipes
-from ...sources.training.common import State
+from ...sources.training.loop import State
 from ...subject import Recipe, Subject
 from ..experiments import Part, RunConfig
 from ..training import model_folder

@@ -18,8 +18,8 @@ from ...measure import Measure
 from ...representation import Representation
 from ...results.sections import Section
 from ...results.values import known
-from ...sources.training import source
-from ...sources.training.common import State
+from ...sources.training import extract
+from ...sources.training.loop import State
 from ...statistics.rdm import rows, unit
 from ...subject import Recipe
 from ..experiments import Experiment, Part, RunConfig, claims_of, measured
@@ -202,7 +202,7 @@ def _seen(recipe: Recipe, state: State) -> tuple[np.ndarray, np.ndarray]:
 
     On the inputs of the benchmark.
     """
-    extraction = source(recipe.domain).extract(recipe, state)
+    extraction = extract(recipe, state)
     layers = next(iter(extraction.layers.values()))
     return list(layers.values())[-1], extraction.outputs
 

@@ -12,11 +12,10 @@ from ....extras import need
 from ....rng import generator
 from ....subject import Extraction, Recipe
 from .. import check_options
-from ..common import accuracy, load_state, seeded, state_of
-from ..loop import Checkpoint, Resources, device_of, random_state, set_random_state
-from . import pgnn as anchored
+from ..loop import Checkpoint, Resources, accuracy, device_of, load_state, seeded, state_of, train
+from . import pgnn
 from .data import GraphData, read
-from .packaged import build, run_layers
+from .packaged import adam, network, run_layers
 
 VERSION = 1
 SETTINGS = ("normal", "layers", "labels", "shortcut", "augmentation")
@@ -118,7 +117,13 @@ def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
     with seeded(recipe.seed, "graphs", recipe.name, device=device) as torch:
         model, logits = _network(recipe, data, device)
         labels = torch.from_numpy(training_labels(recipe, data)[data.train]).to(device)
-        _learn(recipe, model, logits, labels, Checkpoint(recipe, resources), device)
+        train(
+            model,
+            lambda first: ([None] for _ in range(first, recipe.options["epochs"])),
+            lambda part: torch.nn.functional.cross_entropy(logits(), labels),
+            adam(model, recipe.options),
+            checkpoint=Checkpoint(recipe, resources),
+        )
     return state_of(model)
 
 
@@ -178,7 +183,7 @@ def _network(recipe: Recipe, data: GraphData, device: Any) -> tuple[Any, Callabl
         steps = _plan(recipe, data, data.train, device, "anchors")
         dropout = recipe.options["dropout"]
         model.to(device)
-        return model, lambda: anchored.run_anchored(model, inputs, steps, dropout)["logits"]
+        return model, lambda: pgnn.run_anchored(model, inputs, steps, dropout)["logits"]
     torch.manual_seed(recipe.seed)
     model.reset_parameters()
     first_layer_takes(model.to(device), inputs)
@@ -208,8 +213,8 @@ def _new(recipe: Recipe, data: GraphData) -> Any:
     sizes = dict(recipe.options) | {"layers": _depth(recipe)}
     if recipe.architecture == "pgnn":
         sets = int(np.log2(len(data.labels))) ** 2
-        return anchored.build_network(width, sets, data.classes, sizes)
-    return build(recipe.architecture, width, data.classes, sizes)
+        return pgnn.build_network(width, sets, data.classes, sizes)
+    return network(recipe.architecture, width, data.classes, sizes)
 
 
 def _depth(recipe: Recipe) -> int:
@@ -219,10 +224,10 @@ def _depth(recipe: Recipe) -> int:
 
 def _plan(
     recipe: Recipe, data: GraphData, rows: np.ndarray, device: Any, *labels: str
-) -> anchored.MessagePlan:
+) -> pgnn.MessagePlan:
     draws = generator(recipe.seed, "graphs", recipe.name, *labels)
-    anchors = anchored.draw_anchors(data.links, len(data.labels), draws)
-    return anchored.plan(anchors, rows, _depth(recipe), device)
+    anchors = pgnn.draw_anchors(data.links, len(data.labels), draws)
+    return pgnn.plan(anchors, rows, _depth(recipe), device)
 
 
 def _tensor(values: np.ndarray, device: Any) -> Any:
@@ -239,45 +244,12 @@ def _outputs(
     if recipe.architecture == "pgnn":
         redrawn = ("redrawn",) if recipe.options["anchors"] == "redrawn" else ()
         steps = _plan(recipe, data, data.compared, device, "anchors", *redrawn)
-        outputs = anchored.run_anchored(model, inputs, steps, 0.0)
+        outputs = pgnn.run_anchored(model, inputs, steps, 0.0)
         logits = outputs.pop("logits")
         return {name: values[rows] for name, values in outputs.items()} | {"logits": logits}
     first_layer_takes(model, inputs)
     outputs = dict(run_layers(model, inputs, _tensor(data.links, device)))
     return {name: values[rows] for name, values in outputs.items()}
-
-
-# ----------------------------------------------------------------------------------- training
-
-
-def _learn(
-    recipe: Recipe,
-    model: Any,
-    logits: Callable[[], Any],
-    labels: Any,
-    checkpoint: Checkpoint,
-    device: Any,
-) -> None:
-    """Train with Adam on the cross-entropy of the training nodes, from a checkpoint if there is
-    one."""
-    torch = need("torch")
-    rate = {"lr": recipe.options["lr"], "weight_decay": recipe.options["weight_decay"]}
-    optimizer = torch.optim.Adam(model.parameters(), **rate)
-    earlier = checkpoint.load()
-    if earlier is not None:
-        model.load_state_dict(earlier["model"])
-        optimizer.load_state_dict(earlier["optimizer"])
-        set_random_state(torch, device, earlier["random"])
-    for epoch in range(earlier["epoch"] if earlier else 0, recipe.options["epochs"]):
-        model.train()
-        optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(logits(), labels).backward()
-        optimizer.step()
-        if checkpoint.is_due():
-            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-            random_numbers = random_state(torch, device)
-            checkpoint.save(state | {"epoch": epoch + 1, "random": random_numbers})
-    checkpoint.remove()
 
 
 SHOWN = 2024  # the seed of the classes that test nodes show in the setting "shortcut"

@@ -78,14 +78,6 @@ def forward(model: Any, x: Any, anchors: Anchors, dropout: float) -> dict[str, A
     return outputs | {"logits": model["head"](layer["position"](messages).squeeze(-1))}
 
 
-class AnchorSets(NamedTuple):
-    """For each node and anchor set, two arrays (n, sets): the node of the set that is nearest, and
-    its proximity 1 / (distance + 1), or 0 where none is in reach."""
-
-    nearest: np.ndarray
-    proximity: np.ndarray
-
-
 class Messages(NamedTuple):
     """The messages that the nodes of a layer receive, as tensors: each is sent by ``anchors`` to
     ``nodes`` over a distance, the number ``levels`` in the list of proximities. ``shares``: of the
@@ -107,7 +99,7 @@ class MessagePlan(NamedTuple):
     layers: tuple[Messages, ...]
 
 
-def draw_anchors(links: np.ndarray, nodes: int, random: np.random.Generator) -> AnchorSets:
+def draw_anchors(links: np.ndarray, nodes: int, random: np.random.Generator) -> Anchors:
     """Return anchor sets: with m = floor(log2 n), m sets of each of the sizes n/2, n/4, ... n/2^m,
     each drawn without replacement, and the nearest node of each.
 
@@ -120,7 +112,7 @@ def draw_anchors(links: np.ndarray, nodes: int, random: np.random.Generator) -> 
     sets = [random.choice(nodes, size=size, replace=False) for size in sizes]
     best = [members[near[:, members].argmax(axis=1)] for members in sets]
     nearest = np.stack(best, axis=1)
-    return AnchorSets(nearest, np.take_along_axis(near, nearest, axis=1))
+    return Anchors(nearest, np.take_along_axis(near, nearest, axis=1))
 
 
 def _proximities(links: np.ndarray, nodes: int) -> np.ndarray:
@@ -132,7 +124,7 @@ def _proximities(links: np.ndarray, nodes: int) -> np.ndarray:
     return np.where(np.isfinite(distances), 1 / (distances + 1), 0).astype(np.float32)
 
 
-def plan(anchors: AnchorSets, rows: np.ndarray, layers: int, device: Any) -> MessagePlan:
+def plan(anchors: Anchors, rows: np.ndarray, layers: int, device: Any) -> MessagePlan:
     """Return which messages are needed for the outputs of some nodes, without repetitions.
 
     The last layer computes these nodes only; a layer before it, the nodes and anchors of the layer

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 import numpy as np
 
-from ..common import check_shift
+from ..corruption import Shift, check_shift
 
 ROUNDS = 20  # in which links that could not change partners are paired again
 Changed = tuple[np.ndarray, np.ndarray]
-
-
-class Shift(NamedTuple):
-    """``change(x, edges, amount, random)``, and its amounts at the severities 1 to 5."""
-
-    change: Callable[[np.ndarray, np.ndarray, float, np.random.Generator], Changed]
-    amounts: tuple[float, float, float, float, float]
 
 
 def shift(
@@ -34,7 +26,8 @@ def shift(
     if severity == 0:
         return x.copy(), edges.copy()
     change, amounts = SHIFTS[name]
-    return change(x, edges, amounts[severity - 1], random)
+    changed: Changed = change(x, edges, amounts[severity - 1], random)
+    return changed
 
 
 def rewire(edges: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ....rng import generator
 from ....subject import Recipe
+from ..corruption import replaced, shortcut_labels, wrong_class
 from .eda import Synonyms, eda, load_synonyms
 from .tables import rows_of
 
@@ -227,12 +228,11 @@ def corrupted(
     seed = 0 if options["drawn"][setting] == "once" else recipe.seed
     random = generator(seed, "published", recipe.dataset, setting, f"{recipe.strength:g}", split)
     if setting == "labels":
-        labels = new_labels(
-            examples.labels, recipe.strength, classes, options["new_classes"], random
-        )
-        return examples._replace(labels=labels)
+        # Classes that the data set does not have
+        new = partial(_new_classes, classes=classes, count=options["new_classes"], random=random)
+        return examples._replace(labels=replaced(examples.labels, recipe.strength, new, random))
     if setting == "shortcut":
-        return examples._replace(hints=hints(examples.labels, recipe.strength, classes, random))
+        return _with_shortcuts(examples, recipe.strength, classes, random)
     return augmented(examples, recipe.strength, random, synonyms)
 
 
@@ -262,26 +262,22 @@ def shown(recipe: Recipe, examples: Examples, classes: int) -> Examples:
     if recipe.setting != "shortcut":
         return examples
     random = generator(0, "published", recipe.dataset, "shown shortcuts")
-    return examples._replace(hints=hints(examples.labels, recipe.options["shown"], classes, random))
+    return _with_shortcuts(examples, recipe.options["shown"], classes, random)
 
 
-def new_labels(
-    labels: np.ndarray, share: float, classes: int, new: int, random: np.random.Generator
+def _with_shortcuts(
+    examples: Examples, rate: float, classes: int, random: np.random.Generator
+) -> Examples:
+    """Return examples whose shortcuts name the true class with probability ``rate``, otherwise one
+    of the wrong ones."""
+    others = wrong_class(classes, random)
+    return examples._replace(hints=shortcut_labels(examples.labels, rate, others, random))
+
+
+def _new_classes(
+    labels: np.ndarray, classes: int, count: int, random: np.random.Generator
 ) -> np.ndarray:
-    """Return labels of which exactly ``int(share * n)``, drawn without replacement, are one of
-    ``new`` classes that the data set does not have, uniformly."""
-    result = labels.copy()
-    rows = random.permutation(len(labels))[: int(share * len(labels))]
-    result[rows] = classes + random.integers(new, size=len(rows))
-    return result
-
-
-def hints(labels: np.ndarray, rate: float, classes: int, random: np.random.Generator) -> np.ndarray:
-    """Return the class that each shortcut names: the true one with probability ``rate``, otherwise
-    one of the wrong ones, uniformly."""
-    is_right = random.random(len(labels)) < rate
-    wrong = (labels + random.integers(1, classes, len(labels))) % classes
-    return np.where(is_right, labels, wrong)
+    return classes + random.integers(count, size=len(labels))
 
 
 def augmented(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,13 +19,6 @@ ARCHITECTURES = ("bert", "albert", "llama")
 ROWS = 256  # sentences that go through a network at once when it is not trained
 Vocabulary = Mapping[str, int]
 Words = Sequence[str]
-
-
-class Activations(NamedTuple):
-    """Logits (n, classes) of sentences, and an array (n, features) by pooling and layer."""
-
-    outputs: np.ndarray
-    layers: dict[str, dict[str, np.ndarray]]
 
 
 def words_of(text: str) -> list[str]:
@@ -89,39 +82,6 @@ def build(architecture: str, classes: int, options: Mapping[str, Any]) -> Any:
     )
 
 
-def learn(
-    torch: Any,
-    model: Any,
-    epochs: Iterable[np.ndarray],
-    labels: np.ndarray,
-    options: Mapping[str, Any],
-) -> None:
-    """Train a network with AdamW and cross-entropy on the token ids (n, tokens) of each epoch.
-
-    The learning rate rises over the first tenth of the steps and then falls to zero, both linearly.
-    Gradients are scaled down to a norm of ``options["clip"]``: otherwise a small model sometimes
-    collapses to a single class. Other ``options``: epochs, batch, rate (the
-    largest), decay (of weights).
-    """
-    steps = options["epochs"] * -(-len(labels) // options["batch"])
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=options["rate"], weight_decay=options["decay"], fused=True
-    )
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / max(1, steps // 10), (steps - step) / steps)
-    )
-    targets = torch.from_numpy(labels)
-    model.train()
-    for ids in epochs:
-        for rows in batches(torch, ids, options["batch"]):
-            logits = model(**inputs(torch, ids[rows.numpy()])).logits
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(logits, targets[rows]).backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), options["clip"])
-            optimizer.step()
-            schedule.step()
-
-
 def batches(torch: Any, ids: np.ndarray, size: int) -> Iterator[Any]:
     """Yield the rows of each batch in random order, with similar lengths to save padding."""
     lengths = torch.from_numpy((ids != SPECIAL.index(PADDING)).sum(axis=1))
@@ -140,15 +100,11 @@ def inputs(torch: Any, ids: np.ndarray) -> dict[str, Any]:
     }
 
 
-def logits_of(torch: Any, model: Any, ids: np.ndarray) -> np.ndarray:
-    """Return the logits of a network for encoded sentences, (n, classes)."""
-    with torch.no_grad():
-        parts = [model(**inputs(torch, block)).logits for block in _blocks(ids)]
-    return np.asarray(torch.cat(parts).numpy())
-
-
-def activations(torch: Any, model: Any, ids: np.ndarray, architecture: str) -> Activations:
-    """Return logits and hidden states of encoded sentences.
+def activations(
+    model: Any, ids: np.ndarray, architecture: str
+) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
+    """Return the hidden states of encoded sentences, (n, features) by pooling and layer, and their
+    logits, (n, classes).
 
     Poolings of BERT and ALBERT: "cls", the first token, and "mean" over all real tokens with [CLS]
     and [SEP]; of Llama, which only looks back: "last", the last real token. Layers are "embedding",
@@ -156,38 +112,46 @@ def activations(torch: Any, model: Any, ids: np.ndarray, architecture: str) -> A
     of Llama after its final normalisation. "cls" and "last" have no "embedding": there, this token
     is the same in every sentence.
     """
-    parts = [_activations(torch, model, block, architecture) for block in _blocks(ids)]
-    layers: dict[str, dict[str, np.ndarray]] = {}
-    for pooling, arrays in parts[0].layers.items():
-        layers[pooling] = {}
-        for name in arrays:
-            rows = [part.layers[pooling][name] for part in parts]
-            layers[pooling][name] = np.concatenate(rows)
-    return Activations(np.concatenate([part.outputs for part in parts]), layers)
+    torch, poolings = need("torch"), ("last",) if architecture == "llama" else ("cls", "mean")
+    blocks = (inputs(torch, ids[i : i + ROWS]) for i in range(0, len(ids), ROWS))
+    layers, logits = hidden_states(model, blocks, poolings)
+    for pooling in set(layers) - {"mean"}:
+        del layers[pooling]["embedding"]
+    return layers, logits
 
 
-def _blocks(ids: np.ndarray) -> Iterator[np.ndarray]:
-    return (ids[i : i + ROWS] for i in range(0, len(ids), ROWS))
+def _mean(states: Any, mask: Any) -> Any:
+    return (states * (mask / mask.sum(dim=1, keepdim=True)).unsqueeze(2)).sum(dim=1)
 
 
-def _activations(torch: Any, model: Any, ids: np.ndarray, architecture: str) -> Activations:
-    """Return the activations of one block of sentences."""
-    arguments = inputs(torch, ids)
-    with torch.no_grad():
-        result = model(**arguments, output_hidden_states=True)
-    mask = arguments["attention_mask"]
-    end = (torch.arange(len(ids)), mask.sum(dim=1) - 1)
-    weight = (mask / mask.sum(dim=1, keepdim=True)).unsqueeze(2)
-    pools: dict[str, Callable[[Any], Any]] = {"last": lambda state: state[end]}
-    if architecture != "llama":
-        pools = {
-            "cls": lambda state: state[:, 0],
-            "mean": lambda state: (state * weight).sum(dim=1),
-        }
-    layers: dict[str, dict[str, np.ndarray]] = {pooling: {} for pooling in pools}
-    for pooling, pool in pools.items():
-        for i, state in enumerate(result.hidden_states):
-            if i or pooling == "mean":  # the embeddings of the first and last token are constant
-                name = f"block{i}" if i else "embedding"
-                layers[pooling][name] = pool(state).numpy().copy()
-    return Activations(result.logits.numpy(), layers)
+POOLINGS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "cls": lambda states, mask: states[:, 0],
+    "mean": _mean,
+    "last": lambda states, mask: states[range(len(states)), mask.sum(dim=1) - 1],
+}
+
+
+def hidden_states(
+    model: Any, batches: Iterable[Mapping[str, Any]], poolings: Sequence[str]
+) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
+    """Return the hidden states of texts, (n, width) by pooling and layer, and the logits, in the
+    order of the batches.
+
+    ``batches``: the arguments of the model, with their ``attention_mask``. Logits of a model that
+    continues texts, (n, tokens, vocabulary), are those of the last real token.
+    """
+    torch = need("torch")
+    layers: dict[str, dict[str, list[np.ndarray]]] = {pooling: {} for pooling in poolings}
+    outputs = []
+    for batch in batches:
+        with torch.no_grad():
+            result = model(**batch, output_hidden_states=True)
+        mask, logits = batch["attention_mask"], result.logits
+        logits = POOLINGS["last"](logits, mask) if logits.ndim == 3 else logits
+        outputs.append(logits.float().cpu().numpy())
+        for pooling in poolings:
+            for i, states in enumerate(result.hidden_states):
+                rows = POOLINGS[pooling](states, mask).float().cpu().numpy().copy()
+                layers[pooling].setdefault(f"block{i}" if i else "embedding", []).append(rows)
+    joined = {of: {name: np.concatenate(x) for name, x in layers[of].items()} for of in layers}
+    return joined, np.concatenate(outputs)

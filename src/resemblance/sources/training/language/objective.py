@@ -1,34 +1,130 @@
-"""What a network learns from sentences: its loss for training and for validation examples."""
+"""The fine-tuning of a language model: its losses, its steps, and layers that are not trained."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ....extras import need
 from ....json_files import replacing
+from ....rng import generator
 from ....subject import Recipe
-from ..loop import Resources
+from ..loop import Checkpoint, Resources, train
 from .data import Examples
-from .learning import Lesson
 from .pretrained import Network, TokenRows, batch_of, by_length
 
 VALIDATION_ROWS = 64  # validation examples that go through a network at once
 FROZEN = "frozen"  # the folder, beside the checkpoints, of what frozen layers return
 
 
-def lesson_of(
+class Objective(NamedTuple):
+    """What a network learns: the mean loss of some training texts, the number of tokens of each of
+    these (n,), and its loss for the validation texts."""
+
+    loss: Callable[[np.ndarray], Any]
+    lengths: np.ndarray
+    validation: Callable[[], float]
+
+
+def learn(
+    recipe: Recipe, model: Any, objective: Objective, resources: Resources
+) -> dict[str, np.ndarray]:
+    """Train those weights of a model that are not frozen, and return them by name.
+
+    This is what the Trainer of Hugging Face does with the settings of the authors: AdamW; a
+    learning rate that rises over the first tenth of the steps and then falls to zero, both
+    linearly; gradients scaled down to a norm of ``clip``; all texts in random order in every epoch.
+    With ``evaluate``, the validation loss is computed every so many steps, and the weights with the
+    lowest are returned. ``accumulate`` divides a batch into as many parts that go through the
+    network one after the other, with the same result but for rounding and dropout.
+    """
+    torch, options = need("torch"), hyperparameters(recipe)
+    weights = {name: w for name, w in model.named_parameters() if w.requires_grad}
+    total = steps_of(len(objective.lengths), options)
+
+    def steps(first: int) -> Iterator[Any]:
+        for rows in islice(batches(recipe, objective.lengths, options), first, total):
+            parts = np.array_split(rows, min(options["accumulate"], len(rows)))
+            yield [(part, len(part) / len(rows)) for part in parts]
+
+    train(
+        model,
+        steps,
+        lambda part: objective.loss(part[0]) * part[1],
+        torch.optim.AdamW(weights.values(), lr=options["rate"], weight_decay=options["decay"]),
+        rate=lambda step: options["rate"] * rate_at(step, total, options["warmup"]),
+        clip=partial(torch.nn.utils.clip_grad_norm_, max_norm=options["clip"]),
+        precision=resources.precision,
+        checkpoint=Checkpoint(recipe, resources),
+        validation=objective.validation,
+        validate=options["evaluate"],
+    )
+    return {name: w.detach().cpu().numpy().copy() for name, w in weights.items()}
+
+
+def hyperparameters(recipe: Recipe) -> dict[str, Any]:
+    """Return the options of a recipe, with one value for those that depend on the setting."""
+    return {
+        name: value[recipe.setting] if _depends(value) else value
+        for name, value in recipe.options.items()
+    }
+
+
+def _depends(value: Any) -> bool:
+    return isinstance(value, Mapping) and "normal" in value
+
+
+def steps_of(count: int, options: Mapping[str, Any]) -> int:
+    """Return the number of steps of a training: ``steps``, or as many as the epochs have."""
+    if options["steps"] is not None:
+        return int(options["steps"])
+    return int(options["epochs"] * math.ceil(count / options["batch"]))
+
+
+def rate_at(step: int, total: int, warmup: float) -> float:
+    """Return the learning rate of a step, counted from 0, as a share of the largest one."""
+    rising = math.ceil(warmup * total)
+    if step < rising:
+        return step / rising
+    return (total - step) / max(1, total - rising)
+
+
+def batches(
+    recipe: Recipe, lengths: np.ndarray, options: Mapping[str, Any]
+) -> Iterator[np.ndarray]:
+    """Yield the places of the texts of each batch, epoch after epoch without end.
+
+    With ``order`` "random", batches are drawn without replacement; with "similar-lengths", those of
+    a batch have similar lengths, which saves padding, and the batches come in random order.
+    """
+    epoch = 0
+    while True:
+        random = generator(recipe.seed, "published", recipe.name, "order", epoch)
+        rows = random.permutation(len(lengths))
+        if options["order"] == "similar-lengths":
+            rows = rows[np.argsort(lengths[rows], kind="stable")]
+        parts = [rows[i : i + options["batch"]] for i in range(0, len(rows), options["batch"])]
+        if options["order"] == "similar-lengths":
+            parts = [parts[i] for i in random.permutation(len(parts))]
+        yield from parts
+        epoch += 1
+
+
+def objective_of(
     recipe: Recipe,
     network: Network,
     parts: tuple[Examples, Examples],
     resources: Resources,
     device: Any,
-) -> Lesson:
-    """Return the lesson of a network: cross-entropy on training and on validation examples.
+) -> Objective:
+    """Return the objective of a network: cross-entropy on training and on validation examples.
 
     With ``options["frozen"]``, the embeddings and so many of the first layers are not trained.
     """
@@ -36,7 +132,7 @@ def lesson_of(
     training, validation = (network.encode(part, options["tokens"]) for part in parts)
     if network.answers is not None:
         prompts, labels = (training, validation), (parts[0].labels, parts[1].labels)
-        return prompt_lesson(model, prompts, labels, network.answers, options["targets"], device)
+        return prompt_objective(model, prompts, labels, network.answers, options["targets"], device)
     logits = _logits(recipe, model, training, resources, device)
     targets, answers = (torch.from_numpy(part.labels).to(device) for part in parts)
 
@@ -46,7 +142,7 @@ def lesson_of(
     def validation_loss() -> float:
         return _mean_loss(model, validation, answers, device)
 
-    return Lesson(loss, training.lengths, validation_loss)
+    return Objective(loss, training.lengths, validation_loss)
 
 
 def _logits(
@@ -74,15 +170,15 @@ def _mean_loss(model: Any, tokens: TokenRows, targets: Any, device: Any) -> floa
 PROMPT_ROWS = 16  # validation prompts that go through a network at once
 
 
-def prompt_lesson(
+def prompt_objective(
     model: Any,
     prompts: tuple[TokenRows, TokenRows],
     labels: tuple[np.ndarray, np.ndarray],
     answers: Sequence[int],
     targets: str,
     device: Any,
-) -> Lesson:
-    """Return the lesson of a model that continues texts: cross-entropy of the next token.
+) -> Objective:
+    """Return the objective of a model that continues texts: cross-entropy of the next token.
 
     ``targets`` "text": of every token of prompt and answer, the mean over those of a batch;
     "answer": of the answer alone.
@@ -101,7 +197,7 @@ def prompt_lesson(
             ]
         return sum(parts) / len(validation.ids)
 
-    return Lesson(loss, training.lengths, validation_loss)
+    return Objective(loss, training.lengths, validation_loss)
 
 
 def _answered(prompts: TokenRows, labels: np.ndarray, answers: Sequence[int]) -> TokenRows:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,17 +11,15 @@ from ....extras import need
 from ....rng import generator
 from ....subject import Extraction, Recipe
 from .. import check_options
-from ..common import accuracy, seeded
-from ..loop import Resources, device_of
+from ..loop import Resources, State, accuracy, device_of, seeded
 from .data import TextTask, corrupted, read, shown, synonyms_of
-from .learning import learn
-from .objective import lesson_of
+from .networks import hidden_states
+from .objective import learn, objective_of
 from .pretrained import Network, TokenRows, batch_of, by_length, network
 
 __all__ = ["VERSION", "extract", "fit", "options"]
 
 VERSION = 1
-State = Mapping[str, np.ndarray]  # the weights that training changed, by name
 
 
 def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
@@ -36,7 +34,7 @@ def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
 
     The validation examples, which choose among the states of a training, are corrupted likewise.
     Head, order and dropout depend on the name of the model; for what was drawn of the data see
-    ``drawn`` in :func:`.settings.options`. BERT of seed i starts from the i-th of the MultiBERTs,
+    ``drawn`` in :func:`options`. BERT of seed i starts from the i-th of the MultiBERTs,
     all ALBERT and SmolLM2 models from the same weights. Two architectures are not in the paper but
     for computers without an accelerator: MiniLM has pretrained weights, of which the upper two of
     six layers are trained; what the others return is computed once, in the folder of the
@@ -55,15 +53,15 @@ def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
     with seeded(recipe.seed, "published", recipe.name, device=device):
         net = network(recipe, task, resources)
         net.model.to(device)
-        lesson = lesson_of(recipe, net, parts, resources, device)
-        return learn(recipe, net.model, lesson, resources, device)
+        objective = objective_of(recipe, net, parts, resources, device)
+        return learn(recipe, net.model, objective, resources)
 
 
 def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
     """Return the outputs of a fine-tuned model and of its layers for the validation examples.
 
-    Those of models with shortcuts have one each, as :func:`.corruptions.shown` draws them. Layers
-    and poolings: see :func:`.hidden.hidden_states`; "cls" and "mean" of BERT and ALBERT, "last" of
+    Those of models with shortcuts have one each, as :func:`.data.shown` draws them. Layers
+    and poolings: see :func:`states_of`; "cls" and "mean" of BERT and ALBERT, "last" of
     SmolLM2. ``accuracies["test"]`` is for the true classes, whatever a model learned.
     """
     device = device_of(resources)
@@ -75,9 +73,9 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
         net.model.to(device).eval()
         tokens = net.encode(examples, recipe.options["longest"])
         poolings = ("cls", "mean") if net.answers is None else ("last",)
-        states = hidden_states(net, tokens, poolings, device)
-    accuracies = {"test": accuracy(states.outputs, examples.labels)}
-    return Extraction(states.layers, states.outputs, examples.labels, accuracies)
+        layers, outputs = states_of(net, tokens, poolings, device)
+    accuracies = {"test": accuracy(outputs, examples.labels)}
+    return Extraction(layers, outputs, examples.labels, accuracies)
 
 
 def _task(recipe: Recipe, resources: Resources) -> TextTask:
@@ -175,9 +173,9 @@ def options(
     - ``shown``: the rate of shortcuts in the sentences that are compared.
     - ``frozen``: how many of the first layers are not trained, nor the embeddings; 0: all are.
     - ``steps``: None for as many as ``epochs`` have. ``batch``: texts in a step; ``accumulate``,
-      ``order``, ``evaluate``, ``clip``: see :func:`.learning.learn` and :func:`.learning.batches`.
+      ``order``, ``evaluate``, ``clip``: see :func:`.learn` and :func:`.batches`.
     - ``rate``, ``decay``: of AdamW; ``warmup``: the share of the steps in which the rate rises.
-    - ``targets``: of prompts, see :func:`.prompts.prompt_lesson`.
+    - ``targets``: of prompts, see :func:`.objective.prompt_objective`.
 
     ``reduced``: one epoch (of SmolLM2 ten steps) and few, short sentences. The pretrained models
     are those in the folders, whatever their sizes; BERT-small is smaller.
@@ -206,24 +204,13 @@ def _reduced(architecture: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 ROWS = 32  # texts that go through a network at once
-POOLINGS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "cls": lambda states, mask: states[:, 0],
-    "mean": lambda states, mask: (states * mask[:, :, None]).sum(dim=1) / mask.sum(1, keepdim=True),
-    "last": lambda states, mask: states[range(len(states)), mask.sum(dim=1) - 1],
-}
 
 
-class HiddenStates(NamedTuple):
-    """Outputs (n, outputs) of texts, and an array (n, width) by pooling and layer."""
-
-    outputs: np.ndarray
-    layers: dict[str, dict[str, np.ndarray]]
-
-
-def hidden_states(
-    network: Network, tokens: TokenRows, poolings: tuple[str, ...], device: Any
-) -> HiddenStates:
-    """Return the outputs of a model of transformers for texts and, pooled, its hidden states.
+def states_of(
+    network: Network, tokens: TokenRows, poolings: Sequence[str], device: Any
+) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
+    """Return the hidden states of texts, pooled, (n, width) by pooling and layer, and the outputs
+    of a model of transformers, (n, outputs).
 
     Poolings: "cls", the first token; "mean", over all real tokens with [CLS] and [SEP]; "last", the
     last real token. Layers: "embedding", the input of the first block, and "block1" onwards, the
@@ -234,40 +221,12 @@ def hidden_states(
     Texts go through the network in batches of similar lengths, padded to the longest. The authors
     pad one text at a time to 128 tokens and leave the padding out: the same but for rounding.
     """
-    torch = need("torch")
-    order = list(by_length(tokens.lengths, ROWS))
-    parts = [_of_batch(torch, network, tokens, rows, poolings, device) for rows in order]
+    torch, order = need("torch"), list(by_length(tokens.lengths, ROWS))
+    texts = (batch_of(torch, tokens, rows, device) for rows in order)
+    layers, outputs = hidden_states(network.model, texts, poolings)
     places = np.argsort(np.concatenate(order))
-    layers: dict[str, dict[str, np.ndarray]] = {}
-    for pooling in poolings:
-        layers[pooling] = {}
-        for name in parts[0].layers[pooling]:
-            rows = np.concatenate([part.layers[pooling][name] for part in parts])
-            layers[pooling][name] = rows[places]
-    return HiddenStates(np.concatenate([part.outputs for part in parts])[places], layers)
-
-
-def _of_batch(
-    torch: Any,
-    network: Network,
-    tokens: TokenRows,
-    rows: np.ndarray,
-    poolings: tuple[str, ...],
-    device: Any,
-) -> HiddenStates:
-    batch = batch_of(torch, tokens, rows, device)
-    with torch.no_grad():
-        result = network.model(**batch, output_hidden_states=True)
-    names = ["embedding", *(f"block{i}" for i in range(1, len(result.hidden_states)))]
-    mask = batch["attention_mask"]
-    layers = {
-        pooling: {
-            name: POOLINGS[pooling](states, mask).float().cpu().numpy()
-            for name, states in zip(names, result.hidden_states)
-        }
-        for pooling in poolings
-    }
-    logits = result.logits
-    if network.answers is not None:
-        logits = POOLINGS["last"](logits, mask)[:, list(network.answers)]
-    return HiddenStates(logits.float().cpu().numpy(), layers)
+    for of_pooling in layers.values():
+        for name, values in of_pooling.items():
+            of_pooling[name] = values[places]
+    outputs = outputs[places]
+    return layers, outputs if network.answers is None else outputs[:, list(network.answers)]

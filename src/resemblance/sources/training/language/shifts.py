@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ..common import check_shift
+from ..corruption import Shift, check_shift
 from .eda import delete, swap
 
 TAUTOLOGY = ("and", "true", "is", "true")
@@ -21,13 +21,6 @@ class Context(NamedTuple):
 
     label: int
     cues: Cues
-
-
-class Stress(NamedTuple):
-    """``change(words, amount, context, random)``, and its amounts at the severities 1 to 5."""
-
-    change: Callable[[Words, float, Context, np.random.Generator], list[str]]
-    amounts: tuple[float, float, float, float, float]
 
 
 def stressed(
@@ -158,11 +151,11 @@ def masking(
     return [word for word in words if word not in strongest] or [words[0]]
 
 
-STRESSES: Mapping[str, Stress] = {
-    "deletion": Stress(deletion, (0.1, 0.2, 0.3, 0.45, 0.6)),
-    "typos": Stress(typos, (0.1, 0.2, 0.3, 0.45, 0.6)),
-    "order": Stress(order, (0.1, 0.25, 0.5, 1.0, 2.0)),
-    "tautology": Stress(tautology, (1, 2, 3, 4, 5)),
-    "misleading": Stress(misleading, (1, 2, 3, 4, 5)),
-    "masking": Stress(masking, (10, 20, 40, 80, 160)),
+STRESSES: Mapping[str, Shift] = {
+    "deletion": Shift(deletion, (0.1, 0.2, 0.3, 0.45, 0.6)),
+    "typos": Shift(typos, (0.1, 0.2, 0.3, 0.45, 0.6)),
+    "order": Shift(order, (0.1, 0.25, 0.5, 1.0, 2.0)),
+    "tautology": Shift(tautology, (1, 2, 3, 4, 5)),
+    "misleading": Shift(misleading, (1, 2, 3, 4, 5)),
+    "masking": Shift(masking, (10, 20, 40, 80, 160)),
 }

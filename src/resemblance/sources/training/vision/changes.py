@@ -91,15 +91,6 @@ def with_noise(image: Any, most: float, random: np.random.Generator) -> Any:
     return need("PIL.Image").fromarray(np.clip(pixels + noise, 0, 255).astype(np.uint8))
 
 
-def random_labels(
-    labels: np.ndarray, share: float, classes: int, random: np.random.Generator
-) -> np.ndarray:
-    """Return labels, each drawn anew from all classes with probability ``share``; the true class
-    may be drawn again."""
-    replaced = random.random(len(labels)) < share
-    return np.where(replaced, random.integers(classes, size=len(labels)), labels)
-
-
 Box = tuple[int, int, int, int]  # left, top, right, bottom
 GRAY = (128, 128, 128)  # what stands where an image was moved away
 CUT = (125, 122, 113)  # the colour of a cutout: about the mean of CIFAR

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....extras import need
 from ....representation import Representation
 from ....rng import generator
 from ...layouts import from_maps
+from ..loop import seeded, train
 
 CHANNELS = (16, 32, 64)
 LAYERS = ("conv1", "conv2", "conv3", "linear")
 
 
 class Split(NamedTuple):
-    """Training and test images, (n, 1, 8, 8) in float32, with their labels."""
+    """Training and test images, (n, channels, 8, 8) in float32, with their labels."""
 
     train: np.ndarray
     train_labels: np.ndarray
@@ -67,7 +66,7 @@ def digits(
     representations, accuracies = {}, {}
     for position, (name, data) in enumerate(plan.items()):
         report = _counting(progress, position * epochs, len(plan) * epochs)
-        outputs = train(data, name, epochs, report=report)
+        outputs = train_network(data, name, epochs, report=report)
         accuracies[name] = float((outputs["linear"].argmax(axis=1) == split.test_labels).mean())
         for layer, values in outputs.items():
             title = f"{name}/{layer}"
@@ -101,7 +100,7 @@ def split_digits(images: int) -> Split:
     return Split(x[images:], y[images:], x[:images], y[:images])
 
 
-def train(
+def train_network(
     split: Split,
     name: str,
     epochs: int,
@@ -113,53 +112,37 @@ def train(
 
     ``report`` is called after each epoch with their number so far.
     """
-    torch = need("torch")
-    with torch.random.fork_rng(devices=[]), _one_thread(torch):
-        torch.manual_seed(int(generator(0, "digits", name).integers(2**32)))
-        convolutions, linear = _layers(torch)
-        weights = [w for layer in (*convolutions, linear) for w in layer.parameters()]
-        optimizer = torch.optim.Adam(weights, lr=2e-3)
+    with seeded(0, "digits", name) as torch:
+        first, second, third = CHANNELS
+        layers = torch.nn.ModuleList(
+            [
+                torch.nn.Conv2d(1, first, 3, padding=1),
+                torch.nn.Conv2d(first, second, 3, padding=1, stride=2),
+                torch.nn.Conv2d(second, third, 3, padding=1, stride=2),
+                torch.nn.Linear(4 * third, 10),
+            ]
+        )
         x, y = torch.from_numpy(split.train), torch.from_numpy(split.train_labels)
-        for epoch in range(epochs):
-            for rows in torch.randperm(len(x)).split(batch):
-                optimizer.zero_grad()
-                logits = _forward(torch, convolutions, linear, x[rows])["linear"]
-                torch.nn.functional.cross_entropy(logits, y[rows]).backward()
-                optimizer.step()
-            if report:
-                report(epoch + 1)
+
+        def steps(first: int) -> Iterator[Any]:
+            for epoch in range(epochs):
+                yield from ([rows] for rows in torch.randperm(len(x)).split(batch))
+                if report:
+                    report(epoch + 1)
+
+        def loss(rows: Any) -> Any:
+            return torch.nn.functional.cross_entropy(_forward(layers, x[rows])["linear"], y[rows])
+
+        train(layers, steps, loss, torch.optim.Adam(layers.parameters(), lr=2e-3))
         with torch.no_grad():
-            outputs = _forward(torch, convolutions, linear, torch.from_numpy(split.test))
+            outputs = _forward(layers, torch.from_numpy(split.test))
     return {layer: values.numpy() for layer, values in outputs.items()}
 
 
-def _layers(torch: Any) -> tuple[list[Any], Any]:
-    first, second, third = CHANNELS
-    convolution = torch.nn.Conv2d
-    convolutions = [
-        convolution(1, first, 3, padding=1),
-        convolution(first, second, 3, padding=1, stride=2),
-        convolution(second, third, 3, padding=1, stride=2),
-    ]
-    return convolutions, torch.nn.Linear(4 * third, 10)
-
-
-def _forward(torch: Any, convolutions: list[Any], linear: Any, x: Any) -> dict[str, Any]:
+def _forward(layers: Any, x: Any) -> dict[str, Any]:
     """Return the outputs of all layers by name."""
     outputs = []
-    for convolution in convolutions:
-        x = torch.relu(convolution(x))
+    for convolution in layers[:-1]:
+        x = convolution(x).relu()
         outputs.append(x)
-    return dict(zip(LAYERS, [*outputs, linear(x.flatten(1))]))
-
-
-@contextmanager
-def _one_thread(torch: Any) -> Iterator[None]:
-    # On images this small a second thread costs more than it saves, and sums depend on the number
-    # of threads.
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
+    return dict(zip(LAYERS, [*outputs, layers[-1](x.flatten(1))]))

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
-
-import numpy as np
 
 from ....extras import need
 
@@ -141,51 +138,3 @@ def _run_vit(model: Any, x: Any) -> dict[str, Any]:
         layers[f"block{i}"] = tokens[:, 0]
     normed = model["norm"](tokens[:, 0])
     return layers | {"norm": normed, "logits": model["head"](normed)}
-
-
-# ----------------------------------------------------------------------------------------- training
-
-
-def learn(
-    torch: Any,
-    architecture: str,
-    model: Any,
-    images: np.ndarray,
-    labels: np.ndarray,
-    options: Mapping[str, Any],
-    noise: float = 0.0,
-) -> None:
-    """Train a model on images (n, 3, 8, 8) with cross-entropy, with new ``noise`` in each epoch.
-
-    The learning rate rises over the first ``options["warmup"]`` of the steps and then falls to zero
-    as a cosine. Other ``options``: optimizer ("sgd" or "adamw"), lr, weight_decay, epochs, batch.
-    """
-    x, y = torch.from_numpy(images), torch.from_numpy(labels)
-    optimizer = _optimizer(torch, model, options)
-    steps = options["epochs"] * math.ceil(len(images) / options["batch"])
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: _rate(step, steps, options["warmup"])
-    )
-    for _ in range(options["epochs"]):
-        inputs = x + noise * torch.randn(x.shape) if noise else x
-        for rows in torch.randperm(len(x)).split(options["batch"]):
-            optimizer.zero_grad()
-            logits = forward(architecture, model, inputs[rows])["logits"]
-            torch.nn.functional.cross_entropy(logits, y[rows]).backward()
-            optimizer.step()
-            schedule.step()
-
-
-def _optimizer(torch: Any, model: Any, options: Mapping[str, Any]) -> Any:
-    shared = {"lr": options["lr"], "weight_decay": options["weight_decay"]}
-    if options["optimizer"] == "sgd":
-        return torch.optim.SGD(model.parameters(), momentum=0.9, nesterov=True, **shared)
-    return torch.optim.AdamW(model.parameters(), **shared)
-
-
-def _rate(step: int, steps: int, warmup: float) -> float:
-    """Return the share of the learning rate that a step uses."""
-    first = warmup * steps
-    if step < first:
-        return (step + 1) / (first + 1)
-    return (1 + math.cos(math.pi * (step - first) / (steps - first))) / 2

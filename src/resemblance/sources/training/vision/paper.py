@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,7 @@ from ....extras import need
 from ....rng import generator
 from ....subject import Extraction, Recipe
 from .. import DATASETS, check_options
-from ..common import accuracy, seeded
-from ..loop import Checkpoint, Resources, device_of, lower_precision, random_state, set_random_state
+from ..loop import Checkpoint, Resources, State, accuracy, device_of, seeded, state_of, train
 from .data import PictureTask, read
 from .pipeline import Feed, batches, test_dots, test_feed, test_image, training_feed, training_image
 from .pretrained import (
@@ -37,7 +36,6 @@ from .pretrained import (
 
 VERSION = 1
 BATCH = 100  # images that the trained models see at once, as in the authors' code
-State = Mapping[str, np.ndarray]
 
 
 def options(
@@ -98,13 +96,13 @@ def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
     """
     task, config, side = _prepared(recipe, resources)
     device = device_of(resources)
-    with seeded(recipe.seed, "vision", recipe.name, device=device) as torch:
+    with seeded(recipe.seed, "vision", recipe.name, device=device):
         model = build(recipe.architecture, recipe.options, config)
         if recipe.architecture in VITS:
             model = with_pretrained(model, recipe.architecture, recipe.options, resources)
         feed = training_feed(recipe, task, side)
-        model = learn(torch, device, recipe, model, feed, resources)
-    return {name: value.detach().cpu().numpy() for name, value in model.state_dict().items()}
+        learn(recipe, model.to(device), feed, resources)
+    return state_of(model)
 
 
 def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
@@ -303,37 +301,59 @@ def _reduced(dataset: str, architecture: str) -> Options:
 MOST_THREADS = 16  # that load images for an accelerator
 
 
-class ImageTraining(NamedTuple):
-    """A training in progress: PyTorch, its device, the model, its optimizer, and what scales losses
-    in half precision."""
-
-    torch: Any
-    device: Any
-    model: Any
-    optimizer: Any
-    scaler: Any
-
-
-def learn(torch: Any, device: Any, recipe: Recipe, model: Any, feed: Feed, where: Resources) -> Any:
-    """Train a model by the options of its recipe and return it.
+def learn(recipe: Recipe, model: Any, feed: Feed, where: Resources) -> None:
+    """Train a model by the options of its recipe.
 
     The loss is the cross-entropy, over ``accumulate`` batches per step as if each were a share of
     it; the learning rate changes with the epoch as in :func:`rate_at`, and all weights decay. In
     each epoch images come in an order of their own.
     """
-    model.to(device).train()
-    scaler = torch.amp.GradScaler(device.type, enabled=where.precision == "float16")
-    optimizer = _optimizer(torch, model, recipe.options)
-    training = ImageTraining(torch, device, model, optimizer, scaler)
-    checkpoint = Checkpoint(recipe, where)
-    epoch, begun = _restored(training, checkpoint.load())
-    for current in range(epoch, recipe.options["epochs"]):
-        for done in _epoch(training, recipe, feed, where, current, begun):
-            if checkpoint.is_due():
-                checkpoint.save(_state(training, current, done))
-        begun = 0
-    checkpoint.remove()
-    return model
+    torch, options = need("torch"), recipe.options
+    device = next(model.parameters()).device
+    group = options["batch"] * options["accumulate"]  # images of a step
+    each = math.ceil(len(feed.rows) / group)  # steps of an epoch
+
+    def steps(first: int) -> Iterator[Any]:
+        for epoch in range(first // each, options["epochs"]):
+            order = generator(recipe.seed, "vision", recipe.name, "order", epoch)
+            places = order.permutation(len(feed.rows))[max(first - epoch * each, 0) * group :]
+            yield from _steps(recipe, feed, epoch, places.tolist(), threads_for(device))
+
+    def loss(part: tuple[np.ndarray, np.ndarray]) -> Any:
+        x, y = (torch.from_numpy(array).to(device) for array in part)
+        logits = forward(recipe.architecture, model, x)["logits"].float()
+        smoothing = {"label_smoothing": options["label_smoothing"]}
+        mean = torch.nn.functional.cross_entropy(logits, y, **smoothing)
+        return mean / options["accumulate"]
+
+    clip, most = None, options["gradient_clip"]
+    if most:
+        clip = partial(torch.nn.utils.clip_grad_value_, clip_value=most)
+    train(
+        model,
+        steps,
+        loss,
+        _optimizer(torch, model, options),
+        rate=lambda step: rate_at(step // each, options),
+        clip=clip,
+        precision=where.precision,
+        checkpoint=Checkpoint(recipe, where),
+    )
+
+
+def _steps(
+    recipe: Recipe, feed: Feed, epoch: int, places: list[int], threads: int
+) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
+    """Yield the batches, images and labels, of each step with the images at these places."""
+    size, parts = recipe.options["batch"], list[tuple[np.ndarray, np.ndarray]]()
+    load = partial(training_image, recipe, feed, epoch)
+    for i, images in enumerate(batches(load, places, size, threads)):
+        parts.append((images, feed.labels[places[i * size : (i + 1) * size]]))
+        if len(parts) == recipe.options["accumulate"]:
+            yield parts
+            parts = []
+    if parts:
+        yield parts
 
 
 def rate_at(epoch: int, options: Mapping[str, Any]) -> float:
@@ -356,57 +376,6 @@ def threads_for(device: Any) -> int:
     return 1 if device.type == "cpu" else min(MOST_THREADS, os.cpu_count() or 1)
 
 
-def _epoch(
-    training: ImageTraining, recipe: Recipe, feed: Feed, where: Resources, epoch: int, begun: int
-) -> Iterator[int]:
-    """Train for an epoch from the batch ``begun``, and yield after every step how many batches are
-    done."""
-    options, optimizer = recipe.options, training.optimizer
-    for group in optimizer.param_groups:
-        group["lr"] = rate_at(epoch, options)
-    order = generator(recipe.seed, "vision", recipe.name, "order", epoch)
-    places = order.permutation(len(feed.rows)).tolist()
-    size, load = options["batch"], partial(training_image, recipe, feed, epoch)
-    total = math.ceil(len(places) / size)
-    left = places[begun * size :]
-    for done, images in enumerate(
-        batches(load, left, size, threads_for(training.device)), begun + 1
-    ):
-        labels = feed.labels[places[(done - 1) * size : done * size]]
-        _add_gradients(training, recipe, where, images, labels)
-        if done % options["accumulate"] == 0 or done == total:
-            _step(training, options)
-            yield done
-
-
-def _add_gradients(
-    training: ImageTraining,
-    recipe: Recipe,
-    where: Resources,
-    images: np.ndarray,
-    labels: np.ndarray,
-) -> None:
-    torch, device, options = training.torch, training.device, recipe.options
-    x, y = torch.from_numpy(images).to(device), torch.from_numpy(labels).to(device)
-    with lower_precision(where, device):
-        logits = forward(recipe.architecture, training.model, x)["logits"]
-    loss = torch.nn.functional.cross_entropy(
-        logits.float(), y, label_smoothing=options["label_smoothing"]
-    )
-    training.scaler.scale(loss / options["accumulate"]).backward()
-
-
-def _step(training: ImageTraining, options: Mapping[str, Any]) -> None:
-    if options["gradient_clip"]:
-        training.scaler.unscale_(training.optimizer)
-        training.torch.nn.utils.clip_grad_value_(
-            training.model.parameters(), options["gradient_clip"]
-        )
-    training.scaler.step(training.optimizer)
-    training.scaler.update()
-    training.optimizer.zero_grad(set_to_none=True)
-
-
 def _optimizer(torch: Any, model: Any, options: Mapping[str, Any]) -> Any:
     weights, common = model.parameters(), {"lr": options["lr"]}
     common["weight_decay"] = options["weight_decay"]
@@ -415,28 +384,3 @@ def _optimizer(torch: Any, model: Any, options: Mapping[str, Any]) -> Any:
         return torch.optim.AdamW(weights, betas=betas, eps=options["eps"], **common)
     momentum, nesterov = options["momentum"], options["nesterov"]
     return torch.optim.SGD(weights, momentum=momentum, nesterov=nesterov, **common)
-
-
-# ------------------------------------------------------------------------------------------- resume
-
-
-def _state(training: ImageTraining, epoch: int, done: int) -> dict[str, Any]:
-    return {
-        "epoch": epoch,
-        "done": done,
-        "model": training.model.state_dict(),
-        "optimizer": training.optimizer.state_dict(),
-        "scaler": training.scaler.state_dict(),
-        "random": random_state(training.torch, training.device),
-    }
-
-
-def _restored(training: ImageTraining, state: Mapping[str, Any] | None) -> tuple[int, int]:
-    """Put back a state and return its epoch and how many of its batches are done."""
-    if state is None:
-        return 0, 0
-    training.model.load_state_dict(state["model"])
-    training.optimizer.load_state_dict(state["optimizer"])
-    training.scaler.load_state_dict(state["scaler"])
-    set_random_state(training.torch, training.device, state["random"])
-    return int(state["epoch"]), int(state["done"])

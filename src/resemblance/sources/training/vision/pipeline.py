@@ -12,6 +12,7 @@ import numpy as np
 
 from ....rng import generator
 from ....subject import Recipe
+from ..corruption import any_class, redrawn
 from .changes import (
     Dots,
     cut_out,
@@ -21,7 +22,6 @@ from .changes import (
     mirrored,
     normalised,
     random_box,
-    random_labels,
     resized,
     resized_box,
     sampled,
@@ -75,7 +75,7 @@ def training_feed(recipe: Recipe, task: PictureTask, side: int) -> Feed:
         feed = with_dots(options, feed, recipe.strength, seed)
     if recipe.setting == "labels":
         random = generator(recipe.seed, "vision", recipe.name, "labels")
-        labels = random_labels(feed.labels, recipe.strength, task.classes, random)
+        labels = redrawn(feed.labels, recipe.strength, any_class(task.classes, random), random)
         feed = feed._replace(labels=labels)
     count = len(rows) - (len(rows) // of_all if of_all else 0)
     return _first(feed, count if options["most"] is None else min(count, options["most"]))

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from ..common import check_shift
-
-
-class Corruption(NamedTuple):
-    """``change(images, amount, random)``, and its amounts at the severities 1 to 5."""
-
-    change: Callable[[np.ndarray, float, np.random.Generator], np.ndarray]
-    amounts: tuple[float, float, float, float, float]
+from ..corruption import Shift, check_shift
 
 
 def corrupt(
@@ -48,7 +40,8 @@ def corrupt(
     if severity == 0:
         return images.copy()
     change, amounts = CORRUPTIONS[name]
-    return change(images, amounts[severity - 1], random).clip(0, 1).astype(images.dtype)
+    changed: np.ndarray = change(images, amounts[severity - 1], random)
+    return changed.clip(0, 1).astype(images.dtype)
 
 
 def gaussian_noise(images: np.ndarray, deviation: float, random: np.random.Generator) -> np.ndarray:
@@ -157,16 +150,16 @@ def _resampled(images: np.ndarray, places: np.ndarray) -> np.ndarray:
     return np.stack(list(map(sample, images, places)))
 
 
-CORRUPTIONS: Mapping[str, Corruption] = {
-    "gaussian_noise": Corruption(gaussian_noise, (0.1, 0.2, 0.3, 0.4, 0.5)),
-    "shot_noise": Corruption(shot_noise, (20.0, 10.0, 5.0, 3.0, 1.5)),
-    "impulse_noise": Corruption(impulse_noise, (0.03, 0.07, 0.12, 0.2, 0.3)),
-    "blur": Corruption(blur, (0.4, 0.5, 0.6, 0.75, 0.9)),
-    "contrast": Corruption(contrast, (0.8, 0.65, 0.5, 0.4, 0.3)),
-    "brightness": Corruption(brightness, (0.1, 0.2, 0.3, 0.45, 0.6)),
-    "pixelate": Corruption(pixelate, (0.875, 0.75, 0.625, 0.5, 0.375)),
-    "compression": Corruption(compression, (0.25, 0.5, 0.75, 1.0, 1.5)),
-    "translation": Corruption(translation, (0.3, 0.6, 0.9, 1.2, 1.5)),
-    "rotation": Corruption(rotation, (10.0, 20.0, 30.0, 40.0, 50.0)),
-    "elastic": Corruption(elastic, (0.3, 0.45, 0.6, 0.75, 0.9)),
+CORRUPTIONS: Mapping[str, Shift] = {
+    "gaussian_noise": Shift(gaussian_noise, (0.1, 0.2, 0.3, 0.4, 0.5)),
+    "shot_noise": Shift(shot_noise, (20.0, 10.0, 5.0, 3.0, 1.5)),
+    "impulse_noise": Shift(impulse_noise, (0.03, 0.07, 0.12, 0.2, 0.3)),
+    "blur": Shift(blur, (0.4, 0.5, 0.6, 0.75, 0.9)),
+    "contrast": Shift(contrast, (0.8, 0.65, 0.5, 0.4, 0.3)),
+    "brightness": Shift(brightness, (0.1, 0.2, 0.3, 0.45, 0.6)),
+    "pixelate": Shift(pixelate, (0.875, 0.75, 0.625, 0.5, 0.375)),
+    "compression": Shift(compression, (0.25, 0.5, 0.75, 1.0, 1.5)),
+    "translation": Shift(translation, (0.3, 0.6, 0.9, 1.2, 1.5)),
+    "rotation": Shift(rotation, (10.0, 20.0, 30.0, 40.0, 50.0)),
+    "elastic": Shift(elastic, (0.3, 0.45, 0.6, 0.75, 0.9)),
 }
