@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
-from resemblance.sources.training.common import SEVERITIES
+from resemblance.sources.training.corruption import SEVERITIES
 from resemblance.sources.training.graphs import shifts as rewiring
 from resemblance.sources.training.language import shifts as stress
 from resemblance.sources.training.snapshot import load_snapshot

@@ -50,9 +50,8 @@ _STANDARD: dict[str, Any] = {
     "layers": 6, "width": 64, "inner": 128, "heads": 4, "init": 0.07, "dropout": 0.0,
     "batch": 32, "decay": 0.01, "clip": 2.0, "epochs": 5, "rate": 1e-3,
 }  # fmt: skip
-_SLICE = _MINI | {
-    "packages": 3, "train": 200, "test": 100, "tokens": 12, "width": 16, "inner": 32, "batch": 25,
-}  # fmt: skip
+_SLICE = _MINI | {"packages": 3, "train": 200, "test": 100, "tokens": 12, "width": 16}
+_SLICE |= {"inner": 32, "batch": 25}
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "slice": {"bert": _SLICE},
     "mini": {"bert": _MINI},
@@ -66,10 +65,8 @@ _FULL: dict[str, Any] = {
     "classes": 5, "test": 500, "vocabulary": 2000, "tokens": 32, "layers": 3, "width": 32,
     "inner": 64, "heads": 2, "init": 0.1, "dropout": 0.0, "batch": 32, "decay": 0.01, "clip": 2.0,
 }  # fmt: skip
-_TINY: dict[str, Any] = _FULL | {
-    "test": 120, "vocabulary": 300, "tokens": 12, "layers": 2, "width": 16, "inner": 32,
-    "epochs": 2, "batch": 25,
-}  # fmt: skip
+_TINY = _FULL | {"test": 120, "vocabulary": 300, "tokens": 12, "layers": 2, "width": 16}
+_TINY |= {"inner": 32, "epochs": 2, "batch": 25}
 TRANSFER: dict[str, dict[str, Any]] = {
     "small": _TINY | {"rate": 5e-3, "shots": 100, "pretraining": _TINY | {"rate": 3e-3}},
     "default": _FULL

@@ -39,17 +39,11 @@ HELD_OUT = 150  # images of the pretraining digits that its accuracy is measured
 # train, test: images; noise: standard deviation of the noise in the task, augmentation: of that of
 # strength 1, both on the scale where paper is 0 and ink 1; warmup: share of the steps. The others
 # are sizes of the network and of training.
-_SGD = {"optimizer": "sgd", "warmup": 0.0, "weight_decay": 5e-4}
-_HARD = _SGD | {"noise": 0.3, "augmentation": 2.0, "lr": 0.1, "batch": 50}
-_MINI: dict[str, Any] = _HARD | {
-    "train": 500, "test": 500, "epochs": 20, "width": 16, "stages": 3, "blocks": 2,
-}  # fmt: skip
-_SLICE = _HARD | {
-    "train": 200, "test": 100, "epochs": 8, "batch": 25, "width": 8, "stages": 2, "blocks": 2,
-}  # fmt: skip
-_STANDARD = _HARD | {
-    "train": 797, "test": 1000, "epochs": 40, "width": 24, "stages": 3, "blocks": 2,
-}  # fmt: skip
+_SGD: dict[str, Any] = {"optimizer": "sgd", "warmup": 0.0, "weight_decay": 5e-4}
+_HARD: dict[str, Any] = _SGD | {"noise": 0.3, "augmentation": 2.0, "lr": 0.1, "batch": 50}
+_MINI = _HARD | {"train": 500, "test": 500, "epochs": 20, "width": 16, "stages": 3, "blocks": 2}
+_SLICE = _MINI | {"train": 200, "test": 100, "epochs": 8, "batch": 25, "width": 8, "stages": 2}
+_STANDARD = _MINI | {"train": 797, "test": 1000, "epochs": 40, "width": 24}
 _VIT: dict[str, Any] = {
     "train": 797, "test": 1000, "noise": 0.3, "augmentation": 1.2,
     "optimizer": "adamw", "lr": 2e-3, "warmup": 0.1, "weight_decay": 0.1,
