@@ -383,7 +383,7 @@ MUTANTS = (
            "(i + 1) * length // bins", "test_layouts.py::test_size_is_pytorchs_adaptive_average_pooling"),
     Mutant("a window one bin too long", "sources/layouts.py", "0 <= start < stop <= bins",
            "0 <= start < stop <= bins + 1", "test_trials.py::test_bins_are_pooled_in_the_window"),
-    Mutant("layers that the next one changes", "sources/pooling.py", "pooled.astype(array.dtype) if", "pooled if",
+    Mutant("layers that the next one changes", "sources/running.py", "pooled.astype(array.dtype) if", "pooled if",
            "test_hooks.py::test_features_are_copied_before_the_next_layer_works_in_place"),
     Mutant("models stay in evaluation mode", "sources/running.py", "module.training = True", "pass",
            "test_hooks.py::test_modes_hooks_and_random_state_are_put_back"),

@@ -10,8 +10,8 @@ from torch.nn import functional as F
 
 from resemblance.sources.training import DATASETS
 from resemblance.sources.training.loop import Resources
-from resemblance.sources.training.transformer_files import silent
 from resemblance.sources.training.vision import paper, pretrained
+from resemblance.sources.transformer_files import silent
 
 IMAGES = torch.from_numpy(np.random.default_rng(0).standard_normal((3, 3, 32, 32))).float()
 
@@ -212,7 +212,7 @@ def test_damaged_pretrained_weights_are_named(tmp_path):
     config = pretrained.configuration("vit-l32", options, Resources(tmp_path))
     model = pretrained.build("vit-l32", options, config)
     (folder / "model.safetensors").write_bytes(b"x" * 100)
-    with pytest.raises(ValueError, match=r"vit-large-.* cannot be read as ViTModel"):
+    with pytest.raises(ValueError, match=r"vit-large-.* cannot be read by transformers.ViTModel"):
         pretrained.with_pretrained(model, "vit-l32", options, Resources(tmp_path))
 
 

@@ -246,7 +246,7 @@ def test_a_start_that_is_missing_or_of_another_network_is_refused(domain, traine
         ({"setting": "noise"}, "setting must be one of"),
         ({"architecture": "pgnn"}, "architecture must be one of"),
         ({"dataset": "cifar"}, "dataset must be one of"),
-        ({"domain": "audio"}, "domain must be one of"),
+        ({"domain": "audio"}, "no domain 'audio'; known: graphs, language, vision"),
         ({"strength": 0.5}, "strength 0"),
         ({"pretrain": None}, "a finetuned recipe needs a seed in pretrain"),
     ],

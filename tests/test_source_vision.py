@@ -245,7 +245,7 @@ def test_suites_fit_the_data():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"domain": "graphs"}, "domain must be one of 'vision'"),
+        ({"domain": "graphs"}, "dataset must be one of 'stdlib'"),
         ({"dataset": "cifar"}, "dataset must be one of 'digits'"),
         ({"architecture": "alexnet"}, "architecture must be one of 'resnet', 'vgg', 'vit'"),
         ({"setting": "layers"}, "setting must be one of"),

@@ -15,7 +15,7 @@ import pytest
 
 from resemblance import Representation
 from resemblance.representation import fingerprint
-from resemblance.sources.folders import read_subjects, write_subject
+from resemblance.sources.model_folder import read_subjects, write_subject
 from resemblance.sources.training import fit
 from resemblance.subject import Extraction, Recipe, Subject
 from resemblance.suites.resi.models import SIZES, recipes

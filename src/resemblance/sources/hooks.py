@@ -14,10 +14,8 @@ from ..progress import Progress, counted, reporting
 from ..representation import Representation
 from ..subject import Subject
 from .batches import batch_of, check_order, inputs_of
-from .blocks import with_blocks
-from .pooling import Pool, as_tensor, check_pool
-from .running import evaluating, rows_of_batch, titled
-from .watched import check_called, watched_modules
+from .modules import check_called, watched_modules, with_blocks
+from .running import Pool, as_tensor, check_pool, evaluating, rows_of_batch, titled
 
 
 def subject_from_model(

@@ -16,7 +16,7 @@ from ..engine.workers import Call, run
 from ..extras import check
 from ..json_files import read_document
 from ..sources import training
-from ..sources.folders import TRAITS, is_complete, read_subject, write_subject
+from ..sources.model_folder import TRAITS, is_complete, read_subject, write_subject
 from ..sources.training import DOMAINS
 from ..sources.training.loop import Checkpoint, Resources
 from ..subject import Extraction, Recipe, Subject

@@ -7,8 +7,8 @@ from typing import Any
 
 from ...extras import need
 from ...subject import Recipe
+from ..pickles import reason_of
 from .loop import Resources
-from .pickles import reason_of
 
 ORIGIN = "the authors' archive of trained models, see https://github.com/mklabunde/resi"
 

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...sources.folders import folders_left_out, read_subjects
+from ...sources.model_folder import folders_left_out, read_subjects
 from ...sources.training import DATASETS, DOMAINS, part_of
 from ...subject import Recipe, Subject
 from ..study import Progress, Purpose

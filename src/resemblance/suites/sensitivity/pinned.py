@@ -8,7 +8,7 @@ from typing import Any
 
 from ...measure import Measure
 from ...results.result import Result
-from ...sources.folders import read_subject
+from ...sources.model_folder import read_subject
 from ...sources.training import DOMAINS
 from ...subject import Recipe
 from ..pinning import MODELS, Pinned, Reduction, pin_model

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...sources.folders import read_subject
+from ...sources.model_folder import read_subject
 from ...sources.training import DOMAINS, recipes
 from ...sources.training.loop import State
 from ...subject import Recipe, Subject

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....extras import need
-from ..pickles import ARRAYS, read_pickle
+from ...pickles import ARRAYS, read_pickle
 
 MOST = 10_000  # nodes whose representations are compared
 DRAW = 2024  # the seed of the authors' draw of these

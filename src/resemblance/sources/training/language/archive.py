@@ -8,9 +8,9 @@ import numpy as np
 
 from ....extras import need
 from ....subject import Recipe
+from ...transformer_files import read_model
 from ..loop import Resources
 from ..released import ORIGIN, released
-from ..transformer_files import read_model
 from .pretrained import check_config, kind_of
 
 _KINDS = {
@@ -41,7 +41,14 @@ def load(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
     is_prompted = recipe.architecture == "smollm2"
     kind = transformers.AutoModelForCausalLM
     kind = kind if is_prompted else transformers.AutoModelForSequenceClassification
-    model = read_model(kind, config.parent, ORIGIN, dtype=need("torch").float32)
+    model, _ = read_model(
+        kind,
+        config.parent,
+        f"get it from {ORIGIN}",
+        lambda name: False,
+        dtype=need("torch").float32,
+        local_files_only=True,
+    )
     return {name: weight.detach().numpy() for name, weight in model.named_parameters()}
 
 

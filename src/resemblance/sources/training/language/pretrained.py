@@ -12,8 +12,8 @@ from ....extras import need
 from ....json_files import read_document
 from ....rng import generator
 from ....subject import Recipe
+from ...transformer_files import read, read_model
 from ..loop import Resources
-from ..transformer_files import read_folder, read_model
 from .data import Examples, TextTask
 from .networks import CLASS_TOKENS, SPECIAL, Words, build, vocabulary, words_of
 
@@ -23,7 +23,8 @@ TASKS = {
     "mnli": "Does the premise entail the hypothesis (A), say nothing about it (B) or contradict it "
     "(C)?",
 }
-HEAD = ("classifier",)  # the part of a network that is new
+HEAD = "classifier."  # how the names of the weights start that are new
+OFFLINE: dict[str, Any] = {"local_files_only": True}
 PADDED_TO = 64  # rows of an enlarged table of embeddings are a multiple of this
 
 
@@ -92,7 +93,7 @@ def network(
         return Network(build("bert", outputs, options), encode)
     transformers, folder = need("transformers"), weights_folder(recipe, resources)
     origin = origin_of(recipe)
-    tokenizer = read_folder(transformers.AutoTokenizer, folder, origin)
+    tokenizer = read(transformers.AutoTokenizer, folder, f"get it from {origin}", **OFFLINE)
     if recipe.architecture == "smollm2":
         model = _model(transformers.AutoModelForCausalLM, folder, origin, pretrained)
         encode = prompt_encoder(tokenizer, recipe.dataset)
@@ -106,10 +107,12 @@ def network(
 
 def _model(kind: Any, folder: Path, origin: str, pretrained: bool, **keywords: Any) -> Any:
     """Return a model in float32 with the weights of a folder, or with random ones."""
-    single = need("torch").float32
+    single, remedy = need("torch").float32, f"get it from {origin}"
     if pretrained:
-        return read_model(kind, folder, origin, HEAD, dtype=single, **keywords).eval()
-    config = read_folder(need("transformers").AutoConfig, folder, origin, **keywords)
+        options = {"dtype": single, **OFFLINE, **keywords}
+        model, _ = read_model(kind, folder, remedy, lambda name: name.startswith(HEAD), **options)
+        return model.eval()
+    config = read(need("transformers").AutoConfig, folder, remedy, **OFFLINE, **keywords)
     return kind.from_config(config, dtype=single).eval()
 
 

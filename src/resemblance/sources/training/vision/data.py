@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....extras import need
-from ..pickles import read_pickle
+from ...pickles import read_pickle
 
 FORMATS = ("JPEG", "PNG")  # ImageNet has a PNG or two whose names end with .JPEG
 BROKEN: tuple[type[Exception], ...] = (OSError, ValueError, SyntaxError, EOFError)

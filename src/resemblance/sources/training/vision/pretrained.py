@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ....extras import need
+from ...transformer_files import read, read_model
 from ..loop import Resources
-from ..transformer_files import read_folder, read_model
 
 BASIC, BOTTLENECK = ((3, 1), (3, 1)), ((1, 1), (3, 1), (1, 4))  # size and widening by convolution
 RESNETS: Mapping[str, tuple[tuple[tuple[int, int], ...], tuple[int, ...]]] = {
@@ -235,7 +235,12 @@ def configuration(architecture: str, options: Mapping[str, Any], resources: Reso
     if options["hidden"] is not None:
         return transformers.ViTConfig(**{SIZES[name]: options[name] for name in SIZES})
     folder = _weights_folder(architecture, resources)
-    return read_folder(transformers.ViTConfig, folder, _origin(architecture))
+    return read(
+        transformers.ViTConfig,
+        folder,
+        f"get it from {_origin(architecture)}",
+        local_files_only=True,
+    )
 
 
 def with_pretrained(
@@ -251,7 +256,14 @@ def with_pretrained(
     Reference: Dosovitskiy et al. (ICLR 2021).
     """
     folder, origin = _weights_folder(architecture, resources), _origin(architecture)
-    body = read_model(need("transformers").ViTModel, folder, origin, add_pooling_layer=False)
+    body, _ = read_model(
+        need("transformers").ViTModel,
+        folder,
+        f"get it from {origin}",
+        lambda name: False,
+        add_pooling_layer=False,
+        local_files_only=True,
+    )
     for option, name in SIZES.items():
         wanted, got = getattr(model.config, name), getattr(body.config, name)
         if wanted != got:

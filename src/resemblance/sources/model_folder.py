@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..arrays import to_numpy
 from ..json_files import is_undamaged, read_document, record, recorded
 from ..representation import Representation, fingerprint
 from ..subject import DEFAULTS, SETTINGS, Extraction, MapShape, Subject, check_maps, subject_name
@@ -104,17 +105,12 @@ def write_subject(
     Each array comes with a small JSON file of its checksum, size, time of change, shape, dtype and,
     if it can be compared, fingerprint; the weights are ``weights.npz``.
     """
-    partial = folder.with_name(f".partial-{folder.name}-{os.getpid()}")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    for pooling, layers in extraction.layers.items():
-        for layer, array in layers.items():
-            write_array(partial / f"{pooling}.{layer}.npy", array)
-    write_array(partial / "outputs.npy", extraction.outputs)
-    write_array(partial / "labels.npy", extraction.labels)
-    np.savez(partial / "weights.npz", **state)  # type: ignore[arg-type]
-    record(partial / "weights.npz", {})
-    measured = {
+    arrays = {
+        f"{pooling}.{layer}": array
+        for pooling, layers in extraction.layers.items()
+        for layer, array in layers.items()
+    }
+    measured: dict[str, Any] = {
         "accuracy": extraction.accuracies["test"],
         "accuracies": dict(extraction.accuracies),
         "layers": {pooling: list(layers) for pooling, layers in extraction.layers.items()},
@@ -124,9 +120,34 @@ def write_subject(
         widths = {layer: array.shape[1] for layer, array in written}
         check_maps(f"the extraction for {folder}", extraction.maps, widths)
         measured["maps"] = {layer: list(shape) for layer, shape in extraction.maps.items()}
-    (partial / TRAITS).write_text(json.dumps({**traits, **measured}, indent=1) + "\n")
-    shutil.rmtree(folder, ignore_errors=True)
-    os.replace(partial, folder)
+    documents = {TRAITS: json.dumps({**traits, **measured}, indent=1) + "\n"}
+    arrays |= {"outputs": extraction.outputs, "labels": extraction.labels}
+    _write(folder, arrays, documents, state)
+
+
+def _write(
+    folder: Path,
+    arrays: Mapping[str, np.ndarray],
+    documents: Mapping[str, str],
+    state: Mapping[str, np.ndarray] | None = None,
+) -> None:
+    """Write the files of a model, completely or not at all, in place of those of an earlier one."""
+    partial = folder.with_name(f".partial-{folder.name}-{os.getpid()}")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        for name, array in arrays.items():
+            write_array(partial / f"{name}.npy", array)
+        if state is not None:
+            np.savez(partial / "weights.npz", **state)  # type: ignore[arg-type]
+            record(partial / "weights.npz", {})
+        for file, text in documents.items():
+            (partial / file).write_text(text, encoding="utf-8")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.replace(partial, folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
 
 
 def write_array(path: Path, array: np.ndarray) -> None:
@@ -332,3 +353,85 @@ def _checked(path: Path, verify: Verify) -> Path:
             f"{path} is damaged: its checksum is not the one in {path.with_suffix('.json').name}"
         )
     return readable(path)
+
+
+# Names of arrays whose file, or the record of it, would be another file of the folder
+RESERVED = (*NOT_LAYERS, *(Path(file).stem for file in (TRAITS, IDS, FEATURES)))
+LONGEST_FILE = 250  # bytes of the name of a file without its ending
+
+
+def save_subject(subject: Subject, folder: str | Path) -> Path:
+    """Write a model to a new folder, which :func:`read_subjects` and every command read.
+
+    The folder gets an array for each layer, the outputs, the labels, the ids of the samples, and
+    ``traits.json`` with the name, the traits and the order of the layers. It is complete or not
+    there. Returns its path.
+
+    Raises ``ValueError``, before it writes anything, for a folder that exists, and for what would
+    not read back as it is: names of layers that are no names of files or those of other files in
+    the folder, layers with different ids, ids and traits that JSON cannot hold, and outputs,
+    labels and traits that :func:`read_subjects` refuses.
+    """
+    folder = Path(folder)
+    if folder.exists():
+        raise ValueError(f"save_subject: {folder} exists; choose another folder, or remove it")
+    arrays = _arrays_of(subject)
+    documents = {TRAITS: _document(subject, folder)}
+    if (ids := _ids_of(subject)) is not None:
+        documents[IDS] = _as_json({"ids": ids}, "ids")
+    check_outputs(folder, arrays.get("outputs"), arrays.get("labels"))
+    _write(folder, arrays, documents)
+    return folder
+
+
+def _document(subject: Subject, folder: Path) -> str:
+    """Return the document of the traits, checked as it is when it is read."""
+    pooling, layers = subject.traits.get("pooling", ""), list(subject.layers)
+    if clashes := sorted({"name", "layers", "maps"} & subject.traits.keys()):
+        raise ValueError(f"save_subject: {clashes[0]!r} in traits is a part of its own; rename it")
+    traits = {**subject.traits, "name": subject.name}
+    traits["layers"] = layers if pooling == "" else {pooling: layers}
+    if subject.maps:
+        traits["maps"] = {layer: list(shape) for layer, shape in subject.maps.items()}
+    text = _as_json(traits, "traits")
+    check_traits(folder / TRAITS, {**DEFAULTS, **traits})
+    return text
+
+
+def _ids_of(subject: Subject) -> list[Any] | None:
+    ids = subject.last.ids
+    if any(r.ids != ids for r in subject.layers.values()):
+        raise ValueError("save_subject: the layers have different ids; give all the same")
+    if ids is not None and not all(isinstance(name, str | int) for name in ids):
+        raise ValueError("save_subject: ids must be words or whole numbers to be written")
+    return None if ids is None else list(ids)
+
+
+def _arrays_of(subject: Subject) -> dict[str, np.ndarray]:
+    """Return the arrays by the names of their files, which no other file of the folder has."""
+    pooling, arrays = subject.traits.get("pooling", ""), {}
+    for layer, r in subject.layers.items():
+        name = layer if pooling == "" else f"{pooling}.{layer}"
+        is_plain = all(isinstance(word, str) and is_file_name(word) for word in (pooling, layer))
+        if not is_plain or not layer or name in RESERVED or len(name.encode()) > LONGEST_FILE:
+            raise ValueError(
+                f"save_subject: the layer {name!r} cannot be the name of a file in the folder: it "
+                "has a slash, control characters or too many letters, or is one of "
+                f"{', '.join(RESERVED)}; rename it"
+            )
+        arrays[name] = to_numpy(r.source)
+    answers = {"outputs": subject.outputs, "labels": subject.labels}
+    return arrays | {name: np.asarray(a) for name, a in answers.items() if a is not None}
+
+
+def _as_json(value: Any, what: str) -> str:
+    try:
+        text = json.dumps(value, indent=1, allow_nan=False) + "\n"
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"save_subject: {what} cannot be written as JSON: {error}") from error
+    if json.loads(text) != value:
+        raise ValueError(
+            f"save_subject: {what} would not read back from JSON as they are; use lists for tuples "
+            "and words for the names of entries"
+        )
+    return text
