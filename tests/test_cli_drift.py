@@ -213,7 +213,7 @@ def test_the_page_says_from_which_files_by_which_command_it_was_made(call, folde
     ):
         assert words in page
     assert (
-        "resemblance drift reference.npy turned.npy --for head --html page.html --draws 10" in page
+        "resemblance drift reference.npy turned.npy --for head --draws 10 --html page.html" in page
     )
     assert "<dt>date</dt>" in page
     assert "False" not in page
@@ -279,16 +279,13 @@ def test_the_page_of_a_collapse_and_of_names_that_are_markup(folder):
         (("reference.npy", "same.npy", "--labels", "none.npy"), "none.npy does not exist"),
         (
             ("reference.npy", "same.npy", "--labels", "square.npy"),
-            "square.npy must be a .npy file with one class",
+            "square.npy must be one label per sample",
         ),
         (
             ("reference.npy", "same.npy", "--labels", "gaps.npy"),
             "labels are missing, NaN or infinite",
         ),
-        (
-            ("reference.npy", "same.npy", "--labels", "two.npz"),
-            "two.npz must be a .npy file with one class",
-        ),
+        (("reference.npy", "same.npy", "--labels", "two.npz"), "two.npz must hold one array"),
         (
             ("reference.npy", "same.npy", "--for", "heads"),
             "--for cannot be 'heads'; did you mean 'head'?",

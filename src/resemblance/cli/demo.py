@@ -17,8 +17,7 @@ from ..extras import check
 from ..report import write_page
 from ..report.numbers import number
 from ..report.output import show
-from .comparing import interrupted
-from .opening import Opened, show_page
+from .declaring import Opened, commands_of, interrupted, show_page
 from .progress import bars
 
 DEMO: Mapping[bool, Mapping[str, int]] = {
@@ -128,3 +127,6 @@ def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, st
         introduction=introduction,
         facts=accuracies,
     )
+
+
+commands = commands_of(("demo", demo_command, CALLS))

@@ -25,8 +25,8 @@ from ..suites.resi.groups import GROUPS
 from ..suites.resi.paper import PORTIONS
 from ..suites.resi.planning import plan, table_of
 from ..suites.resi.sections import result_of
+from .declaring import option, with_parameters
 from .options import check_choice
-from .parameters import option, with_parameters
 
 DATA = "RESEMBLANCE_DATA"  # in the environment, what --data is by default
 SEVERAL = {"dataset": "datasets", "architecture": "architectures", "test": "tests"}

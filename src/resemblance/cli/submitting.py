@@ -25,11 +25,11 @@ from ..measure import Measure
 from ..packs import Pack
 from ..report.output import deliver, show
 from .cards import card_of_options
+from .declaring import AllJobs, File, Quiet, TableOrJson, commands_of, silence
 from .executors import executors
-from .opening import silence
-from .options import check_choice, chosen_measures, examples, flowing
+from .options import check_choice, chosen_measures
 from .progress import bars
-from .ranking import Jobs, Quiet, known_scores
+from .ranking import known_scores
 
 SUBMIT = (
     "submit mine.py:my_measure --authors Ada --licence MIT --tuned-on none",
@@ -80,7 +80,7 @@ def submit_command(
     tuned_on: TunedOn = None,
     allow_failed_checks: Allowed = False,
     replace: Replaced = False,
-    jobs: Jobs = None,
+    jobs: AllJobs = None,
     quiet: Quiet = False,
 ) -> None:
     """Check a measure, score it on the packs of a board, and add it to a repository of results.
@@ -188,12 +188,9 @@ def verify_command(
     tolerance: Tolerance = None,
     seconds: Seconds = LIMITS.seconds,
     memory: Memory = "half",
-    jobs: Jobs = None,
-    format: Annotated[str, typer.Option(help="table or json.")] = "table",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Write to this file instead of standard output."),
-    ] = None,
+    jobs: AllJobs = None,
+    format: TableOrJson = "table",
+    output: File = None,
     quiet: Quiet = False,
 ) -> int:
     """Compute score files again, and compare them with what they state; exit with 1 if they differ.
@@ -233,7 +230,4 @@ def _words(verified: Verified) -> str:
     return "\n".join(lines)
 
 
-def add_commands(board: typer.Typer) -> None:
-    """Add the commands of a repository to those of the board."""
-    for name, command, calls in (("init", init_command, INIT), ("verify", verify_command, VERIFY)):
-        board.command(name, help=flowing(command.__doc__), epilog=examples(*calls))(command)
+commands = commands_of(("submit", submit_command, SUBMIT))
