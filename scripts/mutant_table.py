@@ -408,7 +408,7 @@ MUTANTS = (
     Mutant("defects are mistakes in a call", "cli/errors.py", "and not _is_of_numbers(error)", "",
            "test_cli.py::test_a_value_error_that_this_package_does_not_raise_is_a_defect"),
     Mutant("drift of the geometry alone", "cli/drift.py", "code = int(report.drifted)",
-           "return int(report.geometry.drifted)", "test_cli_drift.py::test_the_exit_code_is_the_verdict"),
+           "code = int(report.geometry.drifted)", "test_cli_drift.py::test_the_exit_code_is_the_verdict"),
     Mutant("checks that say nothing fail", "report/of_checks.py", "o.holds is False", "not o.holds",
            "test_checks.py::test_the_command_shows_what_holds"),
     Mutant("what differs is verified", "cli/submitting.py", "return int(not verified.holds)", "return 0",

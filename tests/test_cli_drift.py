@@ -164,8 +164,8 @@ def test_json_is_what_the_library_gives_with_its_origin(call, folder):
     assert made["reference"]["fingerprint"] == theirs["provenance"]["reference"]["fingerprint"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", made["date"])
     assert made["command"] == (
-        "resemblance drift reference.npy shuffled.npy --labels labels.npy --format json --draws "
-        "10 --seed 3"
+        "resemblance drift reference.npy shuffled.npy --labels labels.npy --draws 10 --seed 3 "
+        "--format json"
     )
     call("reference.npy", "shuffled.npy", "--format", "json", "-o", "found.json")
     assert json.loads((folder / "found.json").read_text())["drifted"]
