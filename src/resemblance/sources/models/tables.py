@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -13,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...extras import need
+from ..tables import lines_of, read_parquet, read_rows
 from .samples import Samples, of_texts
 
 TEXTS = ("sentence", "text")
@@ -88,8 +85,7 @@ def _are_texts(values: Sequence[Any]) -> bool:
 WORDS, ENDS = 5, (".", "!", "?")  # of what looks more like a text than like the name of a column
 SHOWN = 40  # letters of a header in a warning
 USUAL = {*TEXTS, *LABELS}
-LARGEST = 2**31 - 1  # letters of a cell: documents are longer than what the csv module takes
-Rows = tuple[list[str], list[Sequence[Any]], list[int]]  # names of columns, rows, their lines
+TEXT_SUFFIXES = (".txt", ".parquet", ".tsv", ".csv", ".jsonl")
 
 
 def read_texts(path: Path, column: str | None) -> Samples:
@@ -98,7 +94,7 @@ def read_texts(path: Path, column: str | None) -> Samples:
         return _of_lines(path, column)
     if path.suffix == ".parquet":
         return _of_parquet(path, column)
-    names, rows, lines = _readers[path.suffix](path)
+    names, rows, lines = read_rows(path)
     if not rows:
         raise ValueError(f"load_samples: {path} has no row below its header; add samples")
     columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
@@ -158,118 +154,21 @@ def _warn_of_table(path: Path, texts: Sequence[str]) -> None:
         )
 
 
-def _decoded(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"load_samples: {path} is not UTF-8 (byte {error.start}); save it in that encoding"
-        ) from error
-
-
-def _lines(path: Path) -> list[str]:
-    """Return the lines; only line feeds end them, as texts may hold the other separators."""
-    lines = _decoded(path).split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
-
-
 def _of_lines(path: Path, column: str | None) -> Samples:
     if column is not None:
         raise ValueError(f"load_samples: {path} has no columns; leave column={column!r} out")
-    lines = _lines(path)
+    lines = lines_of(path)
     samples = _samples(path, {"": lines}, "", range(1, len(lines) + 1))
     _warn_of_table(path, samples.batch(0, len(samples)))
     return samples
 
 
-def _from_tsv(path: Path) -> Rows:
-    """Return the rows of a table without quoting."""
-    lines = _lines(path)
-    names = lines[0].split("\t") if lines else []
-    rows = [line.split("\t") if line.strip() else [""] * len(names) for line in lines[1:]]
-    for number, row in enumerate(rows, 2):
-        _check_width(path, number, row, names)
-    return names, list(rows), list(range(2, len(rows) + 2))
-
-
-def _from_csv(path: Path) -> Rows:
-    rows, lines = [], []
-    limit = csv.field_size_limit(LARGEST)
-    reader = csv.reader(io.StringIO(_decoded(path), newline=""), strict=True)
-    try:
-        names = next(reader, [])
-        for row in reader:
-            cells = row or [""] * len(names)
-            _check_width(path, reader.line_num, cells, names)
-            rows.append(cells)
-            lines.append(reader.line_num)
-    except csv.Error as error:
-        line = reader.line_num
-        raise ValueError(f"load_samples: line {line} of {path} is no CSV: {error}") from error
-    finally:
-        csv.field_size_limit(limit)
-    return names, list(rows), lines
-
-
-def _check_width(path: Path, line: int, row: Sequence[str], names: Sequence[str]) -> None:
-    if len(row) != len(names):
-        hint = "save it as .csv, where cells may be quoted" if path.suffix == ".tsv" else "mend it"
-        raise ValueError(
-            f"load_samples: line {line} of {path} has {len(row)} cells, and the header "
-            f"{len(names)}; {hint}"
-        )
-
-
-def _from_jsonl(path: Path) -> Rows:
-    lines = [(number, line) for number, line in enumerate(_lines(path), 1)]
-    entries = {number: _entry(path, number, line) for number, line in lines if line.strip()}
-    names = list(next(iter(entries.values()), {}))
-    for number, entry in entries.items():
-        if not set(names) <= set(entry):
-            raise ValueError(
-                f"load_samples: line {number} of {path} lacks the entries "
-                f"{', '.join(sorted(set(names) - set(entry)))} of the first line"
-            )
-    rows: list[Sequence[Any]] = [
-        [entries.get(number, {}).get(name) for name in names] for number, _ in lines
-    ]
-    return names, rows, [number for number, _ in lines]
-
-
-def _entry(path: Path, line: int, text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"load_samples: line {line} of {path} is no JSON: {error}") from error
-    if isinstance(value, str):
-        return {"text": value}
-    if not isinstance(value, dict):
-        raise ValueError(
-            f"load_samples: line {line} of {path} must be an object or a text; got "
-            f"{type(value).__name__}"
-        )
-    return value
-
-
 def _of_parquet(path: Path, column: str | None) -> Samples:
-    parquet = need("pyarrow.parquet")
-    try:
-        file = parquet.ParquetFile(path)
-        if not file.metadata.num_rows:
-            raise ValueError("it has no row")
-        fields = {field.name: str(field.type) for field in file.schema_arrow}
+    def choose(fields: Mapping[str, str]) -> list[str]:
         known = column or next((name for name in TEXTS if name in fields), None)
         texts = [known] if known else [name for name, kind in fields.items() if "string" in kind]
-        wanted = [name for name in fields if name in (*texts, *LABELS)]
-        table = file.read(columns=wanted)
-    except (OSError, need("pyarrow").ArrowInvalid) as error:
-        raise ValueError(f"load_samples: {path} cannot be read: {error}") from error
-    values = {name: table.column(name).to_pylist() if name in wanted else [] for name in fields}
+        return [name for name in fields if name in (*texts, *LABELS)]
+
+    values = read_parquet(path, choose)
     chosen = column_of(values, column, str(path))
-    return _samples(path, values, chosen, range(1, table.num_rows + 1))
-
-
-_readers = {".tsv": _from_tsv, ".csv": _from_csv, ".jsonl": _from_jsonl}
-TEXT_SUFFIXES = (".txt", ".parquet", *_readers)
+    return _samples(path, values, chosen, range(1, len(values[chosen]) + 1))

@@ -13,9 +13,9 @@ import numpy as np
 
 from ....rng import generator
 from ....subject import Recipe
+from ...tables import read_parquet, read_rows
 from ..corruption import replaced, shortcut_labels, wrong_class
 from .eda import Synonyms, eda, load_synonyms
-from .tables import rows_of
 
 CHECKSUMS: Mapping[str, Mapping[str, str]] = {}  # none: users have these files in several formats
 
@@ -183,7 +183,7 @@ def _file(source: TextSource, place: Path, names: Iterable[str]) -> Path:
 
 
 def _examples(source: TextSource, path: Path) -> Examples:
-    columns = rows_of(path, source.columns)
+    columns = _columns(source, path)
     labels = [_label(source, path, i, value) for i, value in enumerate(columns.pop("label"), 1)]
     for name, texts in columns.items():
         for i, text in enumerate(texts, 1):
@@ -191,6 +191,34 @@ def _examples(source: TextSource, path: Path) -> Examples:
                 column = source.columns[name][0]
                 raise ValueError(f"{path}: the {column} of example {i} is no text; got {text!r}")
     return Examples(columns["text"], columns.get("pair"), np.array(labels))
+
+
+def _columns(source: TextSource, path: Path) -> dict[str, list[Any]]:
+    """Return the columns of a table by what they hold; blank lines are left out."""
+    if path.suffix == ".parquet":
+        values = read_parquet(path, lambda fields: [*_names_of(source, path, [*fields]).values()])
+        return {what: values[name] for what, name in _names_of(source, path, [*values]).items()}
+    if b"\0" in path.read_bytes():
+        raise ValueError(f"{path} is not a text file: it has zero bytes; copy it again")
+    names, rows, _ = read_rows(path)
+    chosen = _names_of(source, path, names)
+    rows = [row for row in rows if any(row)]
+    if not rows:
+        raise ValueError(f"{path} has no rows; copy it again")
+    return {what: [row[names.index(name)] for row in rows] for what, name in chosen.items()}
+
+
+def _names_of(source: TextSource, path: Path, names: Sequence[str]) -> dict[str, str]:
+    """Return the name in a file of each column of a data set."""
+    chosen = {}
+    for what, known in source.columns.items():
+        if not set(known) & set(names):
+            listed = ", ".join(names)[:80]
+            raise ValueError(
+                f"{path} has no column {' or '.join(known)}; its columns are {listed!r}"
+            )
+        chosen[what] = next(name for name in known if name in names)
+    return chosen
 
 
 def _label(source: TextSource, path: Path, place: int, value: Any) -> int:
