@@ -209,7 +209,7 @@ def test_models_of_an_archive_take_the_place_of_training(finished, data, tmp_pat
 @pytest.fixture
 def failing(monkeypatch):
     """No GCN with all labels at random can be trained."""
-    train = part_of("cora", "train")
+    train = part_of("cora", "paper")
     fit = train.fit
 
     def fails(recipe, resources):
@@ -246,7 +246,7 @@ def test_where_no_model_could_be_trained_every_test_says_so(data, tmp_path, monk
     def fails(recipe, resources):
         raise RuntimeError("no power")
 
-    monkeypatch.setattr(part_of("cora", "train"), "fit", fails)
+    monkeypatch.setattr(part_of("cora", "paper"), "fit", fails)
     result = run(tmp_path, data=data, architectures=["gcn"], tests=["labels", "output"], **CORA)
     absent = {a.test: a.reason for a in load_facts(tmp_path).absent}
     assert absent.keys() == {"labels", "output"}

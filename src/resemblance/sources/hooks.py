@@ -185,12 +185,9 @@ def _joined_layers(
         raise ValueError(
             "no module of the model returns one floating tensor with a row per sample; name layers"
         )
-    several = {layer for layer, call in everywhere if call > 1}
-    arrays = {}
-    for layer, call in (key for key in batches[0] if key in everywhere):
-        title = f"{layer}#{call}" if layer in several else layer
-        arrays[title] = _joined(title, [rows[layer, call] for rows in batches])
-    return arrays
+    called = [key for key in batches[0] if key in everywhere]
+    parts = {key: [rows[key] for rows in batches] for key in called}
+    return {title: _joined(title, rows) for title, rows in titled(parts).items()}
 
 
 def _joined(title: str, parts: list[np.ndarray]) -> np.ndarray:

@@ -242,60 +242,42 @@ _ADAMW: Options = {
 }  # fmt: skip
 _DECAY = {"imagenet100": 4e-5, "cifar100": 5e-4}
 _VITS: dict[str, Options] = {
-    "vit-b32": {"hidden": 768, "layers": 12, "heads": 12, "intermediate": 3072},
-    "vit-l32": {"hidden": 1024, "layers": 24, "heads": 16, "intermediate": 4096},
-}
+    "vit-b32": {
+        "hidden": 768, "layers": 12, "heads": 12, "intermediate": 3072, "patch": 32, "size": 224,
+    },
+    "vit-l32": {
+        "hidden": 1024, "layers": 24, "heads": 16, "intermediate": 4096, "patch": 32, "size": 224,
+    },
+}  # fmt: skip
 COMPARED = {"resnet18": 5, "vgg11": 5}  # layers at the end that the test of layers compares; else 6
 _SHORT = {"resnet18": [1, 1, 1, 1], "resnet34": [1, 1, 2, 1], "resnet101": [1, 1, 2, 1]}
 
 
 def hyperparameters_of(dataset: str, architecture: str, kind: str, reduced: bool) -> Options:
-    """Return the options of a model; see :func:`.train.options`."""
-    result = _CORRUPTIONS | _IMAGES[dataset] | _sizes(dataset, architecture)
-    result |= _optimization(dataset, architecture)
+    """Return the options of a model; see :func:`options`."""
+    is_large, is_vit = dataset == "imagenet100", architecture in VITS
+    result = _CORRUPTIONS | _IMAGES[dataset]
+    result |= _ADAMW if is_vit and is_large else _SGD | {"weight_decay": _DECAY[dataset]}
     result |= {"hyperparameters": kind, "strict": True, "most": None, "classes": 100}
     result |= {"compared": COMPARED.get(architecture, 6), "hooks": None}
-    result |= _as_coded(architecture) if kind == "resi-code" else _as_meant(dataset, architecture)
-    return result | _reduced(dataset, architecture) if reduced else result
-
-
-def _sizes(dataset: str, architecture: str) -> Options:
-    early = dataset == "imagenet100"
-    if architecture in VITS:
-        return _VITS[architecture] | {"patch": 32, "size": 224}
-    depths = RESNETS[architecture][1] if architecture in RESNETS else VGGS[architecture]
-    shape = {"size": 224 if early else 32, "width": 64, "depths": list(depths)}
-    return shape | {"early": early, "pool": 5 if early else 4}
-
-
-def _optimization(dataset: str, architecture: str) -> Options:
-    if architecture in VITS and dataset == "imagenet100":
-        return _ADAMW
-    return _SGD | {"weight_decay": _DECAY[dataset]}
-
-
-def _as_coded(architecture: str) -> Options:
-    return {"hooks": 13} if architecture == "vit-l32" else {}
-
-
-def _as_meant(dataset: str, architecture: str) -> Options:
-    smoothing = 0.1 if dataset == "imagenet100" else 0.0
-    clip = 1.0 if architecture in VITS and dataset == "imagenet100" else 0.0
-    return {"coins": 1, "dot_seed": None, "colours": "drawn"} | {
-        "label_smoothing": smoothing,
-        "gradient_clip": clip,
-    }
-
-
-def _reduced(dataset: str, architecture: str) -> Options:
-    result: Options = {"strict": False, "most": 200, "epochs": 1, "warmup": 0, "batch": 32}
-    if architecture in VITS:
-        return result | dict.fromkeys(
-            ("hidden", "layers", "heads", "intermediate", "patch", "size")
-        )
-    small = {"size": 64, "pool": 2} if dataset == "imagenet100" else {}
-    short = {"depths": _SHORT[architecture]} if architecture in _SHORT else {}
-    return result | {"width": 4} | small | short
+    if is_vit:
+        result |= _VITS[architecture]
+    else:
+        depths = RESNETS[architecture][1] if architecture in RESNETS else VGGS[architecture]
+        result |= {"size": 224 if is_large else 32, "width": 64, "depths": list(depths)}
+        result |= {"early": is_large, "pool": 5 if is_large else 4}
+    if kind == "paper":
+        result |= {"coins": 1, "dot_seed": None, "colours": "drawn"}
+        result["label_smoothing"] = 0.1 if is_large else 0.0
+        result["gradient_clip"] = 1.0 if is_vit and is_large else 0.0
+    elif architecture == "vit-l32":
+        result["hooks"] = 13
+    if reduced:
+        result |= {"strict": False, "most": 200, "epochs": 1, "warmup": 0, "batch": 32}
+        result |= dict.fromkeys(_VITS[architecture]) if is_vit else {"width": 4}
+        result |= {"size": 64, "pool": 2} if is_large and not is_vit else {}
+        result |= {"depths": _SHORT[architecture]} if architecture in _SHORT else {}
+    return result
 
 
 MOST_THREADS = 16  # that load images for an accelerator
