@@ -138,6 +138,7 @@ def writing(
     *,
     files: Sequence[str] = (),
     save: str = "",
+    folder: str = "",
     page: str = "",
     resumed: str = "",
 ) -> Callable[[Callable[..., Any]], Callable[..., int]]:
@@ -148,8 +149,8 @@ def writing(
     ``context`` and ``html`` (where the page goes), and the options ``--format``, of ``formats``,
     ``--output``, ``--quiet``, and with a ``page``, which is the help of it, ``--html`` and
     ``--open``. ``files`` and ``save`` name the parameters with files that are read, and with the
-    file that the function writes. ``resumed``: what an interrupted run has saved there, if the same
-    command continues from it.
+    file that the function writes; ``folder`` in place of it that with its folder. ``resumed``: what
+    an interrupted run has saved there, if the same command continues from it.
     """
 
     def declared(function: Callable[..., Any]) -> Callable[..., int]:
@@ -159,11 +160,11 @@ def writing(
         def command(context: typer.Context, **words: Any) -> int:
             asked, output = words.pop("format"), words.pop("output")
             quiet, opened = words.pop("quiet"), words.pop("opened", False)
-            html, target = words.pop("html", None), words.get(save)
+            html, target = words.pop("html", None), words.get(save or folder)
             if opened and html is None:
                 raise ValueError("--open needs a page: give --html FILE, such as --html page.html")
             kind = choose_format(asked, output, formats)
-            check_targets(kind, list(_files(words, files)), output, html, target)
+            check_targets(kind, list(_files(words, files)), output, html, target if save else None)
             silence(quiet)
             state = {
                 "context": context,
@@ -181,7 +182,7 @@ def writing(
             except KeyboardInterrupt:
                 if not resumed:
                     raise
-                return interrupted(target, resumed)
+                return interrupted(target, resumed, is_folder=bool(folder))
             finish((output, html, target), html if opened else None, quiet)
             result = content.of if isinstance(content, Output) else content
             return content.code if result is None else verdict(result, quiet)
@@ -255,10 +256,10 @@ def verdict(content: Comparison | Evidence, quiet: bool) -> int:
     return complain(f"{many} of {total} values could not be computed; most often: {reason}", code=1)
 
 
-def interrupted(save: Path | None, results: str = "results") -> int:
+def interrupted(save: Path | None, results: str = "results", is_folder: bool = False) -> int:
     """Say what an interrupted command saved, in a file or a folder; return its exit code."""
     message = "nothing was saved; with --save FILE a later run continues"
-    if save is not None and save.is_dir():
+    if save is not None and is_folder:
         message = f"what is done is in {save}; the same command continues from there"
     elif save is not None:
         with Store(save) as store:

@@ -66,7 +66,7 @@ Folder = Annotated[
 ]
 
 
-@writing(page="Write a page with heat maps.", resumed="scores", save="save")
+@writing(folder="save", page="Write a page with heat maps.", resumed="scores")
 def models_command(
     models: Models,
     data: Data,

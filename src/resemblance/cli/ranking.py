@@ -53,7 +53,7 @@ Save = Annotated[
 ]
 
 
-@writing(FORMATS, page="Write the whole ranking as a page.")
+@writing(FORMATS, folder="save", page="Write the whole ranking as a page.")
 def rank_command(
     measures: Measures,
     progress: bool,
