@@ -786,15 +786,40 @@ def test_completion_for_the_shell():
         assert b"_RESEMBLANCE_COMPLETE" in text
 
 
-def test_help_needs_no_framework():
+def test_help_needs_no_framework_and_no_command():
+    heavy = ("torch", "numba", "matplotlib", "pandas", "sklearn", "jinja2")
+    heavy += ("resemblance.suites", "resemblance.boards", "resemblance.report")
     code = (
-        "import sys; from resemblance.cli import run; run(['--help']);print([m for m in ('torch', "
-        "'numba', 'matplotlib', 'pandas', 'sklearn', 'jinja2') if m in sys.modules])"
+        "import sys; from resemblance.cli import run; run(['--help']);"
+        f"print([m for m in {heavy!r} if m in sys.modules])"
     )
     out = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     ).stdout
     assert out.rstrip().endswith("[]")
+    panels = ("Compare", "Certainty", "Drift", "Benchmarks", "Board", "Information")
+    places = [out.index(f"─ {panel} ─") for panel in panels]
+    assert places == sorted(places)
+
+
+def test_models_continue_in_their_folder(call, folder, monkeypatch):
+    pytest.importorskip("torch")
+    (folder / "nets.py").write_text(
+        "import torch\n\ndef one():\n    torch.manual_seed(0)\n    return torch.nn.Sequential("
+        "torch.nn.Linear(5, 4), torch.nn.ReLU())\n"
+    )
+    words = ("models", "a=nets.py:one", "b=nets.py:one", "--data", "a.npy", "-m", "cka")
+    words += ("--save", "run", "-o", "out.csv")
+
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("resemblance.cli.models.evidence", stop)
+        code, _, err = call(*words)
+        assert (code, "what is done is in run" in err) == (130, True)
+    code, _, err = call(*words)
+    assert (code, err.splitlines()[-1]) == (0, "wrote out.csv, run")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
