@@ -50,8 +50,9 @@ LAYERS = [
     {"measures", "statistics"},
     {"catalogue"},
     {"citations"},
-    {"stability"},
+    {"stability", "mean_shapes"},
     {
+        "populations",
         "tiles",
         "machine",
         "provenance",

@@ -7,7 +7,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from .. import arrangements
-from ..comparison import Comparison, MeasureInfo, without_rounding
+from ..comparison import Comparison, MeasureInfo
+from ..display import without_rounding
 from ..extras import need
 from ..inference.result import Evidence
 from ..measure import Measure
