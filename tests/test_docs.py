@@ -21,7 +21,7 @@ import resemblance as rs
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-SLOW = ("drift.md", "maps-of-layers.md", "more-than-chance.md", "stability-suite.md")
+SLOW = ("drift.md", "maps-of-layers.md", "other-inference.md")
 MEASURES = rs.list_measures()
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
