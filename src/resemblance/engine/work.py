@@ -20,7 +20,7 @@ from ..measure import Measure
 from ..progress import Progress
 from ..provenance import provenance_of
 from ..representation import Representation, Undefined, fingerprint, is_copied
-from ..tiles import Sharing, group_measures, in_units, pair_bytes
+from ..tiles import group_measures, in_units, pair_bytes, views_used
 from .saved import range_check
 from .scores import NO_MEMORY, Column, Matrix, Score, column_of
 from .store import Store
@@ -155,14 +155,14 @@ class Work:
         return self.rows[0].shape[0], max(r.shape[1] for r in self.all)
 
     @property
-    def sharing(self) -> Sharing:
-        """What memory the views share: none with an array that is copied for them."""
-        return "views" if any(map(is_copied, self.all)) else "all"
+    def is_copied(self) -> bool:
+        """Whether an array is copied for the views, which otherwise share its memory."""
+        return any(map(is_copied, self.all))
 
     def bytes_of_pair(self, measure: Measure) -> int:
         """Return the bytes of the views that a measure takes of two as large as the widest."""
         n, widest = self.largest
-        return pair_bytes(measure, n, widest, widest, self.sharing)
+        return pair_bytes(measure, n, widest, widest, self.is_copied)
 
     def put(self, column: Column) -> None:
         """Take in the scores that are about these data and measures."""
@@ -200,7 +200,7 @@ class Work:
         failures, offset = [], 0 if self.columns is None else len(self.rows)
         for i, j in np.argwhere(todo).tolist():
             x, y = self.sides[0][i], self.sides[1][j]
-            size = pair_bytes(m, x.shape[0], x.shape[1], y.shape[1], self.sharing)
+            size = pair_bytes(m, x.shape[0], x.shape[1], y.shape[1], self.is_copied)
             if size > available:
                 todo[i, j] = False
                 need = f"it takes at least {in_units(size)} and {in_units(available)} are left"
@@ -230,8 +230,8 @@ class Work:
         largest one of a block.
         """
         unfinished = [m for m in self.measures if todo[m.spec].any()]
-        count, sharing = len(self.all), self.sharing
-        groups = group_measures(unfinished, *self.largest, count, memory, available, sharing)
+        views = {m: views_used(m, *self.largest, self.is_copied) for m in unfinished}
+        groups = group_measures(views, self.largest[0], len(self.all), memory, available)
         columns = None if self.columns is None else len(self.columns)
         for measures, size in groups:
             for tile in tiles(size, len(self.rows), columns, memory, height):

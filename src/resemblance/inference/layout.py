@@ -15,7 +15,7 @@ import numpy as np
 from ..engine.work import tiles
 from ..measure import Measure
 from ..representation import Representation, fingerprint
-from ..tiles import group_measures
+from ..tiles import group_measures, views_used
 
 Pair = tuple[int, int]  # positions among all representations: of x, and of y, whose samples move
 Wanted = Mapping[Measure, list[Pair]]
@@ -132,7 +132,8 @@ def tiled(
         return
     widest = max(r.shape[1] for r in layout.all)
     # A view that is carried over has memory of its own.
-    groups = group_measures(measures, layout.n, widest, len(layout.all), memory, sharing="none")
+    views = {m: views_used(m, layout.n, widest, apart=True) for m in measures}
+    groups = group_measures(views, layout.n, len(layout.all), memory)
     rows, columns = layout.shape
     block = math.ceil(max(rows, columns) / math.ceil(math.sqrt(pieces)))
     for group, size in groups:
