@@ -110,15 +110,25 @@ class Work:
     provenance: dict[str, Any]
 
     @classmethod
-    def of(cls, representations: Any, measures: Any = None, other: Any = None) -> Work:
-        """Return the comparison for these arguments of :func:`compare`, and raise what it does."""
+    def of(
+        cls,
+        representations: Any,
+        measures: Any = None,
+        other: Any = None,
+        *,
+        about: Mapping[str, Any] = {},
+    ) -> Work:
+        """Return the comparison for these arguments of :func:`compare`, and raise what it does.
+
+        ``about``: what else its provenance says.
+        """
         rows, columns = sides_of(representations, other)
         chosen, uninstalled = select_measures(measures)
         for m in chosen:
             if m.family == "outputs":  # it is cheap, and labels among its parameters may not fit
                 with suppress(Undefined):
                     m.evaluate(rows[0], rows[0])
-        provenance = provenance_of(rows, columns or rows)
+        provenance = {**provenance_of(rows, columns or rows), **about}
         second = None if columns is None else _distinct(columns)
         return cls(_distinct(rows), second, chosen, uninstalled, provenance)
 
