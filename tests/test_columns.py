@@ -21,7 +21,7 @@ from resemblance.comparison import Comparison, Failure, info_of
 from resemblance.engine import scores, store
 from resemblance.engine.scores import NO_MEMORY, PACKED, Column, Matrix, Score, column_of, gathered
 from resemblance.engine.store import Store
-from resemblance.plan import Pairs
+from resemblance.engine.work import Work
 from resemblance.report.data import failure_groups
 
 DATA = ("a", "b", "c")
@@ -372,9 +372,10 @@ def test_many_pairs_without_a_value_take_no_memory_each():
 
 def test_work_is_cut_into_parts_that_have_all_of_it(many):
     reps = tuple(rs.Representation(data, name) for name, data in list(many.items())[:11])
-    for work in (Pairs(reps, None), Pairs(reps[:4], reps[4:])):
-        todo = {m.spec: work.wanted(m) for m in (rs.cka, rs.pwcca)}
-        (task,) = work.tasks([rs.cka, rs.pwcca], todo, 10**9)
+    measures = [rs.cka, rs.pwcca]
+    for work in (Work.of(reps, measures), Work.of(reps[:4], measures, reps[4:])):
+        todo = work.todo()
+        (task,) = work.tasks(todo, 10**9)
         seen = {m.spec: set() for m in task.measures}
         for part in task.parts(3):
             assert max(len(part.rows), len(part.columns)) <= 3

@@ -7,8 +7,9 @@ import pytest
 
 import resemblance as rs
 from resemblance.arrays import epsilon, root
+from resemblance.engine.work import tiles
 from resemblance.representation import Representation, is_copied, values
-from resemblance.tiles import group_measures, pair_bytes, tiles, views_used
+from resemblance.tiles import group_measures, pair_bytes, views_used
 from resemblance.views.distances import distance_matrix, rdm, row_blocks
 from resemblance.views.points import preshape
 
@@ -103,7 +104,12 @@ def test_tiles_are_taller_where_memory_is_shared():
     blocks = {}
     for sharing in ("all", "none"):
         groups = group_measures(measures, 2000, 256, 50, 10**9, sharing=sharing)
-        blocks[sharing] = len({t.rows for t in tiles(groups, 50, None, 10**9, None)})
+        rows = {
+            (group, block.start)
+            for group, size in groups
+            for block, _ in tiles(size, 50, None, 10**9)
+        }
+        blocks[sharing] = len(rows)
     assert blocks["all"] < blocks["none"]
 
 

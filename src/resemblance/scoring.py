@@ -11,8 +11,8 @@ import numpy as np
 from .arrays import scalar
 from .claims import Scores, in_range
 from .engine.scores import CAVEAT, CHANCE, COLUMNS, NO_MEMORY, Column, Score, column_of
+from .engine.work import TileTask
 from .measure import Measure, together
-from .plan import TileTask
 from .reasons import reason_of
 from .representation import Representation, Undefined, comparing, fingerprint, without_gradient
 

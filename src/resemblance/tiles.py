@@ -1,4 +1,4 @@
-"""The order in which pairs are visited, so that at most two blocks hold views at a time."""
+"""The bytes that views take, and the measures that share them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from .rng import generator
 # The memory that views share: "all" if they share with each other and with the array, "views" if
 # the array is copied into another precision or layout, "none" if each view has memory of its own.
 Sharing = Literal["all", "views", "none"]
+MeasureGroup = tuple[tuple[Measure, ...], int]  # measures, and the bytes of their views
 SOURCE = "source"  # the owner of the memory of the array
 
 HALF = "half"  # of the memory that is available when the work begins
@@ -27,21 +28,6 @@ UNKNOWN = 2 * 10**9  # bytes, where nothing says what is available
 SMALLEST = 10**8
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
-
-
-class MeasureGroup(NamedTuple):
-    """Measures computed together because they share views, and the bytes of these views."""
-
-    measures: tuple[Measure, ...]
-    size: int
-
-
-class Tile(NamedTuple):
-    """One unit of work: the measures of a group for a block of rows against a block of columns."""
-
-    measures: tuple[Measure, ...]
-    rows: tuple[int, ...]
-    columns: tuple[int, ...]
 
 
 def parse_bytes(memory: int | str) -> int:
@@ -94,10 +80,11 @@ def group_measures(
     d: int,
     count: int,
     memory: int,
-    available: int | None = None,
+    available: float = math.inf,
     sharing: Sharing = "views",
 ) -> list[MeasureGroup]:
-    """Return one group if the views of all representations fit the budget, else several.
+    """Return the measures in one group if the views of all representations fit the budget, else in
+    several, each with the bytes of the views that one representation has.
 
     Measures stay together when they share a view that is quadratic in n; all without such a view
     form one group. A group is split into its measures if the views of two representations exceed
@@ -105,7 +92,7 @@ def group_measures(
     """
     views = {m: views_used(m, n, d, sharing) for m in measures}
     together = _group(measures, views)
-    if together.size * count <= memory:
+    if together[1] * count <= memory:
         return [together]
     groups: list[tuple[list[Measure], set[Any]]] = [([], set())]
     for m in measures:
@@ -118,48 +105,18 @@ def group_measures(
         home[0].append(m)
         home[1].update(quadratic)
     shared = [_group(members, views) for members, _ in groups if members]
-    return [part for group in shared for part in _split(group, views, available)]
-
-
-def _split(
-    group: MeasureGroup, views: dict[Measure, dict[Any, int]], available: int | None
-) -> list[MeasureGroup]:
-    if available is None or 2 * group.size <= available:
-        return [group]
-    return [_group([m], views) for m in group.measures]
-
-
-def tiles(
-    groups: Sequence[MeasureGroup], rows: int, columns: int | None, memory: int, block: int | None
-) -> Iterator[Tile]:
-    """Yield the tiles of each group; ``columns=None`` means all pairs of ``rows`` representations.
-
-    The block height is what fits the budget, or ``block`` if that is smaller: two blocks hold
-    views, and room for a third is left for computing a view. Consecutive tiles share a block
-    wherever possible, because the columns are visited forwards and backwards in turn.
-    """
-    for group in groups:
-        height = max(1, memory // (3 * max(group.size, 1)))
-        if group.size * (rows + (columns or 0)) <= memory:
-            height = max(rows, columns or 0)
-        height = min(height, block or height)
-        row_blocks = _blocks(rows, height)
-        column_blocks = row_blocks if columns is None else _blocks(columns, height)
-        for i, row_block in enumerate(row_blocks):
-            partners = column_blocks[i:] if columns is None else column_blocks
-            for column_block in partners if i % 2 == 0 else reversed(partners):
-                yield Tile(group.measures, row_block, column_block)
-
-
-def _blocks(count: int, height: int) -> list[tuple[int, ...]]:
-    return [tuple(range(start, min(start + height, count))) for start in range(0, count, height)]
+    parts = [
+        [group] if 2 * group[1] <= available else [_group([m], views) for m in group[0]]
+        for group in shared
+    ]
+    return list(chain.from_iterable(parts))
 
 
 def _group(measures: Sequence[Measure], views: dict[Measure, dict[Any, int]]) -> MeasureGroup:
     union: dict[Any, int] = {}
     for m in measures:
         union |= views[m]
-    return MeasureGroup(tuple(measures), sum(union.values()))
+    return tuple(measures), sum(union.values())
 
 
 def pair_bytes(measure: Measure, n: int, d: int, e: int, sharing: Sharing = "views") -> int:

@@ -30,10 +30,10 @@ from ..json_files import replacing
 from ..locks import is_alive, locked
 from ..machine import available_memory
 from ..measure import Measure
-from ..plan import TileTask
 from ..reasons import is_out_of_memory
 from ..representation import Representation, comparing, fingerprint, stored
 from ..tiles import group_measures
+from .work import TileTask
 from .workers import Call, has_processes, is_local_cluster, single_threaded, workers_of
 
 Measures = tuple[Measure, ...]
@@ -364,7 +364,7 @@ def names_of(measures: Measures) -> str:
 @lru_cache(maxsize=64)
 def bytes_of_views(n: int, d: int, measures: Measures) -> int:
     """Return about how many bytes the views of an (n, d) array take."""
-    return group_measures(measures, n, d, 1, 2**62)[0].size
+    return group_measures(measures, n, d, 1, 2**62)[0][1]
 
 
 def _room(folder: Path) -> float:

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import Sides, select_measures, sides_of
+from ..arguments import select_measures, sides_of
 from ..compare import compare_many
+from ..engine.work import Work
 from ..inputs import check_order, order_of
 from ..measure import Measure
-from ..outline import Request
 from ..progress import Progress, in_hundredths
-from ..representation import title
+from ..representation import Representation, title
 from ..significance.orders import DRAWS, Design, design_of
 from ..streamed import need_samples_at_hand
 from ..tiles import budget_of
@@ -104,37 +104,41 @@ def evidence(
     if not isinstance(exact, bool | np.bool_):
         raise ValueError(f"evidence: exact must be True or False; got {exact!r}")
     sides = sides_of(representations, other)
-    need_samples_at_hand("evidence", *sides.all)
+    everything = sides[0] + (sides[1] or [])
+    need_samples_at_hand("evidence", *everything)
     for role, labels in (("within", within), ("blocks", blocks)):
-        for r in sides.all:
+        for r in everything:
             check_order("evidence", title(r), r.order, f"{role}=", order_of(labels, f"{role}="))
-    chosen = select_measures(DEFAULT if measures is None else measures).measures
-    layout = layout_of(sides)
+    chosen, _ = select_measures(DEFAULT if measures is None else measures)
+    layout = layout_of(*sides)
     design = design_of(
         layout.n, within=within, blocks=blocks, series=series, draws=draws, seed=seed
     )
     budget, path = budget_of(memory, executor), None if save is None else Path(save)
     with in_hundredths(progress, VALUES + NULLS + INTERVALS, "evidence") as tick:
         bench = Bench(layout, executor, budget, path, tick, spill)
-        result = _gathered(bench, sides, chosen, design, level, exact)
+        result = _gathered(bench, *sides, chosen, design, level, exact)
     if path is not None:
         result.save(path)
     return result
 
 
 def _gathered(
-    bench: Bench, sides: Sides, measures: list[Measure], design: Design, level: float, exact: bool
+    bench: Bench,
+    rows: list[Representation],
+    columns: list[Representation] | None,
+    measures: list[Measure],
+    design: Design,
+    level: float,
+    exact: bool,
 ) -> Evidence:
     """Compute values, what they are by chance, and what they are on parts of the samples."""
-    request = Request(sides.rows, measures, sides.columns)
-    (comparison,) = compare_many([request], **bench.options)
+    (comparison,) = compare_many([Work.of(rows, measures, columns)], **bench.options)
     bench.tick(VALUES)
     bench.remember()
     nulls = nulls_of(bench, comparison, measures, design, exact, NULLS)
     parts = intervals_of(bench, comparison, measures, design, INTERVALS)
-    rows, columns = (
-        {r.name: r for r in side} for side in (sides.rows, sides.columns or sides.rows)
-    )
-    origin = EvidenceOrigin(rows, columns, {m.spec: m for m in measures})
+    first, second = ({r.name: r for r in side} for side in (rows, columns or rows))
+    origin = EvidenceOrigin(first, second, {m.spec: m for m in measures})
     cautions, is_square = cautions_of(bench.layout, design), bench.layout.is_square
     return Evidence(comparison, design, level, nulls, parts, is_square, cautions, origin)

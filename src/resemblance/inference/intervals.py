@@ -10,8 +10,8 @@ import numpy as np
 
 from ..compare import compare_many
 from ..comparison import Comparison, Failure
+from ..engine.work import Work
 from ..measure import Measure
-from ..outline import Request
 from ..significance.orders import Design
 from ..significance.resampling import HALVES, Kind, groups_of, halves_of
 from .bench import Bench
@@ -189,9 +189,9 @@ def _on_parts(
     batch = max(1, bench.memory // (2 * size))
     comparisons: list[Comparison] = []
     for start in range(0, len(parts), batch):
-        requests = [_request(layout, rows, measures) for rows in parts[start : start + batch]]
-        comparisons += compare_many(requests, **bench.options, described=False)
-        bench.tick(weight * len(requests) / len(parts))
+        works = [_work_on(layout, rows, measures) for rows in parts[start : start + batch]]
+        comparisons += compare_many(works, **bench.options, described=False)
+        bench.tick(weight * len(works) / len(parts))
     return comparisons
 
 
@@ -207,9 +207,9 @@ def _reasons(
                 yield Failure(m.spec, x, y, f"no interval by {kind}: {reason}")
 
 
-def _request(layout: Layout, rows: np.ndarray, measures: list[Measure]) -> Request:
+def _work_on(layout: Layout, rows: np.ndarray, measures: list[Measure]) -> Work:
     sides = [[rows_of(r, rows) for r in side] for side in (layout.rows, layout.columns or ())]
-    return Request(sides[0], [on_rows(m, rows, layout.n) for m in measures], sides[1] or None)
+    return Work.of(sides[0], [on_rows(m, rows, layout.n) for m in measures], sides[1] or None)
 
 
 def _untested(bench: Bench, values: np.ndarray) -> np.ndarray:

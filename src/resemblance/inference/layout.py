@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arguments import Sides
+from ..engine.work import tiles
 from ..measure import Measure
 from ..representation import Representation, fingerprint
-from ..tiles import Tile, group_measures, tiles
+from ..tiles import group_measures
 
 Pair = tuple[int, int]  # positions among all representations: of x, and of y, whose samples move
 Wanted = Mapping[Measure, list[Pair]]
@@ -98,16 +98,15 @@ class Layout:
         return [(i, j), (j, i)] if self.is_square and measure.symmetric else [(i, j)]
 
 
-def layout_of(sides: Sides) -> Layout:
+def layout_of(rows: Iterable[Representation], columns: Iterable[Representation] | None) -> Layout:
     """Return the pairs of these representations."""
-    rows = tuple(map(_without_ids, sides.rows))
-    if sides.columns is None and len(rows) < 2:
+    first = tuple(map(_without_ids, rows))
+    if columns is None and len(first) < 2:
         raise ValueError(
             "evidence: two representations are needed, as nothing is tested with itself; give a "
             "dictionary of several, or the other one as second argument"
         )
-    columns = None if sides.columns is None else tuple(map(_without_ids, sides.columns))
-    return Layout(rows, columns)
+    return Layout(first, None if columns is None else tuple(map(_without_ids, columns)))
 
 
 def _without_ids(x: Representation) -> Representation:
@@ -136,10 +135,10 @@ def tiled(
     groups = group_measures(measures, layout.n, widest, len(layout.all), memory, sharing="none")
     rows, columns = layout.shape
     block = math.ceil(max(rows, columns) / math.ceil(math.sqrt(pieces)))
-    for tile in tiles(groups, rows, None if layout.is_square else columns, memory, block):
-        cells = _cells_in(layout, tile, pairs)
-        if cells:
-            yield tile.measures, cells
+    for group, size in groups:
+        for tile in tiles(size, rows, None if layout.is_square else columns, memory, block):
+            if cells := _cells_in(layout, group, tile, pairs):
+                yield group, cells
 
 
 def chosen(
@@ -150,12 +149,14 @@ def chosen(
     return {k: layout.all[k] for k in used}, {k: layout.tokens[k] for k in used}
 
 
-def _cells_in(layout: Layout, tile: Tile, pairs: Wanted) -> list[TaskCell]:
-    columns = {c + layout.first_column for c in tile.columns}
-    rows = set(tile.rows)
+def _cells_in(
+    layout: Layout, measures: Iterable[Measure], tile: tuple[slice, slice], pairs: Wanted
+) -> list[TaskCell]:
+    rows = range(len(layout.rows))[tile[0]]
+    columns = layout.movable[tile[1]]
     cells = [
         TaskCell(p, i, j)
-        for p, m in enumerate(tile.measures)
+        for p, m in enumerate(measures)
         for i, j in pairs[m]
         if (i in rows and j in columns) or (layout.is_square and i in columns and j in rows)
     ]

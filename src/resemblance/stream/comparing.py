@@ -12,8 +12,8 @@ from ..compare import compare, compare_many
 from ..comparison import Comparison, describe, fingerprints_of
 from ..engine.scores import Matrix
 from ..engine.store import Store
+from ..engine.work import Work
 from ..measure import Measure
-from ..outline import Request
 from ..representation import Representation
 from ..streamed import needs_of
 
@@ -38,10 +38,10 @@ def compared_in_pairs(
     """Compare the first layer of each pair with the second; the others are not computed."""
     anyone = next(iter(by_pair.values()))
     chosen = _chosen(measures, anyone)
-    requests = []
+    works = []
     for (row, column), layers in by_pair.items():
-        requests.append(Request({row: layers[row]}, chosen, {column: layers[column]}))
-    parts = compare_many(requests, **options)
+        works.append(Work.of({row: layers[row]}, chosen, {column: layers[column]}))
+    parts = compare_many(works, **options)
     sides: dict[str, dict[str, Any]] = {"rows": {}, "columns": {}}
     for part in parts:
         for side, identities in sides.items():

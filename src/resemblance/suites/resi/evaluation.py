@@ -16,8 +16,8 @@ import numpy as np
 from ...catalogue import get_measures, preset
 from ...compare import compare_many
 from ...comparison import Comparison, info_of, seconds_per_pair
+from ...engine.work import Work
 from ...measure import Measure
-from ...outline import Request
 from ...results.result import Result
 from ...subject import Subject
 from ..study import Progress
@@ -189,14 +189,14 @@ def _compare_all(
     needed = [pieces_of(part, shapes, measures, folder) for part in parts]
     pieces = [piece for of_part in needed for piece in of_part]
     total = sum(map(_comparisons, pieces))
-    requests = [Request(piece.representations, piece.measures) for piece in pieces]
+    works = [Work.of(piece.representations, piece.measures) for piece in pieces]
 
     def show(ready: int, missing: int) -> None:
         if not ready:
             warn(missing / total)
         progress("comparing", total - missing + ready, total)
 
-    comparisons = iter(run(requests, progress=show))
+    comparisons = iter(run(works, progress=show))
     progress("comparing", total, total)
     whole = (
         merged(part, of_part, tuple(islice(comparisons, len(of_part))), measures)
