@@ -164,7 +164,7 @@ class Work:
         """The shape of the widest."""
         return self.rows[0].shape[0], max(r.shape[1] for r in self.all)
 
-    @property
+    @cached_property
     def is_copied(self) -> bool:
         """Whether an array is copied for the views, which otherwise share its memory."""
         return any(map(is_copied, self.all))
