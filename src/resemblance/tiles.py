@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,8 @@ from .measure import Measure
 from .representation import Representation, comparing
 from .rng import generator
 
-# The memory that views share: "all" if they share with each other and with the array, "views" if
-# the array is copied into another precision or layout, "none" if each view has memory of its own.
-Sharing = Literal["all", "views", "none"]
 MeasureGroup = tuple[tuple[Measure, ...], int]  # measures, and the bytes of their views
-SOURCE = "source"  # the owner of the memory of the array
+SOURCE = "source"  # what stands for the array among views: the owner of its memory
 
 HALF = "half"  # of the memory that is available when the work begins
 UNKNOWN = 2 * 10**9  # bytes, where nothing says what is available
@@ -75,27 +72,25 @@ def in_units(size: float) -> str:
 
 
 def group_measures(
-    measures: Sequence[Measure],
+    views: Mapping[Measure, Mapping[Any, int]],
     n: int,
-    d: int,
     count: int,
     memory: int,
     available: float = math.inf,
-    sharing: Sharing = "views",
 ) -> list[MeasureGroup]:
     """Return the measures in one group if the views of all representations fit the budget, else in
     several, each with the bytes of the views that one representation has.
 
     Measures stay together when they share a view that is quadratic in n; all without such a view
     form one group. A group is split into its measures if the views of two representations exceed
-    the ``available`` memory of the machine.
+    the ``available`` memory of the machine. ``views``: those that each measure uses of n samples,
+    with their bytes.
     """
-    views = {m: views_used(m, n, d, sharing) for m in measures}
-    together = _group(measures, views)
+    together = _group(list(views), views)
     if together[1] * count <= memory:
         return [together]
     groups: list[tuple[list[Measure], set[Any]]] = [([], set())]
-    for m in measures:
+    for m in views:
         quadratic = {key for key, size in views[m].items() if size >= 4 * n * (n - 1)}
         fitting = (g for g in groups if (g[1] & quadratic) or not (g[1] or quadratic))
         home = next(fitting, None)
@@ -105,42 +100,48 @@ def group_measures(
         home[0].append(m)
         home[1].update(quadratic)
     shared = [_group(members, views) for members, _ in groups if members]
-    parts = [
+    parts = (
         [group] if 2 * group[1] <= available else [_group([m], views) for m in group[0]]
         for group in shared
-    ]
+    )
     return list(chain.from_iterable(parts))
 
 
-def _group(measures: Sequence[Measure], views: dict[Measure, dict[Any, int]]) -> MeasureGroup:
-    union: dict[Any, int] = {}
-    for m in measures:
-        union |= views[m]
-    return tuple(measures), sum(union.values())
+def _group(measures: Sequence[Measure], views: Mapping[Measure, Mapping[Any, int]]) -> MeasureGroup:
+    used = dict(chain.from_iterable(views[m].items() for m in measures))
+    return tuple(measures), sum(used.values())
 
 
-def pair_bytes(measure: Measure, n: int, d: int, e: int, sharing: Sharing = "views") -> int:
+@lru_cache(maxsize=64)
+def bytes_of_views(measures: tuple[Measure, ...], n: int, d: int, copied: bool = True) -> int:
+    """Return the bytes of all views of one representation that measures use at (n, d)."""
+    return _group(measures, {m: views_used(m, n, d, copied) for m in measures})[1]
+
+
+def pair_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = True) -> int:
     """Return the bytes of all views that a measure keeps for one pair of widths d and e.
 
     These are the views of both and those of the pair, memory that several share counted once. It is
     a lower bound of what the measure needs: computing a view may take more for a moment.
     """
-    separate = sum(sum(views_used(measure, n, width, sharing).values()) for width in (d, e))
+    separate = sum(sum(views_used(measure, n, width, copied).values()) for width in (d, e))
     probe = _probe_at(measure, n, max(d, e)) if n >= measure.min_samples else None
     if probe is None:
         return separate
     scale = probe.scale(n, math.sqrt(d * e))  # d e for a matrix of all columns against all
-    shared = [a for a in chain(*probe.shared.values()) if _is_counted(a, sharing)]
-    return separate + _bytes(shared, scale)
+    return separate + _bytes([a for a in chain(*probe.shared.values()) if a.owner is None], scale)
 
 
-def views_used(measure: Measure, n: int, d: int, sharing: Sharing = "views") -> dict[Any, int]:
+def views_used(
+    measure: Measure, n: int, d: int, copied: bool = True, *, apart: bool = False
+) -> dict[Any, int]:
     """Return the views of one representation that a measure uses, each with its bytes at (n, d).
 
     The measure runs on a small probe, and the shapes of its views are scaled up, so that no measure
     has to declare what it needs. Memory that several views share is counted for the first of them,
-    unless ``sharing`` says otherwise. A measure that does not run on the probe is assumed to need a
-    copy of the array; one that needs more than n samples uses no views.
+    that of the array for ``SOURCE`` if it is ``copied`` into another precision or layout;
+    ``apart``: each view has memory of its own. A measure that does not run on the probe is assumed
+    to need a copy of the array; one that needs more than n samples uses no views.
     """
     if n < measure.min_samples:
         return {}
@@ -150,20 +151,14 @@ def views_used(measure: Measure, n: int, d: int, sharing: Sharing = "views") -> 
     plain = probe.scale(n, d)
     scales = {k: plain | _size_of_sample(k, measure, probe.rows, n) for k in probe.views}
     scales[SOURCE] = plain
-    used = {}
+    used: dict[Any, int] = {}
     for key, arrays in probe.views.items():
         # A sample of all rows, as on the probe, may be the array itself; one of fewer is a copy.
-        copies = {owner for owner in scales if scales[owner] != scales[key]}
-        counted = [a for a in arrays if a.owner in copies or _is_counted(a, sharing)]
-        used[key] = _bytes(counted, scales[key])
+        first = {None, *(owner for owner in scales if scales[owner] != scales[key])}
+        used[key] = _bytes([a for a in arrays if apart or a.owner in first], scales[key])
+        if copied and not apart and SOURCE in {a.owner for a in arrays} - first:
+            used[SOURCE] = 8 * n * d
     return used
-
-
-def _is_counted(array: ArrayShape, sharing: Sharing) -> bool:
-    """Say whether an array is the first in its memory."""
-    if sharing == "none" or array.owner is None:
-        return True
-    return sharing == "views" and array.owner == SOURCE
 
 
 class ArrayShape(NamedTuple):

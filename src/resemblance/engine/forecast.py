@@ -19,7 +19,7 @@ from ..machine import available_memory
 from ..measure import Measure, together
 from ..representation import Representation
 from ..scoring import SIDE
-from ..tiles import Sharing, in_units, pair_bytes, views_used
+from ..tiles import bytes_of_views, in_units, pair_bytes
 from .costs import Kind, cost_table, slowness
 from .scores import LARGE
 from .shared_views import lending
@@ -266,14 +266,9 @@ class Tally:
                 pairs += count * table.seconds("pair views", plain, n, width)
         return views, pairs
 
-    def bytes(self, sharing: Sharing) -> int:
+    def bytes(self, copied: bool) -> int:
         """Return the bytes of the views that are held at a time."""
-        sizes = []
-        for d in self.widths.tolist():
-            used: dict[object, int] = {}
-            for m in self.measures:
-                used |= views_used(m, self.n, d, sharing)
-            sizes.append(sum(used.values()))
+        sizes = [bytes_of_views(self.measures, self.n, d, copied) for d in self.widths.tolist()]
         return max(int(np.dot(counts, sizes)) for counts in self.largest)
 
     def _pairs(self, todo: np.ndarray, task: TileTask) -> np.ndarray:
@@ -335,7 +330,7 @@ def _fitting(m: Measure, work: Work, available: float) -> str:
     low = FEWEST
     while high - low > 1:
         middle = (low + high) // 2
-        fits = pair_bytes(m, middle, widest, widest, work.sharing) <= available
+        fits = pair_bytes(m, middle, widest, widest, work.is_copied) <= available
         low, high = (middle, high) if fits else (low, middle)
     if low == FEWEST:
         return "does not fit: take fewer features"
@@ -348,7 +343,7 @@ def _fitting(m: Measure, work: Work, available: float) -> str:
 
 def _peak(work: Work, tallies: Sequence[Tally], workers: int) -> int:
     """Return the bytes that all workers here hold at a time, and the matrices of values."""
-    views = max((t.bytes(work.sharing) for t in tallies), default=0)
+    views = max((t.bytes(work.is_copied) for t in tallies), default=0)
     matrix = 8 * len(work.sides[0]) * len(work.sides[1])
     matrices = len(work.measures) if matrix <= LARGE else 0
     return workers * views + matrices * matrix

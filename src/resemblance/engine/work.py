@@ -20,7 +20,7 @@ from ..measure import Measure
 from ..progress import Progress
 from ..provenance import provenance_of
 from ..representation import Representation, Undefined, fingerprint, is_copied
-from ..tiles import Sharing, group_measures, in_units, pair_bytes
+from ..tiles import group_measures, in_units, pair_bytes, views_used
 from .saved import range_check
 from .scores import NO_MEMORY, Column, Matrix, Score, column_of
 from .store import Store
@@ -115,15 +115,25 @@ class Work:
     provenance: dict[str, Any]
 
     @classmethod
-    def of(cls, representations: Any, measures: Any = None, other: Any = None) -> Work:
-        """Return the comparison for these arguments of :func:`compare`, and raise what it does."""
+    def of(
+        cls,
+        representations: Any,
+        measures: Any = None,
+        other: Any = None,
+        *,
+        about: Mapping[str, Any] = {},
+    ) -> Work:
+        """Return the comparison for these arguments of :func:`compare`, and raise what it does.
+
+        ``about``: what else its provenance says.
+        """
         rows, columns = sides_of(representations, other)
         chosen, uninstalled = select_measures(measures)
         for m in chosen:
             if m.family == "outputs":  # it is cheap, and labels among its parameters may not fit
                 with suppress(Undefined):
                     m.evaluate(rows[0], rows[0])
-        provenance = provenance_of(rows, columns or rows)
+        provenance = {**provenance_of(rows, columns or rows), **about}
         second = None if columns is None else _distinct(columns)
         return cls(_distinct(rows), second, chosen, uninstalled, provenance)
 
@@ -159,15 +169,15 @@ class Work:
         """The shape of the widest."""
         return self.rows[0].shape[0], max(r.shape[1] for r in self.all)
 
-    @property
-    def sharing(self) -> Sharing:
-        """What memory the views share: none with an array that is copied for them."""
-        return "views" if any(map(is_copied, self.all)) else "all"
+    @cached_property
+    def is_copied(self) -> bool:
+        """Whether an array is copied for the views, which otherwise share its memory."""
+        return any(map(is_copied, self.all))
 
     def bytes_of_pair(self, measure: Measure) -> int:
         """Return the bytes of the views that a measure takes of two as large as the widest."""
         n, widest = self.largest
-        return pair_bytes(measure, n, widest, widest, self.sharing)
+        return pair_bytes(measure, n, widest, widest, self.is_copied)
 
     def put(self, column: Column) -> None:
         """Take in the scores that are about these data and measures."""
@@ -205,7 +215,7 @@ class Work:
         failures, offset = [], 0 if self.columns is None else len(self.rows)
         for i, j in np.argwhere(todo).tolist():
             x, y = self.sides[0][i], self.sides[1][j]
-            size = pair_bytes(m, x.shape[0], x.shape[1], y.shape[1], self.sharing)
+            size = pair_bytes(m, x.shape[0], x.shape[1], y.shape[1], self.is_copied)
             if size > available:
                 todo[i, j] = False
                 need = f"it takes at least {in_units(size)} and {in_units(available)} are left"
@@ -232,16 +242,16 @@ class Work:
         memory: int,
         available: float = math.inf,
         height: int | None = None,
-        sharing: Sharing | None = None,
+        apart: bool = False,
     ) -> Iterator[TileTask]:
         """Yield the tasks in the order in which they reuse views.
 
         ``memory`` is the budget for views, ``available`` what the machine has left, ``height`` the
-        largest one of a block. ``sharing``: the memory that views share, if not that of scores.
+        largest one of a block. ``apart``: each view has memory of its own.
         """
         unfinished = [m for m in self.measures if todo[m.spec].any()]
-        count, sharing = len(self.all), sharing or self.sharing
-        groups = group_measures(unfinished, *self.largest, count, memory, available, sharing)
+        views = {m: views_used(m, *self.largest, self.is_copied, apart=apart) for m in unfinished}
+        groups = group_measures(views, self.largest[0], len(self.all), memory, available)
         columns = None if self.columns is None else len(self.columns)
         for measures, size in groups:
             for tile in tiles(size, len(self.rows), columns, memory, height):

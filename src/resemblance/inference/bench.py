@@ -88,7 +88,7 @@ class Bench:
         token_of = {id(r): token for r, token in zip(everything, tokens)}
         height = math.ceil(len(everything) / blocks)
         # A view that is carried over has memory of its own.
-        for task in work.tasks(todo, memory or self.memory, height=height, sharing="none"):
+        for task in work.tasks(todo, memory or self.memory, height=height, apart=True):
             yield task._replace(job=job_of(tuple(token_of[id(r)] for r in task.representations)))
 
     def run(self, tasks: Iterable[TileTask], *, counted: bool = False, lent: bool = False) -> None:
