@@ -25,10 +25,12 @@ def run_tasks(
     views: SharedViews | None,
     save: str | Path | None,
     workers_write: bool,
+    called: str = "compare",
 ) -> Generator[list[Column], None, None]:
     """Yield scores as they come: in this process, or task by task from an executor.
 
     ``streams`` are the tasks of each comparison; ``workers_write``: into the file of ``save``.
+    ``called`` is the function that errors name.
     """
     if executor is None:
         yield from _run_here(chain.from_iterable(streams))
@@ -37,18 +39,23 @@ def run_tasks(
     call_of = partial(_call_of, file=save if workers_write else None)
     groups = (_travelling(tasks, executor, checked) for tasks in streams)
     calls = (views.calls(g, call_of) if views else map(call_of, g) for g in groups)
-    for call, columns in results_of(chain.from_iterable(calls), executor, save):
+    for call, columns in results_of(chain.from_iterable(calls), executor, save, called):
         if views:
             views.done(call)
         if call.function is run_task:
             yield columns
 
 
+def columns_of(task: TileTask) -> Iterator[list[Column]]:
+    """Yield what a task computes, some of it at a time."""
+    return task.job(task) if task.job else scores_of(task)
+
+
 def _run_here(tasks: Iterable[TileTask]) -> Iterator[list[Column]]:
     previous: TileTask | None = None
     for task in chain(tasks, [None]):
         if previous is not None:
-            yield from scores_of(previous)
+            yield from columns_of(previous)
             continues = task is not None and task.measures == previous.measures
             needed = set(map(id, task.representations)) if task and continues else set()
             for representation in previous.representations:
@@ -92,7 +99,7 @@ def run_task(task: TileTask, file: str | Path | None, *loans: Any) -> list[Colum
     with single_threaded(), Store(file) if file else nullcontext() as store:
         inputs = list(map(opened, loans))
         rows, columns = ([inputs[p] for p in side] for side in (task.rows, task.columns))  # type: ignore[call-overload]
-        for batch in scores_of(task.on(rows, columns)):
+        for batch in columns_of(task.on(rows, columns)):
             scores += batch
             if store:
                 store.put(batch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -40,12 +40,16 @@ class RunOptions(TypedDict, total=False):
     spill: str | Path | bool | None
 
 
+Job = Callable[[Any], Iterator[list[Column]]]  # of a task
+
+
 class TileTask(NamedTuple):
     """What a worker receives: a block of rows against a block of columns, and what to compute.
 
     ``forward`` says for each measure which rows are compared with which columns, shape (rows,
     columns), ``backward`` which columns with which rows, where all pairs of one list are compared.
-    On the diagonal, where ``columns`` is ``rows``, the two are the same.
+    On the diagonal, where ``columns`` is ``rows``, the two are the same. ``job`` yields what there
+    is to compute of a task; None for the scores.
     """
 
     measures: tuple[Measure, ...]
@@ -53,6 +57,7 @@ class TileTask(NamedTuple):
     columns: Data
     forward: tuple[np.ndarray, ...]
     backward: tuple[np.ndarray, ...] | None
+    job: Job | None = None
 
     @property
     def is_diagonal(self) -> bool:
@@ -164,7 +169,7 @@ class Work:
         """The shape of the widest."""
         return self.rows[0].shape[0], max(r.shape[1] for r in self.all)
 
-    @property
+    @cached_property
     def is_copied(self) -> bool:
         """Whether an array is copied for the views, which otherwise share its memory."""
         return any(map(is_copied, self.all))
@@ -232,15 +237,20 @@ class Work:
         return max(1, math.floor(math.sqrt(self.size / max(1.0, tasks))))
 
     def tasks(
-        self, todo: Todo, memory: int, available: float = math.inf, height: int | None = None
+        self,
+        todo: Todo,
+        memory: int,
+        available: float = math.inf,
+        height: int | None = None,
+        apart: bool = False,
     ) -> Iterator[TileTask]:
         """Yield the tasks in the order in which they reuse views.
 
         ``memory`` is the budget for views, ``available`` what the machine has left, ``height`` the
-        largest one of a block.
+        largest one of a block. ``apart``: each view has memory of its own.
         """
         unfinished = [m for m in self.measures if todo[m.spec].any()]
-        views = {m: views_used(m, *self.largest, self.is_copied) for m in unfinished}
+        views = {m: views_used(m, *self.largest, self.is_copied, apart=apart) for m in unfinished}
         groups = group_measures(views, self.largest[0], len(self.all), memory, available)
         columns = None if self.columns is None else len(self.columns)
         for measures, size in groups:
