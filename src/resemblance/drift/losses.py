@@ -142,4 +142,4 @@ def _covariance(within: np.ndarray, shrunk: bool) -> np.ndarray:
         away = float((covariance**2).sum()) - d * variance**2
         noise = float(((within**2).sum(axis=1) ** 2).mean() - (covariance**2).sum()) / n
         weight = max(weight, min(1.0, noise / away)) if away > 0 else 1.0
-    return np.asarray((1 - weight) * covariance + weight * variance * np.eye(d))
+    return (1 - weight) * covariance + weight * variance * np.eye(d)

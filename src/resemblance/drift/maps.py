@@ -61,15 +61,15 @@ def rotate(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """
     if len(x) >= x.shape[1]:
         u, _, vt = np.linalg.svd(x.T @ y)
-        return np.asarray(u @ vt)
+        return u @ vt
     (p, a), (q, b) = np.linalg.qr(x.T), np.linalg.qr(y.T)
     u, _, vt = np.linalg.svd(a @ b.T)
-    return np.asarray(p @ (u @ vt) @ q.T)
+    return p @ (u @ vt) @ q.T
 
 
 def regress(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The linear map that brings x closest to y, of least size if many do."""
-    return np.asarray(np.linalg.lstsq(x, y, rcond=1e-10)[0])
+    return np.linalg.lstsq(x, y, rcond=1e-10)[0]
 
 
 MAPS: dict[str, Map] = {"identity": rotate_not, "rotation": rotate, "linear": regress}
@@ -126,7 +126,7 @@ def _judged(
 def directions(x: np.ndarray) -> np.ndarray:
     """Orthonormal directions (d, r) of the components of x that are not negligible."""
     _, s, vt = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
-    return np.asarray(vt[s**2 > NEGLIGIBLE * (s**2).sum()].T)
+    return vt[s**2 > NEGLIGIBLE * (s**2).sum()].T
 
 
 def variances(x: np.ndarray) -> np.ndarray:
@@ -134,7 +134,7 @@ def variances(x: np.ndarray) -> np.ndarray:
     ones."""
     a = x - x.mean(axis=0)
     sizes = np.linalg.eigvalsh(a.T @ a if len(a) > a.shape[1] else a @ a.T)[::-1]
-    return np.asarray(sizes[sizes > NEGLIGIBLE * sizes.sum()] / sizes.sum())
+    return sizes[sizes > NEGLIGIBLE * sizes.sum()] / sizes.sum()
 
 
 def components(x: np.ndarray) -> int:

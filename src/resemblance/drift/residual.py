@@ -68,12 +68,12 @@ def shift(
     """
     u, v = means
     if matrix is None or basis is None:
-        return np.asarray(v - factor * apply(u, matrix))
+        return v - factor * apply(u, matrix)
     inside, image = basis.T @ u, basis.T @ matrix
     left = v - factor * (inside @ image)
     outside = left - (left @ image.T) @ image
     unknown, length = factor * (u - basis @ inside), float(np.linalg.norm(outside))
-    return np.asarray(left - (outside * (np.linalg.norm(unknown) / length) if length else unknown))
+    return left - (outside * (np.linalg.norm(unknown) / length) if length else unknown)
 
 
 def scale_of(x: np.ndarray, y: np.ndarray, fit: Fit, seed: int) -> tuple[Finding, float]:

@@ -111,7 +111,7 @@ def _closeness(
     np.nan_to_num(close, copy=False, nan=-np.inf, neginf=-np.inf)
     inside = np.flatnonzero((selves >= 0) & (selves < len(block)))
     close[inside, selves[inside]] = -np.inf
-    return np.asarray(close)
+    return close
 
 
 def _merge(best: np.ndarray, rows: np.ndarray, close: np.ndarray, start: int) -> None:
@@ -149,7 +149,7 @@ def lost(points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: Take) 
 def distances(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Squared distances from every point to its rows, shapes (m, d) and (m, k, d)."""
     with np.errstate(over="ignore"):
-        return np.asarray(((rows - points[:, None]) ** 2).sum(axis=2))
+        return ((rows - points[:, None]) ** 2).sum(axis=2)
 
 
 class Search(NamedTuple):
@@ -259,7 +259,7 @@ def _with_noise(
 
 def _noise(frame: np.ndarray, count: int, seed: int, draw: int, start: int) -> np.ndarray:
     random = generator(seed, "noise of neighbours", draw, start)
-    return np.asarray(random.standard_normal((count, len(frame))) @ frame)
+    return random.standard_normal((count, len(frame))) @ frame
 
 
 def _moved(

@@ -221,7 +221,7 @@ def noise_frame(x: np.ndarray, tolerance: float) -> np.ndarray:
     shape (r, d)."""
     u, vt, length = _spanned(x, tolerance)
     largest = np.abs(u).argmax(axis=0)
-    return np.asarray(length * np.sign(u[largest, np.arange(len(vt))])[:, None] * vt)
+    return length * np.sign(u[largest, np.arange(len(vt))])[:, None] * vt
 
 
 def _spanned(x: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, float]:

@@ -172,8 +172,7 @@ def _z(values: np.ndarray, scale: float) -> np.ndarray:
         raise Undefined(
             "discordance: magnitudes and coherences agree perfectly or do not vary; nothing departs"
         )
-    scaled: np.ndarray = (values - values.mean()) / deviation
-    return scaled
+    return (values - values.mean()) / deviation
 
 
 def _columns(function: str, results: Columns, *names: str) -> np.ndarray:

@@ -140,7 +140,7 @@ def _parts(statistic: Statistic, groups: np.ndarray) -> np.ndarray:
     """
     settings = {**statistic.defaults, **dict(statistic.parameters)}
     if "early" in settings:
-        return np.asarray(np.arange(len(groups)) >= int(len(groups) * settings["early"]), dtype=int)
+        return (np.arange(len(groups)) >= int(len(groups) * settings["early"])).astype(int)
     return rank_within(groups) % 2 if "parity" in settings else np.zeros(len(groups), dtype=int)
 
 

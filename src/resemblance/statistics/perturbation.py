@@ -157,8 +157,7 @@ def _nearest(distances: np.ndarray, k: int) -> np.ndarray:
     nearer, tied = distances < last, distances == last
     # Of those that tie for the last place, the first come first.
     missing = k - nearer.sum(axis=1, keepdims=True)
-    nearest: np.ndarray = nearer | (tied & (np.cumsum(tied, axis=1) <= missing))
-    return nearest
+    return nearer | (tied & (np.cumsum(tied, axis=1) <= missing))
 
 
 @statistic(
@@ -206,8 +205,7 @@ def perturbation_magnitude(
 
 def _deviations(points: np.ndarray) -> np.ndarray:
     """Standard deviation of every feature."""
-    deviations: np.ndarray = norm(points - points.mean(axis=0), axis=0) / (len(points) - 1) ** 0.5
-    return deviations
+    return norm(points - points.mean(axis=0), axis=0) / (len(points) - 1) ** 0.5
 
 
 @statistic(

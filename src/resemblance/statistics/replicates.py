@@ -124,5 +124,4 @@ def _square(points: np.ndarray, kind: str) -> np.ndarray:
 
         return cdist(centred(points), centred(points))
     above = one_minus(cosine_matrix(points, kind))
-    square: np.ndarray = np.triu(above, 1) + np.triu(above, 1).T
-    return square
+    return np.triu(above, 1) + np.triu(above, 1).T

@@ -325,4 +325,4 @@ def _direction(points: np.ndarray, groups: list[np.ndarray], ridge: float) -> np
             "separates"
         )
     direction = np.linalg.solve(covariance + ridge * variance * np.eye(len(covariance)), one - zero)
-    return np.asarray(direction / np.linalg.norm(direction))
+    return direction / np.linalg.norm(direction)
