@@ -11,10 +11,10 @@ from factories.files import GOLDEN
 from scipy.stats import t, wasserstein_distance
 
 import resemblance as rs
-from resemblance.drift.changes import ClassMeans, class_means, moved_classes
 from resemblance.drift.diagnosis import diagnose
-from resemblance.drift.kinds import LEVEL, interval, margin
+from resemblance.drift.findings import LEVEL, interval, margin
 from resemblance.drift.losses import classes_of
+from resemblance.drift.moved import ClassMeans, class_means, moved_classes
 from resemblance.drift.retrieval import lost
 from resemblance.drift.rows import rows_of, same_rows
 from resemblance.drift.table import Rules, noisy, table
@@ -840,7 +840,7 @@ def test_a_neighbour_that_rounding_puts_farther_is_not_lost():
 
 
 def test_a_loss_that_the_map_explains_is_not_called_none(pair):
-    from resemblance.drift.sections import status
+    from resemblance.report.of_drift import status
 
     x, _, g = pair
     y = x @ anisotropic(6, g)

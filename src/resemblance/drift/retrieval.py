@@ -16,53 +16,24 @@ from ..rng import generator
 from .maps import Affine
 from .rows import Rows
 
-MANY, FEW = (
-    500,
-    200,
-)  # samples that are looked up: many, unless each has to be compared with a lot of numbers
+MANY, FEW = 500, 200  # samples looked up: many, unless each is compared with a lot of numbers
 EFFORT = 5 * 10**10  # products for one search of all that are looked up
 MOST_NOISE = 20  # versions with noise, for thresholds
 NEAR, NEARLY_ALL = 0.1, 0.95  # of the distance to the k-th neighbour; of the samples
-
 POINTS = 500  # compared with a block at a time
 
 Blocks = Iterable[tuple[int, np.ndarray]]
 Take = Callable[[np.ndarray], np.ndarray]
 
 
-class Version(NamedTuple):
-    """All rows of one version, and the unit and width that both versions share."""
-
-    rows: Rows
-    unit: float
-    width: int
-
-    def take(self, indices: np.ndarray) -> np.ndarray:
-        """These rows, shape (..., width)."""
-        return self._placed(self.rows.take(indices))
-
-    def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the index of the first row and the rows of one block after the other."""
-        for start, block in self.rows.blocks():
-            yield start, self._placed(block.astype(np.float64))
-
-    def _placed(self, rows: np.ndarray) -> np.ndarray:
-        missing = self.width - rows.shape[-1]
-        padded = np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(0, missing)]) if missing else rows
-        return padded / self.unit
-
-
 class Lost(NamedTuple):
-    """Shares of the k nearest neighbours lost, one per sample that was looked up.
-
-    And what noise makes of the same.
-    """
+    """Shares of the k nearest neighbours lost, one per sample that was looked up, and what noise
+    makes of the same."""
 
     old_index: np.ndarray | None  # of new rows among old ones; None if the widths differ
     reembedded: np.ndarray  # of new rows among new ones
-    mapped: (
-        np.ndarray
-    )  # of new rows among old ones that went through the map, against new ones among new ones
+    # of new rows among old ones that went through the map, against new ones among new ones
+    mapped: np.ndarray
     noise_old_index: np.ndarray
     noise_reembedded: np.ndarray
     among: int
@@ -85,10 +56,8 @@ def noise_draws(draws: int, queries: int, n: int, d: int) -> int:
 def nearest(
     points: np.ndarray, selves: np.ndarray, blocks: Blocks, centre: np.ndarray, k: int
 ) -> np.ndarray:
-    """Indices of the k rows nearest to every point, shape (len(points), k).
-
-    The point itself, the row of ``selves``, is left out.
-    """
+    """Indices of the k rows nearest to every point, without the point itself, the row of
+    ``selves``; shape (len(points), k)."""
     twice = 2 * (points - centre)
     best, rows = np.full((len(points), k), -np.inf), np.zeros((len(points), k), dtype=np.int64)
     for start, block in blocks:
@@ -116,19 +85,14 @@ def _closeness(
 
 def _merge(best: np.ndarray, rows: np.ndarray, close: np.ndarray, start: int) -> None:
     """Keep, in place, the k largest of those before and those of another block."""
-    k = best.shape[1]
-    columns = (
-        np.argpartition(close, -k, axis=1)[:, -k:]
-        if close.shape[1] > k
-        else np.indices(close.shape)[1]
-    )
+    k, columns = best.shape[1], np.indices(close.shape)[1]
+    if close.shape[1] > k:
+        columns = np.argpartition(close, -k, axis=1)[:, -k:]
     values = np.concatenate([best, np.take_along_axis(close, columns, axis=1)], axis=1)
     where = np.concatenate([rows, columns + start], axis=1)
     largest = np.argpartition(values, -k, axis=1)[:, -k:]
-    best[:], rows[:] = (
-        np.take_along_axis(values, largest, axis=1),
-        np.take_along_axis(where, largest, axis=1),
-    )
+    best[:] = np.take_along_axis(values, largest, axis=1)
+    rows[:] = np.take_along_axis(where, largest, axis=1)
 
 
 def lost(points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: Take) -> np.ndarray:
@@ -155,8 +119,8 @@ def distances(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
 class Search(NamedTuple):
     """A search for neighbours: the two versions, the samples looked up, and how many neighbours."""
 
-    x: Version
-    y: Version
+    x: Rows
+    y: Rows
     queries: np.ndarray  # rows
     k: int
     tick: Callable[[float], None]  # called with how many points were looked up
@@ -185,7 +149,8 @@ def neighbours_lost(
     and where they are; ``whole`` is the map for all rows, or ``None``: then the map is judged among
     those drawn. ``frame``: the directions of the noise times its length, or ``None`` for no noise.
     """
-    x, y, is_same = search.x, search.y, _same_width(search)
+    x, y = search.x, search.y
+    is_same = x.source.shape[1] == y.source.shape[1]
     a, b, centre = x.take(search.queries), y.take(search.queries), x.take(drawn).mean(axis=0)
     noisy = [] if frame is None else [a + _noise(frame, len(a), seed, i, -1) for i in range(draws)]
     points = np.concatenate([a, b, *noisy])
@@ -206,14 +171,10 @@ def neighbours_lost(
         _beyond(search, b, new, drawn, mapped, current, whole),
         noise_old,
         noise_again,
-        len(x.rows.source),
-        len(drawn) if whole is None else len(x.rows.source),
+        len(x.source),
+        len(drawn) if whole is None else len(x.source),
         _moved(search, a, b, true, old) if is_same else 0.0,
     )
-
-
-def _same_width(search: Search) -> bool:
-    return bool(search.x.rows.source.shape[1] == search.y.rows.source.shape[1])
 
 
 def _beyond(
@@ -240,7 +201,7 @@ def _beyond(
 
 
 def _mapped(
-    x: Version, whole: Affine, drawn: np.ndarray, mapped: np.ndarray
+    x: Rows, whole: Affine, drawn: np.ndarray, mapped: np.ndarray
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Old rows through the map: those it was fitted to as a map fitted to others puts them."""
     for start, block in x.blocks():
@@ -251,7 +212,7 @@ def _mapped(
 
 
 def _with_noise(
-    x: Version, frame: np.ndarray, seed: int, draw: int
+    x: Rows, frame: np.ndarray, seed: int, draw: int
 ) -> Iterator[tuple[int, np.ndarray]]:
     for start, block in x.blocks():
         yield start, block + _noise(frame, len(block), seed, draw, start)
@@ -269,18 +230,13 @@ def _moved(
 
     A sample that is where another one was and still is, is a copy of it, not one in another place.
     """
-    nearest_before, distance, place = (
-        np.empty(len(a)),
-        np.empty(len(a)),
-        np.empty(len(a), dtype=np.int64),
-    )
+    nearest_before, distance = np.empty(len(a)), np.empty(len(a))
+    place = np.empty(len(a), dtype=np.int64)
     for some in (slice(i, i + 50) for i in range(0, len(a), 50)):
         nearest_before[some] = distances(a[some], search.x.take(true[some])).min(axis=1)
         far = distances(b[some], search.x.take(old[some]))
-        distance[some], place[some] = (
-            far.min(axis=1),
-            old[some][np.arange(len(far)), far.argmin(axis=1)],
-        )
+        distance[some] = far.min(axis=1)
+        place[some] = old[some][np.arange(len(far)), far.argmin(axis=1)]
     reach = NEAR**2 * nearest_before
     stayed = distances(b, a[:, None])[:, 0] <= reach
     is_copy = distances(search.y.take(place), search.x.take(place)[:, None])[:, 0] <= reach

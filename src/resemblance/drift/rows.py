@@ -15,24 +15,28 @@ VALUES, HEIGHT = 2**22, 2**13  # in a block, at most: 32 MB in double precision;
 
 
 class Rows(NamedTuple):
-    """The rows as given, on disk if they are there, and the precision in which they count."""
+    """The rows of a version as given, on disk if they are there, and how they count: in which
+    precision, unit, and width."""
 
     source: np.ndarray
     precision: str
+    unit: float
+    width: int
 
     def take(self, indices: np.ndarray) -> np.ndarray:
-        """These rows in double precision, shape (..., d) for indices of any shape."""
-        rows = np.asarray(self.source[indices.ravel()]).astype(self.precision).astype(np.float64)
-        return rows.reshape(*indices.shape, self.source.shape[1])
+        """These rows, shape (..., width) for indices of any shape."""
+        return self._counted(self.source[indices.ravel()]).reshape(*indices.shape, self.width)
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield blocks: the index of the first row, and the rows in their own precision."""
+        """Yield the index of the first row and the rows of one block after the other."""
         height = max(1, min(HEIGHT, VALUES // self.source.shape[1]))
         for start in range(0, len(self.source), height):
-            yield (
-                start,
-                np.asarray(self.source[start : start + height]).astype(self.precision, copy=False),
-            )
+            yield start, self._counted(self.source[start : start + height])
+
+    def _counted(self, rows: np.ndarray) -> np.ndarray:
+        rows = np.asarray(rows).astype(self.precision, copy=False).astype(np.float64, copy=False)
+        missing = self.width - rows.shape[1]
+        return (np.pad(rows, [(0, 0), (0, missing)]) if missing else rows) / self.unit
 
 
 def same_rows(x: Rows, y: Rows) -> bool:
@@ -44,17 +48,15 @@ def _total(rows: Rows) -> int:
     """The sum of the digests of all rows, the same in any order."""
     return sum(
         int.from_bytes(blake2b(row.tobytes(), digest_size=32).digest(), "big")
-        for _, block in rows.blocks()
-        for row in block.astype(np.float64) + 0.0
+        for _, block in rows._replace(unit=1.0).blocks()
+        for row in block + 0.0
     )
 
 
 def rows_of(x: Representation) -> Rows:
-    """Return the rows of a representation.
-
-    Raises :class:`Undefined`, naming the first row with a NaN or an infinite value.
-    """
-    rows = Rows(to_numpy(x.source), x.precision)
+    """Return the rows of a representation; raise :class:`Undefined`, naming the first row with a
+    NaN or an infinite value."""
+    rows = Rows(to_numpy(x.source), x.precision, 1.0, x.shape[1])
     for start, block in rows.blocks():
         if not (np.isfinite(block.min()) and np.isfinite(block.max())):
             row, column = (int(i) for i in np.argwhere(~np.isfinite(block))[0])

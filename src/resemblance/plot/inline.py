@@ -13,13 +13,13 @@ from typing import Any
 
 from ..comparison import Comparison, MeasureInfo, label_of
 from ..drift import DriftReport
-from ..drift.sections import drift_result
 from ..inference.result import Evidence
 from ..report.colours import LEVELS, colour_table, level
 from ..report.comparing.maps import heat_map, marked
 from ..report.data import chance_words
 from ..report.evidence_words import ALPHA, readings_of
 from ..report.numbers import number
+from ..report.of_drift import drift_result
 from ..report.standing import standing
 from ..report.svg import Axis, reach, shortened, tag, text, title
 from ..results.figures import Bar, Bars, HeatMap
