@@ -1,44 +1,50 @@
-"""Small pictures for notebooks, as SVG inside HTML: maps, and rows of dots.
+"""Small pictures for notebooks, as SVG inside HTML: the maps and rows of dots of a page.
 
 They need no package, no style sheet and no program; letters have the colour of the notebook.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
+from functools import cache
 from html import escape
-from itertools import groupby
 from typing import Any
 
 from ..comparison import Comparison, MeasureInfo, label_of
 from ..drift import DriftReport
 from ..inference.result import Evidence
-from ..report.colours import LEVELS, colour_table, level
+from ..report.colours import LEVELS, colour_table
 from ..report.comparing.maps import heat_map, marked
 from ..report.data import chance_words
 from ..report.evidence_words import ALPHA, readings_of
-from ..report.numbers import number
+from ..report.maps import still_map
 from ..report.of_drift import drift_result
+from ..report.rows import bars
 from ..report.standing import standing
-from ..report.svg import Axis, reach, shortened, tag, text, title
-from ..results.figures import Bar, Bars, HeatMap
+from ..results.figures import Bars
 from ..results.result import Result
-from .names import SideNames, side_names
-from .style import COLOURS
 
 MOST_CELLS = 4096  # of all maps together: a notebook keeps what it shows
 MOST_MAPS, MOST_ROWS = 4, 10
-LARGEST_READ = 20  # rows and columns of a map whose cells the pointer reads
-SIDE, LETTERS = 210.0, 9.0  # of a map and of letters, in pixels
-SCALE = 56.0  # room for the colour scale
-WIDTH, NAMES, ROW = 440.0, 130.0, 18.0
-# of strokes that are cells: no thin lines between them
-CELLS = {
-    "stroke_width": 1, "transform": "translate(0 .5)", "shape_rendering": "crispEdges"
+MAP, ROWS = 370, 440  # widths in pixels
+STYLE = {  # of the classes of figures, where a page has a style sheet
+    "chart": 'fill="currentColor" font-family="sans-serif" font-size="11"',
+    "end": 'text-anchor="end" fill-opacity=".7"', "end name": 'text-anchor="end"',
+    "mid": 'text-anchor="middle" fill-opacity=".7"', "mid name": 'text-anchor="middle"',
+    "mid axis": 'text-anchor="middle"', "count": 'text-anchor="middle" fill="#1c2530"',
+    "count light": 'text-anchor="middle" fill="#fff"', "missing": 'fill="#8884"',
+    "cells": 'shape-rendering="crispEdges"', "scale": 'shape-rendering="crispEdges"',
+    "unsure": 'fill="none" stroke="#1c2530" vector-effect="non-scaling-stroke"',
+    "unsure light": 'fill="none" stroke="#fff" vector-effect="non-scaling-stroke"',
+    "edge": 'fill="none" stroke="#fff" stroke-width="1.8"',
+    "stem": 'stroke="#0072B2" stroke-width="5" stroke-opacity=".28"', "dot": 'fill="#0072B2"',
+    "stem over": 'stroke="#D55E00" stroke-width="5" stroke-opacity=".5"',
+    "dot over": 'fill="#D55E00"', "range": 'fill="none" stroke="currentColor"',
+    "grid": 'fill="none" stroke="currentColor" stroke-opacity=".2"',
+    "grid zero": 'fill="none" stroke="currentColor" stroke-opacity=".4"',
+    "limit": 'fill="none" stroke="currentColor" stroke-dasharray="5 3"', "reach": 'stroke="none"',
 }  # fmt: skip
-UNSEEN = {"width": 1, "height": 1, "fill": "none", "pointer_events": "all"}
-FONT = "font-family:sans-serif;max-width:100%;height:auto"
 
 
 def picture(thing: Any) -> str:
@@ -49,7 +55,7 @@ def picture(thing: Any) -> str:
         return _standing(thing)
     if isinstance(thing, DriftReport):
         figures = drift_result(thing)["drifts"].figures
-        return "".join(dots(figure) for figure in figures if isinstance(figure, Bars))
+        return "".join(_dots(figure) for figure in figures if isinstance(figure, Bars))
     raise ValueError(f"there is no picture of a {type(thing).__name__}")
 
 
@@ -67,8 +73,8 @@ def _maps(thing: Comparison | Evidence) -> Iterator[str]:
         if isinstance(thing, Evidence):
             heat = marked(heat, readings_of(thing, info))
         yield (
-            "<div style='display:inline-block;margin:8px 16px 0 0;vertical-align:top'>"
-            f"<b>{escape(label_of(comparison, info))}</b><br>{map_svg(heat)}<br>"
+            f"<div style='display:inline-block;width:{MAP}px;margin:8px 16px 0 0'>"
+            f"<b>{escape(label_of(comparison, info))}</b>{still(still_map(heat))}"
             f"<small>{escape(_reading(comparison, info))}</small></div>"
         )
     rest = comparison.measures[count:]
@@ -85,114 +91,6 @@ def _reading(comparison: Comparison, info: MeasureInfo) -> str:
     return f"{which} is more similar{f'; chance is {chance}' if chance else ''}"
 
 
-def map_svg(heat: HeatMap) -> str:
-    """Draw a map with its names and the scale of its colours."""
-    rows, columns = len(heat.rows), len(heat.columns)
-    pitch = SIDE / max(rows, columns)
-    left = side_names(heat.rows, pitch, LETTERS, is_below=False)
-    bottom = side_names(heat.columns, pitch, LETTERS, is_below=True)
-    width, height = columns * pitch, rows * pitch
-    borders = [f"M0 {at + 0.5:g}h{columns}" for at in left.borders]
-    borders += [f"M{at + 0.5:g} 0v{rows}" for at in bottom.borders]
-    lines = "".join(f"M{j} {i + 1}l1 -1" for i, j in heat.hatched)
-    thin = {"fill": "none", "vector_effect": "non-scaling-stroke"}
-    inside = [
-        tag("rect", width=columns, height=rows, fill="#8884"),
-        tag("g", *_cells(heat), **CELLS),
-        tag("path", d=lines, stroke="#1c2530", stroke_width=0.7, **thin),
-        tag("path", d="".join(borders), stroke="#fff", stroke_width=1.5, **thin),
-        *_titles(heat),
-    ]
-    move = f"translate({left.room:.1f} 2) scale({pitch:.3f})"
-    parts = [
-        tag("g", *inside, transform=move),
-        *_left(left, pitch),
-        *_below(bottom, left.room, pitch, height + 2),
-        *_scale(heat, left.room + width + 10, max(height, 30.0)),
-    ]
-    size = left.room + width + SCALE, max(height, 30.0) + 4 + bottom.room
-    return _drawn(*size, parts, f"Heat map: {heat.title}")
-
-
-def _drawn(width: float, height: float, parts: Sequence[str], label: str) -> str:
-    about: dict[str, object] = {"role": "img", "aria_label": label, "style": FONT}
-    about |= {"viewBox": f"0 0 {width:.0f} {height:.0f}", "fill": "currentColor"}
-    size = {"width": f"{width:.0f}", "height": f"{height:.0f}", "font_size": LETTERS}
-    return tag("svg", *parts, **about, **size)
-
-
-def _cells(heat: HeatMap) -> Iterator[str]:
-    """Yield a path for each colour: strokes one cell high; equal neighbours are one."""
-    ends, paths = heat.span or (0.0, 1.0), dict[int, list[str]]()
-    for i, row in enumerate(heat.values):
-        j = 0
-        for step, run in groupby(level(heat, value, ends) for value in row):
-            count = len(list(run))
-            if step is not None:
-                paths.setdefault(step, []).append(f"M{j} {i}h{count}")
-            j += count
-    for step, strokes in sorted(paths.items()):
-        yield tag("path", d="".join(strokes), stroke=_colour(step))
-
-
-def _titles(heat: HeatMap) -> Iterator[str]:
-    """Yield what the pointer reads in the cells of a small map."""
-    if max(len(heat.rows), len(heat.columns)) <= LARGEST_READ:
-        for i, row in enumerate(heat.titles):
-            for j, words in ((j, words) for j, words in enumerate(row) if words):
-                yield tag("rect", title(words), x=j, y=i, **UNSEEN)
-
-
-def _colour(step: int) -> str:
-    table = colour_table(LEVELS, opposite=step < 0)
-    return "#" + "".join(f"{round(255 * part):02x}" for part in table[abs(step)])
-
-
-def _left(names: SideNames, pitch: float) -> Iterator[str]:
-    for place, name in names.cells:
-        y = 2 + (place + 0.5) * pitch + names.size / 3
-        at = round(names.room - 4, 1), round(y, 1)
-        yield text(name, *at, text_anchor="end", font_size=round(names.size, 1))
-    for run in names.models:
-        x, y = names.room - names.offset, 2 + (run.middle + 0.5) * pitch
-        yield _model(run.name, x, y, names, "middle" if names.are_models_turned else "end")
-
-
-def _below(names: SideNames, start: float, pitch: float, top: float) -> Iterator[str]:
-    for place, name in names.cells:
-        x, y = start + (place + 0.5) * pitch, top + 4
-        if names.are_turned:
-            turn = f"rotate(-90 {x + names.size / 3:.1f} {y:.1f})"
-            options = {"text_anchor": "end", "transform": turn}
-            x += names.size / 3
-        else:
-            options, y = {"text_anchor": "middle"}, y + names.size
-        yield text(name, round(x, 1), round(y, 1), font_size=round(names.size, 1), **options)
-    for run in names.models:
-        x, y = start + (run.middle + 0.5) * pitch, top + names.offset + names.model_size
-        yield _model(run.name, x, y, names, "end" if names.are_models_turned else "middle")
-
-
-def _model(name: str, x: float, y: float, names: SideNames, anchor: str) -> str:
-    options: dict[str, object] = {"text_anchor": anchor, "font_size": round(names.model_size, 1)}
-    if names.are_models_turned:
-        options["transform"] = f"rotate(-90 {x:.1f} {y:.1f})"
-    return text(shortened(name, 24), round(x, 1), round(y, 1), font_weight=600, **options)
-
-
-def _scale(heat: HeatMap, x: float, height: float) -> Iterator[str]:
-    """Yield the colours with the numbers at their ends, the similar end on top."""
-    low, high = heat.span or (0.0, 1.0)
-    top, bottom = (low, high) if heat.is_reversed else (high, low)
-    steps = 24
-    for i in range(steps):
-        step = level(heat, top + (bottom - top) * (i + 0.5) / steps, (low, high)) or 0
-        y, tall = round(2 + height * i / steps, 1), round(height / steps + 0.3, 1)
-        yield tag("rect", x=round(x, 1), y=y, width=8, height=tall, fill=_colour(step))
-    yield text(number(top), round(x + 12, 1), 10)
-    yield text(number(bottom), round(x + 12, 1), round(height + 1, 1))
-
-
 # --------------------------------------------------------------------------------------------- rows
 
 
@@ -205,40 +103,30 @@ def _standing(result: Result) -> str:
         return lines
     rest = len(figure.bars) - MOST_ROWS
     more = f"<p><small>{rest} more: .plot() draws all.</small></p>" if rest > 0 else ""
-    return f"{lines}{dots(figure._replace(bars=figure.bars[:MOST_ROWS]))}{more}"
+    return f"{lines}{_dots(figure._replace(bars=figure.bars[:MOST_ROWS]))}{more}"
 
 
-def dots(figure: Bars) -> str:
-    """Draw values below each other with their intervals and numbers."""
-    bars = [bar for bar in figure.bars if math.isfinite(bar.value)]
-    if not bars:
-        return ""
-    ends = [v for b in bars for v in (b.value, b.low, b.high) if v is not None]
-    low, high = figure.span or reach(ends)
-    x = Axis(low, high if high > low else low + 1, NAMES, WIDTH - 60, figure.log_x)
-    tall = ROW * len(bars)
-    parts = [_row(bar, x, ROW * (i + 0.5), figure) for i, bar in enumerate(bars)]
-    if figure.threshold is not None:
-        at = f"M{x(figure.threshold):.1f} 0V{tall:g}"
-        line = {"stroke": "currentColor", "stroke_dasharray": "4 3", "fill": "none"}
-        parts.append(tag("path", d=at, **line))
-    for place, anchor in ((x.low, "start"), (x.high, "end")):
-        parts.append(text(number(place), round(x(place), 1), tall + 11, text_anchor=anchor))
-    middle = {"text_anchor": "middle"}
-    parts.append(text(figure.x, round((x.start + x.end) / 2, 1), tall + 24, **middle))
-    return _drawn(WIDTH, tall + 30, parts, f"{figure.title}: {figure.x}")
+def _dots(figure: Bars) -> str:
+    return f"<div style='width:{ROWS}px'>{still(bars(figure))}</div>" if figure.bars else ""
 
 
-def _row(bar: Bar, x: Axis, y: float, figure: Bars) -> str:
-    is_over = figure.is_limit and figure.threshold is not None and bar.value > figure.threshold
-    colour = COLOURS[3] if is_over else COLOURS[4]
-    guide = {"stroke": "currentColor", "stroke_opacity": 0.2}
-    parts = [
-        text(shortened(bar.name, 22), NAMES - 10, round(y + 3, 1), text_anchor="end"),
-        tag("path", d=f"M{x.start:.1f} {y:g}H{x.end:.1f}", **guide),
-    ]
-    if bar.low is not None and bar.high is not None:
-        d = f"M{x(bar.low):.1f} {y:g}H{x(bar.high):.1f}"
-        parts.append(tag("path", d=d, stroke=colour, stroke_width=2))
-    parts.append(tag("circle", cx=round(x(bar.value), 1), cy=y, r=4, fill=colour))
-    return tag("g", *parts, text(number(bar.value), round(x.end + 12, 1), round(y + 3, 1)))
+# ----------------------------------------------------------------------------------------- drawings
+
+
+def still(svg: str) -> str:
+    """Return a figure of a page with attributes in place of the classes of its style sheet."""
+    rows = re.sub(r'<g class="row over">.*?</g>', _over, svg)
+    return re.sub(r' class="([^"]*)"', lambda match: f" {_attributes(match[1])}", rows)
+
+
+def _over(row: re.Match[str]) -> str:
+    return re.sub(r'class="(dot|stem)"', r'class="\1 over"', row[0])
+
+
+@cache
+def _attributes(kind: str) -> str:
+    """Return the attributes of a class: of a colour of a map, or as in ``STYLE``."""
+    if re.fullmatch(r"[qo]\d+", kind) is None:
+        return STYLE.get(kind.removesuffix(" matrix"), "")
+    colour = colour_table(LEVELS, opposite=kind[0] == "o")[int(kind[1:])]
+    return 'fill="#{:02x}{:02x}{:02x}"'.format(*(round(255 * part) for part in colour.tolist()))
