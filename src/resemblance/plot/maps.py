@@ -14,7 +14,7 @@ from ..measure import Measure
 from ..report.data import colour_scale
 from ..report.evidence_words import ALPHA
 from ..report.numbers import number
-from .asked import compared, direction, measure_of
+from .arguments import compared, direction, measure_of
 from .names import SideNames, side_names, write_names
 from .style import (
     GREY,

@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 from ..arrangements import layer_name, models_of
+from ..report.maps import ModelSpan, model_groups
 from ..report.svg import shortened
 from .style import Axes, plain, text_width
 
 SMALLEST, LEAST_MODEL = 4.8, 5.5  # sizes of letters: of names of cells, and of models
 LONGEST = 24  # characters of a name
-
-
-class ModelRun(NamedTuple):
-    """The layers of a model along a side: its name, the first position, one past the last."""
-
-    name: str
-    start: int
-    stop: int
-
-    @property
-    def middle(self) -> float:
-        """Where its name is."""
-        return (self.start + self.stop - 1) / 2
 
 
 class SideNames(NamedTuple):
@@ -35,7 +22,7 @@ class SideNames(NamedTuple):
     """
 
     cells: tuple[tuple[float, str], ...]
-    models: tuple[ModelRun, ...]
+    models: tuple[ModelSpan, ...]
     size: float
     model_size: float
     offset: float
@@ -74,16 +61,11 @@ def side_names(names: Sequence[str], pitch: float, size: float, *, is_below: boo
     return SideNames(cells, models, small, model_size, offset, offset + across + 4, *turned)
 
 
-def model_runs(names: Sequence[str]) -> tuple[ModelRun, ...]:
+def model_runs(names: Sequence[str]) -> tuple[ModelSpan, ...]:
     """Return the models along a side; none unless the layers of each are together, with several of
     one."""
-    runs, start = [], 0
-    for model, members in groupby(names, lambda name: name.rpartition("/")[0]):
-        stop = start + len(list(members))
-        runs.append(ModelRun(model, start, stop))
-        start = stop
-    is_grouped = len(runs) == len(models_of(names)) < len(names) and all(r.name for r in runs)
-    return tuple(runs) if is_grouped else ()
+    groups = model_groups(names)
+    return groups if len(groups) == len(models_of(names)) < len(names) else ()
 
 
 def write_names(ax: Axes, side: SideNames, *, is_below: bool) -> None:

@@ -36,6 +36,11 @@ class ModelSpan(NamedTuple):
     start: int
     stop: int
 
+    @property
+    def middle(self) -> float:
+        """Where its name is."""
+        return (self.start + self.stop - 1) / 2
+
 
 class Name(NamedTuple):
     """A name along an axis: its place in cells, its distance from them, and how it is written."""
@@ -211,7 +216,7 @@ def axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> Names:
     for group in groups:
         name, length = shortened(group.name, LONGEST), (group.stop - group.start) * pitch
         is_upright = turn and text_width(name, FONT) + 6 > length
-        titles.append(Name((group.start + group.stop - 1) / 2, name, depth + 6, FONT, is_upright))
+        titles.append(Name(group.middle, name, depth + 6, FONT, is_upright))
     across = [text_width(t.name, FONT) if t.is_upright or not turn else FONT for t in titles]
     room = depth + (6 + max(across) if across else 0) + 4
     return Names((*written, *titles), tuple(g.start for g in groups[1:]), room)
