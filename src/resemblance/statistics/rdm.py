@@ -1,4 +1,4 @@
-"""What the statistics share: rows as NumPy, dissimilarities, and correlation by exact ranks."""
+"""What the statistics share: rows as NumPy, dissimilarities, correlation by exact ranks, claims."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import norm, to_numpy
+from ..claims import when
 from ..representation import Representation, Undefined
 from ..rng import generator
 from ..significance import average_ranks, rank_correlation
@@ -15,6 +16,13 @@ from ..views.distances import squared_distance_block, squared_lengths
 
 Rdm = Literal["cosine", "correlation", "euclidean"]
 Compare = Literal["spearman", "pearson"]
+COSINE = {"orthogonal", "isotropic_scaling"}
+RIGID = {"orthogonal", "translation"}
+SHAPE = COSINE | RIGID
+BY_RDM = (
+    when({"rdm": "correlation"}, invariant_to={"permutation", "isotropic_scaling"}),
+    when({"rdm": "euclidean"}, invariant_to=SHAPE),
+)
 ROUNDING = 16 * float(np.finfo(float).eps)  # of a number, relative to the largest it comes from
 COMPILED = 100_000  # values from which on compiled code pays for being loaded, many times over
 

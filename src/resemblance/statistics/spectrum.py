@@ -8,8 +8,7 @@ from ..arrays import to_numpy
 from ..representation import Representation
 from ..statistic import statistic
 from ..views.spectra import decomposition
-
-SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
+from .rdm import SHAPE
 
 
 def variances(x: Representation) -> np.ndarray:
