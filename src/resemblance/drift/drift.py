@@ -118,21 +118,40 @@ def drift(
     rules = Rules(limit, float(tolerance), int(draws), int(seed))
     names = {} if groups is None else dict(zip(groups.tolist(), np.asarray(labels).tolist()))
     sample = _sample(x, y, groups, rules, int(k), int(max_samples))
-    settings = {
-        "purpose": purpose,
-        "samples": x.shape[0],
-        "used": len(sample.rows),
-        "queries": len(sample.queries),
-        "widths": [x.shape[1], y.shape[1]],
-        "threshold": "calibrated" if limit is None else limit,
-        "tolerance": rules.tolerance,
-        "draws": rules.draws,
-        "k": sample.k,
-        "seed": rules.seed,
-        "labels": labels is not None,
-    }
     rows, diagnosis, reordered, classes = _measured(sample, rules, names, progress)
-    return _report(rows, diagnosis, reordered, classes, sample, x, y, names, settings)
+    findings = diagnosis.findings
+    sides = judge(purpose, rows, findings, (x.shape[1], y.shape[1]), sample.k)
+    drawn = None if groups is None else {i: names[groups[i]] for i in sample.rows.tolist()}
+    moved = moved_samples(sample.x, sample.y, diagnosis, sample.rows, x.ids, drawn)
+    return DriftReport(
+        drifted=has_drifted(sides, reordered),
+        verdict=verdict(purpose, sides, findings, reordered),
+        **sides,
+        drifts=rows,
+        findings=findings,
+        reordered=reordered,
+        map=diagnosis.fit.name,
+        unexplained=float(diagnosis.fit.residual.mean()),
+        ladder=diagnosis.ladder,
+        moved=tuple(sorted(moved, key=lambda m: -m.unexplained)[:MOST_MOVED]),
+        moved_before=tuple(sorted(moved, key=lambda m: -m.distance)[:MOST_MOVED]),
+        classes=classes,
+        picture=_picture(sample.x, sample.y, diagnosis),
+        settings={
+            "purpose": purpose,
+            "samples": x.shape[0],
+            "used": len(sample.rows),
+            "queries": len(sample.queries),
+            "widths": [x.shape[1], y.shape[1]],
+            "threshold": "calibrated" if limit is None else limit,
+            "tolerance": rules.tolerance,
+            "draws": rules.draws,
+            "k": sample.k,
+            "seed": rules.seed,
+            "labels": labels is not None,
+        },
+        provenance={**environment(), "reference": _identity(x), "current": _identity(y)},
+    )
 
 
 class Sample(NamedTuple):
@@ -291,43 +310,6 @@ def _exceeds(finding: Finding, limit: float | None) -> bool:
     what the map accounts for is lost all the same."""
     counts = finding.named or (finding.kind == "neighbours" and finding.assessed)
     return counts and (finding.amount is None or limit is None or finding.amount > limit)
-
-
-def _report(
-    rows: tuple[Drift, ...],
-    diagnosis: Diagnosis,
-    reordered: Reordered | None,
-    classes: tuple[MovedClass, ...],
-    sample: Sample,
-    x: Representation,
-    y: Representation,
-    names: Mapping[int, Hashable],
-    settings: dict[str, Any],
-) -> DriftReport:
-    purpose, a, b = settings["purpose"], sample.x, sample.y
-    sides = judge(purpose, rows, diagnosis.findings, (x.shape[1], y.shape[1]), sample.k)
-    labels = None
-    if sample.classes is not None:
-        labels = dict(zip(sample.rows.tolist(), map(names.get, sample.classes.tolist())))
-    moved = moved_samples(a, b, diagnosis, sample.rows, x.ids, labels)
-    provenance = {**environment(), "reference": _identity(x), "current": _identity(y)}
-    return DriftReport(
-        drifted=has_drifted(sides, reordered),
-        verdict=verdict(purpose, sides, diagnosis.findings, reordered),
-        **sides,
-        drifts=rows,
-        findings=diagnosis.findings,
-        reordered=reordered,
-        map=diagnosis.fit.name,
-        unexplained=float(diagnosis.fit.residual.mean()),
-        ladder=diagnosis.ladder,
-        moved=tuple(sorted(moved, key=lambda m: -m.unexplained)[:MOST_MOVED]),
-        moved_before=tuple(sorted(moved, key=lambda m: -m.distance)[:MOST_MOVED]),
-        classes=classes,
-        picture=_picture(a, b, diagnosis),
-        settings=settings,
-        provenance=provenance,
-    )
 
 
 def _identity(x: Representation) -> dict[str, Any]:
