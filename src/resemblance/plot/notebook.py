@@ -116,7 +116,7 @@ def _dots(figure: Bars) -> str:
 def still(svg: str) -> str:
     """Return a figure of a page with attributes in place of the classes of its style sheet."""
     rows = re.sub(r'<g class="row over">.*?</g>', _over, svg)
-    return re.sub(r' class="([^"]*)"', lambda match: f" {_attributes(match[1])}", rows)
+    return re.sub(r' class="([^"]*)"', lambda match: _attributes(match[1]), rows)
 
 
 def _over(row: re.Match[str]) -> str:
@@ -127,6 +127,7 @@ def _over(row: re.Match[str]) -> str:
 def _attributes(kind: str) -> str:
     """Return the attributes of a class: of a colour of a map, or as in ``STYLE``."""
     if re.fullmatch(r"[qo]\d+", kind) is None:
-        return STYLE.get(kind.removesuffix(" matrix"), "")
+        attributes = STYLE.get(kind.removesuffix(" matrix"))
+        return f" {attributes}" if attributes else ""
     colour = colour_table(LEVELS, opposite=kind[0] == "o")[int(kind[1:])]
-    return 'fill="#{:02x}{:02x}{:02x}"'.format(*(round(255 * part) for part in colour.tolist()))
+    return ' fill="#{:02x}{:02x}{:02x}"'.format(*(round(255 * part) for part in colour.tolist()))
