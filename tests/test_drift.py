@@ -16,8 +16,7 @@ from resemblance.drift.diagnosis import diagnose
 from resemblance.drift.findings import LEVEL, interval, margin
 from resemblance.drift.losses import classes_of
 from resemblance.drift.moved import ClassMeans, class_means, moved_classes
-from resemblance.drift.retrieval import lost
-from resemblance.drift.rows import rows_of, same_rows
+from resemblance.drift.retrieval import lost, rows_of, same_rows
 from resemblance.drift.table import Rules, noisy, table
 from resemblance.statistics.spectrum import effective_rank, participation_ratio
 

@@ -27,8 +27,16 @@ from .moved import (
     moved_samples,
 )
 from .result import DriftReport
-from .retrieval import Lost, Search, neighbours_lost, noise_draws, queries_of
-from .rows import Rows, rows_of, same_rows
+from .retrieval import (
+    Lost,
+    Rows,
+    Search,
+    neighbours_lost,
+    noise_draws,
+    queries_of,
+    rows_of,
+    same_rows,
+)
 from .table import Drift, Rules, neighbour_rows, noise_frame, noisy, table
 from .verdict import Purpose, has_drifted, judge, verdict
 

@@ -15,9 +15,9 @@ from ..comparison import Comparison, MeasureInfo, label_of
 from ..drift import DriftReport
 from ..inference.result import Evidence
 from ..report.colours import LEVELS, colour_table
-from ..report.comparing.maps import heat_map, marked
+from ..report.comparing.maps import HATCHING, heat_map, marked
 from ..report.data import chance_words
-from ..report.evidence_words import ALPHA, readings_of
+from ..report.evidence_words import readings_of
 from ..report.maps import still_map
 from ..report.of_drift import drift_result
 from ..report.rows import bars
@@ -79,7 +79,7 @@ def _maps(thing: Comparison | Evidence) -> Iterator[str]:
         )
     rest = comparison.measures[count:]
     hatched = isinstance(thing, Evidence) and count
-    notes = [f"Lines across: not beyond chance (adjusted p > {ALPHA:g})."] if hatched else []
+    notes = [f"Lines across: {HATCHING}."] if hatched else []
     if rest and cells > 1:
         notes.append(f".plot({rest[0].spec!r}) draws the map of a measure; {len(rest)} not here.")
     yield f"<p><small>{escape(' '.join(notes))}</small></p>" if notes else ""
