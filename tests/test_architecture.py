@@ -90,7 +90,7 @@ SOURCES_MAY_IMPORT = {
     "sources",
     "locks",
 }
-NEVER = {"report": {"drift", "suites"}}  # what is shown does not know what made it
+NEVER = {"report": {"suites"}}
 MAY_USE_SOURCES = {"suites", "cli", "stability", "stream", "models"}
 HEAVY = {
     "torch",

@@ -17,7 +17,7 @@ from matplotlib.colors import to_rgb
 
 import resemblance as rs
 from resemblance import arrangements, plot
-from resemblance.plot.names import model_runs, side_names
+from resemblance.plot.maps import model_runs, side_names
 from resemblance.plot.style import COLOURS, DASHES, MARKS, colour_map, look
 from resemblance.report.diagrams import bar_levels
 from resemblance.report.evidence_words import ALPHA

@@ -58,7 +58,7 @@ def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
 
 def picture(thing: object) -> str:
     """Return a small picture of a result as SVG in HTML, which needs no other package."""
-    return str(import_module(f"{PLOT}.inline", __package__).picture(thing))
+    return str(import_module(f"{PLOT}.notebook", __package__).picture(thing))
 
 
 def worded(thing: object) -> str:

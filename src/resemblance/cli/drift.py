@@ -11,10 +11,10 @@ from typing import Annotated, Any, cast
 import typer
 
 from ..display import encodable
-from ..drift import DriftReport, drift, drift_result
-from ..drift.kinds import WORDS, brief
-from ..drift.sections import bounds, document, outcome, samples_used, status, tone, unassessed
+from ..drift import DriftReport, drift
+from ..drift.findings import WORDS, brief
 from ..drift.verdict import PURPOSES, Purpose
+from ..report.of_drift import bounds, document, outcome, samples_used, status, tone, unassessed
 from ..report.output import deliver, deliver_tables, toned
 from ..report.terminal import plain_table
 from ..representation import Representation
@@ -197,7 +197,7 @@ def _write(report: DriftReport, format: str, output: Path | None, html: Path | N
     if html:
         from ..report.page import write_page
 
-        write_page(drift_result(report), html)
+        write_page(report, html)
     if format == "json":
         text = json.dumps(document(report), ensure_ascii=False, indent=1, allow_nan=False)
         deliver(f"{text}\n", output)

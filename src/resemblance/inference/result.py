@@ -236,7 +236,8 @@ class Evidence:
 
     def best(self, measure: AnyMeasure) -> Best:
         """Return the pair furthest above chance, with a p-value that pays for the search."""
-        standardised = self._standardised(measure, self._null(measure).observed)
+        observed = self._standardised(measure, self._null(measure).observed)
+        standardised = np.where(self._tested(measure), observed, np.nan)
         if np.isnan(standardised).all():
             spec = self.comparison.info(measure).spec
             raise ValueError(f"best: no pair of {spec} has a chance level")

@@ -82,7 +82,7 @@ def _pooled(array: Any, word: str, mask: np.ndarray | None) -> Any:
 def as_numpy(tensor: Any) -> np.ndarray:
     """Return the values on the CPU; half precisions, some unknown to NumPy, become float32."""
     tensor = tensor.detach().cpu()
-    return np.asarray((tensor if tensor.dtype.itemsize >= 4 else tensor.float()).numpy())
+    return (tensor if tensor.dtype.itemsize >= 4 else tensor.float()).numpy()
 
 
 def as_tensor(tensor: Any) -> Any:

@@ -130,8 +130,7 @@ def pinned_cells(pack: Pack) -> tuple[PinnedCell, ...]:
 def _run(
     suite: str, pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
 ) -> Result:
-    result: Result = _module(suite).run_pinned(pinned, measures, folder, **options)
-    return result
+    return _module(suite).run_pinned(pinned, measures, folder, **options)
 
 
 def _module(suite: str) -> Any:

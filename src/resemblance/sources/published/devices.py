@@ -40,10 +40,7 @@ def lower_precision(resources: Resources, device: Any) -> AbstractContextManager
         return nullcontext()
     if resources.precision == "float16" and device.type == "cpu":
         raise ValueError("precision float16 needs an accelerator; bfloat16 works on a processor")
-    context: AbstractContextManager[Any] = torch.autocast(
-        device.type, getattr(torch, resources.precision)
-    )
-    return context
+    return torch.autocast(device.type, getattr(torch, resources.precision))
 
 
 def random_state(torch: Any, device: Any) -> dict[str, Any]:

@@ -221,7 +221,7 @@ def cube_clouds() -> Clouds:
 
 def _by_angle(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Colours of points by their order around the origin."""
-    return np.asarray(np.argsort(np.argsort(np.arctan2(y, x))) * COLOURS // len(x))
+    return np.argsort(np.argsort(np.arctan2(y, x))) * COLOURS // len(x)
 
 
 def _cloud(name: str, points: np.ndarray, groups: np.ndarray) -> Cloud:

@@ -89,5 +89,4 @@ def _stored(
 
 
 def _points(file: Path) -> np.ndarray:
-    points: np.ndarray = np.load(file, allow_pickle=False)
-    return points
+    return np.load(file, allow_pickle=False)

@@ -236,8 +236,7 @@ def _mean_correlation(spec: str, cells: Sequence[SampledCell], quality: Quality)
 def _draws(spec: str, quality: Quality, cells: Sequence[SampledCell], copies: Copies) -> np.ndarray:
     """The mean over cells in every bootstrap sample: all cells share the resampled models."""
     samples = [getattr(c.samples[copies], quality)[spec] for c in cells]
-    draws: np.ndarray = np.mean(samples, axis=0)
-    return draws
+    return np.mean(samples, axis=0)
 
 
 def _with_value(draws: np.ndarray) -> int:

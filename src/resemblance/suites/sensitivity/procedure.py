@@ -155,8 +155,7 @@ def checked_rows(name: str, rows: Any, n: int) -> np.ndarray:
 
 def expected_from(functionality: np.ndarray, reference: int) -> np.ndarray:
     """Return differences in functionality from a reference; rounding keeps equal ones equal."""
-    expected: np.ndarray = np.abs(functionality - functionality[reference]).round(12)
-    return expected
+    return np.abs(functionality - functionality[reference]).round(12)
 
 
 def _of_row(

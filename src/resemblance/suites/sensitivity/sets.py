@@ -103,8 +103,7 @@ def rounded_differences(comparison: Comparison) -> dict[str, np.ndarray]:
 def without_rounding(differences: np.ndarray) -> np.ndarray:
     """Return differences rounded to 1e-12 of the largest, and to 1e-14 at least; NaN stay."""
     step = max(PRECISION * float(np.nanmax(np.abs(differences), initial=0.0)), NOISE)
-    rounded: np.ndarray = np.round(differences / step) * step + 0.0
-    return rounded
+    return np.round(differences / step) * step + 0.0
 
 
 def constant_measures(differences: Mapping[str, Differences]) -> tuple[str, ...]:

@@ -75,5 +75,4 @@ def read_observation(pack: Path, part: Part) -> Observation:
 
 
 def _index(pack: Path) -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = read_document(pack / INDEX, list, "the index of a pack")
-    return entries
+    return read_document(pack / INDEX, list, "the index of a pack")

@@ -62,21 +62,18 @@ def harmonic(seed: int) -> np.ndarray:
     random = np.random.default_rng(seed)
     left, _ = np.linalg.qr(random.standard_normal((SAMPLES, SAMPLES)))
     right, _ = np.linalg.qr(random.standard_normal((FEATURES, FEATURES)))
-    points: np.ndarray = (left * (100 / np.arange(1, SAMPLES + 1))) @ right.T[:SAMPLES]
-    return points
+    return (left * (100 / np.arange(1, SAMPLES + 1))) @ right.T[:SAMPLES]
 
 
 def _stored(pack: Path) -> np.ndarray:
-    points: np.ndarray = np.load(pack / WHOLE, allow_pickle=False).astype(np.float64)
-    return points
+    return np.load(pack / WHOLE, allow_pickle=False).astype(np.float64)
 
 
 def without_leading(points: np.ndarray, count: int) -> np.ndarray:
     """Return the points without their first principal components."""
     mean = points.mean(axis=0)
     u, s, vt = np.linalg.svd(points - mean, full_matrices=False)
-    rest: np.ndarray = (u[:, count:] * s[count:]) @ vt[count:] + mean
-    return rest
+    return (u[:, count:] * s[count:]) @ vt[count:] + mean
 
 
 def compared(

@@ -193,10 +193,9 @@ def calibrated(
     harmless = calibration(model)
     if not harmless:
         return None
-    above: np.ndarray = differences(points, spec) - np.quantile(
+    return differences(points, spec) - np.quantile(
         differences(harmless, spec), QUANTILE, method="higher"
     )
-    return above
 
 
 def calibration(model: DisturbedModel) -> list[DisturbedCopy]:

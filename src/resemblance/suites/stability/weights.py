@@ -189,8 +189,7 @@ def trimmed(differences: np.ndarray) -> np.ndarray:
     largest = np.abs(differences[np.isfinite(differences)]).max(initial=0.0)
     if not largest:
         return differences
-    rounded: np.ndarray = np.round(differences / largest, DIGITS) * largest + 0.0
-    return rounded
+    return np.round(differences / largest, DIGITS) * largest + 0.0
 
 
 def _at(differences: Differences, position: int) -> dict[str, float | None]:

@@ -110,8 +110,7 @@ def _dense(parts: Any) -> np.ndarray:
     matrix = csr_matrix((parts.data, parts.indices, parts.indptr), shape=parts._shape)
     matrix.check_format()  # before its indices are followed
     check_size(matrix.shape[0] * matrix.shape[1])
-    dense: np.ndarray = matrix.astype(np.float32).toarray()
-    return dense
+    return matrix.astype(np.float32).toarray()
 
 
 def _check_rows(x: np.ndarray, nodes: int, width: int) -> None:

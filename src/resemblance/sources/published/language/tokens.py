@@ -110,4 +110,4 @@ def _row(examples: Examples, place: int, ids: Mapping[str, int], limit: int) -> 
 def _segments(row: np.ndarray, ids: Mapping[str, int]) -> np.ndarray:
     """Return 0 up to the first [SEP] and 1 after it."""
     after = np.cumsum(row == ids[SPECIAL[2]]) - (row == ids[SPECIAL[2]])
-    return np.asarray(np.minimum(after, 1))
+    return np.minimum(after, 1)

@@ -144,7 +144,7 @@ def logits_of(torch: Any, model: Any, ids: np.ndarray) -> np.ndarray:
     """Return the logits of a network for encoded sentences, (n, classes)."""
     with torch.no_grad():
         parts = [model(**inputs(torch, block)).logits for block in _blocks(ids)]
-    return np.asarray(torch.cat(parts).numpy())
+    return torch.cat(parts).numpy()
 
 
 def activations(torch: Any, model: Any, ids: np.ndarray, architecture: str) -> Activations:

@@ -194,8 +194,7 @@ def _test_data(recipe: Recipe) -> tuple[dict[str, np.ndarray], np.ndarray]:
 
 def pooled(values: Any) -> np.ndarray:
     """Return maps averaged over positions, or tokens as they are, as an array (n, features)."""
-    array: np.ndarray = (values.mean((2, 3)) if values.ndim == 4 else values).numpy().copy()
-    return array
+    return (values.mean((2, 3)) if values.ndim == 4 else values).numpy().copy()
 
 
 # ----------------------------------------------------------------------------------------- checking
