@@ -11,8 +11,7 @@ import numpy as np
 from ...claims import Scores
 from ...engine.scores import CHANCE
 from ...representation import Representation
-from ...views.flatness import gram_flatness
-from ...views.grams import GramKernel, hsic_norm
+from ...views.matrices import LINEAR, kernel_gram
 from ...views.points import preshape
 from ..chance import is_low
 
@@ -28,10 +27,10 @@ def linear_alignments(
     NumPy multiplies stacks of matrices one by one, in the way in which it multiplies two, so the
     products are those of single pairs to the last bit.
     """
-    gram = GramKernel("linear")
-    norms = [np.array([float(hsic_norm(r, gram, "biased")) for r in side]) for side in (xs, ys)]
-    flatness = [np.array([gram_flatness(r, gram) for r in side]) for side in (xs, ys)]
-    chance = np.outer(flatness[0], flatness[1])
+    grams = [[kernel_gram(r, LINEAR) for r in side] for side in (xs, ys)]
+    norms = [np.array([math.sqrt(gram.square) for gram in side]) for side in grams]
+    shares = [np.array([g.trace / math.sqrt(g.square) for g in side]) for side in grams]
+    chance = np.outer(*shares) / (xs[0].shape[0] - 1)
     products, is_square = np.empty((len(xs), len(ys))), ys is xs
     stacks = _stacks(ys)
     for i, x in enumerate(xs):
