@@ -10,7 +10,8 @@ from ...results.ranks import Scores, rank_cell
 from ...results.sections import RankRule
 from ...results.values import known
 from ...significance import Ranking, summarize
-from .grading import FAILURES, Score, check_choice
+from ..case import Score
+from .rules import FAILURES, check_choice
 
 # The qualities that count in a ranking: all but conformity.
 RANKED = ("spearman_accuracy", "spearman_jsd", "spearman_disagreement", "auprc", "spearman")
@@ -41,7 +42,7 @@ def ranked_cells(
     is_code = protocol == "resi-code"
     members: dict[Cell, list[Score]] = defaultdict(list)
     for score in scores:
-        if score.quality in RANKED:
+        if score.cell[1] in RANKED:
             members[score.cell].append(score)
     first: dict[Cell, Cell] = {}
     for cell, of_cell in members.items():

@@ -11,10 +11,10 @@ import numpy as np
 from ...results.sections import Section, Sign, Table
 from ...results.values import known
 from ...significance import stars
+from ..case import Score
 from ..families import ModelFamily
 from .cases import TESTS, Absence
 from .facts import family_of
-from .grading import Score
 from .standings import Standings, measure_signs
 from .words import QUALITIES, letter, quality_word
 
@@ -117,7 +117,7 @@ def _cells(standings: Standings, column: ScoreColumn) -> list[ScoreCell]:
     scores = {
         s.measure: s
         for s in facts.scores
-        if (s.test, s.family) == place and s.quality == column.quality
+        if (s.test, family_of(s)) == place and s.cell[1] == column.quality
     }
     absent = {(a.test, family_of(a)): a.reason for a in facts.absent}
     failed = {f.measure: f.reason for f in facts.failed if (f.test, family_of(f)) == place}

@@ -10,6 +10,7 @@ from ...results.claims import Claim
 from ...results.headlines import OWN, few_models, listed
 from ...results.result import Result
 from ...results.sections import Section
+from ..case import cell_name
 from ..families import readable
 from ..study import judged_by
 from .cases import TESTS
@@ -110,11 +111,6 @@ def _with_scores(section: Section, facts: Evaluation) -> Section:
     return section._replace(
         scores=scores, rules={cell_name(cell): row.rule for cell, row in cells.items()}
     )
-
-
-def cell_name(parts: Iterable[str]) -> str:
-    """Return the name of a cell: test, quality and models between slashes."""
-    return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
 
 # ------------------------------------------------------------------------------- what was evaluated
