@@ -254,9 +254,8 @@ class Rule(NamedTuple):
 
     ``of_similarities``: the quality of a measure that is larger for what is more similar, where it
     is another. ``is_complete``: a measure that lacks one of the differences has no score; otherwise
-    it is scored by the others. ``rounded``: returns differences, given with the values that they
-    are of, without what is rounding. ``p_value``: from the differences, what is expected, and
-    whether both orders of a pair count.
+    it is scored by the others. ``rounded``: returns differences without what is rounding.
+    ``p_value``: from the differences, what is expected, and whether both orders of a pair count.
     """
 
     blocks: Callable[..., Blocks]
@@ -264,7 +263,7 @@ class Rule(NamedTuple):
     average: Callable[[Sequence[BlockScore]], float] = pooled
     of_similarities: Quality | None = None
     is_complete: bool = False
-    rounded: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    rounded: Callable[[np.ndarray], np.ndarray] | None = None
     p_value: Callable[[np.ndarray, np.ndarray, bool], float | None] | None = None
 
     def of(self, larger_is_more_similar: bool) -> Rule:

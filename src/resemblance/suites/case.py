@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ..grounding import Rule
+import numpy as np
+
+from ..grounding import Rule, apply
 from ..representation import Representation
 from ..subject import MapShape
 
@@ -41,7 +43,8 @@ class Case(NamedTuple):
 
     ``cell``: the words that name it in its ``test``. ``parts``: compared each by itself; a score is
     the mean of their values. ``models``: that it is of; cells of the same models are resampled
-    together. ``left_out``: the names of measures that take too long here.
+    together. ``left_out``: the names of measures that take too long here. ``is_by_part``: measures
+    are ranked in every part, and their ranks averaged.
     """
 
     test: str
@@ -50,6 +53,7 @@ class Case(NamedTuple):
     parts: tuple[Part, ...]
     models: str = ""
     left_out: frozenset[str] = frozenset()
+    is_by_part: bool = False
 
 
 class Score(NamedTuple):
@@ -75,3 +79,13 @@ class Score(NamedTuple):
 def cell_name(words: Iterable[str]) -> str:
     """Return the name of a cell: its words between slashes."""
     return "/".join(word.replace("%", "%25").replace("/", "%2F") for word in words)
+
+
+def value_of(rule: Rule, differences: np.ndarray, expected: Any) -> float:
+    """Return the value of a reference that is compared with others, by its differences from
+    them."""
+    if rule.rounded is not None:
+        differences = rule.rounded(differences)
+    if rule.is_complete and np.isnan(differences).any():
+        return np.nan
+    return apply(rule, differences[None], rule.blocks(expected))

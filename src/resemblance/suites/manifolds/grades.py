@@ -4,20 +4,43 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...grounding import BlockScore, by_reference, concordance, kendall
+from ...grounding import BlockScore, Rule, by_reference, concordance, kendall
 from ...json_files import check_types, read_document, write_atomically
 from ...results.codec import decode, encode
 from ...results.headlines import is_trial
+from ..case import value_of
 
 FORMAT = 1
 CLUSTERS = (2, 3, 4, 5, 6, 10, 12)  # of the original experiment: the order among these is graded
 PLATEAU = 1e-5  # differences that are this close are equal where the peak is looked for
+
+
+def peak(measured: np.ndarray, at: np.ndarray) -> float:
+    """Return where the smallest difference is; NaN where one is missing, or all are equal.
+
+    A plateau around the right place peaks there: of equal differences, the one nearest to the
+    middle counts.
+    """
+    if not len(measured) or np.isnan(measured).any() or (measured == measured[0]).all():
+        return math.nan
+    plateau = at[measured <= measured.min() + PLATEAU]
+    return float(plateau[np.argmin(np.abs(plateau - 0.5))])
+
+
+def closeness(measured: np.ndarray, at: np.ndarray) -> BlockScore:
+    """How near the smallest difference is to the middle: 0 is there, less is farther."""
+    return BlockScore(-abs(peak(measured, at) - 0.5))
+
+
+# An order, or a peak, without one of its members would be easier to find than the whole.
+ORDER = Rule(by_reference, kendall, is_complete=True)
+PLACE = Rule(by_reference, closeness, is_complete=True)
 
 
 class Entrant(NamedTuple):
@@ -153,7 +176,7 @@ class ManifoldFacts(NamedTuple):
 
     def tau(self, measure: str, experiment: str, at: Iterable[float] | None = None) -> float:
         """Return Kendall's tau of the differences with the known order of "rings" or "clusters"."""
-        return self._agreement(kendall, measure, experiment, at)
+        return self._agreement(ORDER, measure, experiment, at)
 
     def taus_over_k(
         self, measure: str, experiment: str, at: Iterable[float] | None = None
@@ -166,7 +189,7 @@ class ManifoldFacts(NamedTuple):
     def conformity(self, measure: str, experiment: str, at: Iterable[float] | None = None) -> float:
         """Return the share of pairs in the known order of "rings" or "clusters", equal differences
         counting half."""
-        return self._agreement(concordance, measure, experiment, at)
+        return self._agreement(ORDER._replace(quality=concordance), measure, experiment, at)
 
     def common(self, experiment: str, along: str) -> dict[str, float]:
         """Return the number of features (of samples) at which the most numbers of samples (of
@@ -228,20 +251,12 @@ class ManifoldFacts(NamedTuple):
         ]
 
     def _agreement(
-        self,
-        quality: Callable[[np.ndarray, np.ndarray], BlockScore],
-        measure: str,
-        experiment: str,
-        at: Iterable[float] | None,
+        self, rule: Rule, measure: str, experiment: str, at: Iterable[float] | None
     ) -> float:
         places = None if at is None else set(at)
         points = [p for p in self.points if p.measure == measure and p.experiment == experiment]
-        differences = {p.at: p.difference for p in points if places is None or p.at in places}
-        values = [value for value in differences.values() if value is not None]
-        if len(values) < len(differences):
-            return np.nan  # an order without one of its members would be easier than the whole
-        (block,) = by_reference(list(differences))
-        return float(quality(np.array(values), block.expected).value)
+        chosen = {p.at: p.difference for p in points if places is None or p.at in places}
+        return value_of(rule, np.array(list(chosen.values()), float), list(chosen))
 
     def _over_k(self, measure: str) -> float:
         places = dict.fromkeys((p.experiment, p.n, p.d) for p in self.points if p.over_k)
@@ -264,16 +279,8 @@ class ManifoldFacts(NamedTuple):
 
     def _peak(self, measure: str) -> float:
         points = self._points(measure, "swiss_roll", {})
-        differences = [(p.at, p.difference) for p in points if p.difference is not None]
-        if not differences:
-            return np.nan
-        least = min(difference for _, difference in differences)
-        if least == max(difference for _, difference in differences):
-            return np.nan  # what tells nothing apart has no peak
-        # A plateau around the right place peaks there: of equal differences, the one nearest to the
-        # middle counts.
-        plateau = [at for at, difference in differences if difference <= least + PLATEAU]
-        return min(plateau, key=lambda r: abs(r - 0.5))
+        differences = np.array([p.difference for p in points], float)  # NaN for None
+        return peak(differences, np.array([p.at for p in points]))
 
 
 def load_facts(path: str | Path) -> ManifoldFacts:

@@ -139,6 +139,7 @@ def _cases(
             rules[kind, quality.partition("_")[0]],
             tuple(part._replace(expected=of) for part, of in zip(parts, of_parts, strict=True)),
             "/".join(family[:3]),
+            is_by_part=kind == "order",
         )
         for quality, of_parts in expected.items()
     )

@@ -39,7 +39,7 @@ class Benchmark(NamedTuple):
     about: str
     setting: str
     choose: Callable[[Sequence[Subject]], tuple[Subject, ...] | str]
-    sets: Callable[[Sequence[Subject], Path, Effort], Sets]
+    sets: Callable[[Sequence[Subject], Path | None, Effort], Sets]
     observe: (
         Callable[[FamilyFacts, Mapping[str, RepresentationSet], Graded], FamilyFacts] | None
     ) = None

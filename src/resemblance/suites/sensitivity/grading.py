@@ -183,7 +183,7 @@ def _score(
         )
         for quality, drawn, p in zip(QUALITIES, samples, naive)
     )
-    return CellScore(spearman, kendall, known(permuted), best.pairs, not np.isnan(d).any())
+    return CellScore(spearman, kendall, known(permuted), best.pairs, best.pairs == len(f))
 
 
 def interval(draws: np.ndarray) -> tuple[float | None, float | None]:

@@ -35,7 +35,7 @@ def labelled_models(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
     return normal
 
 
-def all_layers(subjects: Sequence[Subject], folder: Path, effort: Effort) -> Sets:
+def all_layers(subjects: Sequence[Subject], folder: Path | None, effort: Effort) -> Sets:
     """Return all layers of all models as one set."""
     pairs = [(s, name) for s in subjects for name in s.layers]
     columns = {
@@ -87,14 +87,14 @@ def _labels(subject: Subject) -> np.ndarray:
     return subject.labels
 
 
-def _accuracy(folder: Path, subject: Subject, layer: str, splits: int, k: int = 0) -> float:
+def _accuracy(folder: Path | None, subject: Subject, layer: str, splits: int, k: int = 0) -> float:
     """Return what a probe reads in principal coordinates, so that only the deletion differs; what
     was read before, if the traits of a pinned model have it."""
     pinned = subject.traits.get("probes", {}).get(layer, {})
     if str(k) in pinned:
         return float(pinned[str(k)])
     remaining = delete_principal_components(subject.layers[layer], k)
-    return probe(remaining, _labels(subject), splits=splits, cache=folder / "probes")
+    return probe(remaining, _labels(subject), splits=splits, cache=folder and folder / "probes")
 
 
 def probes_of(subject: Subject, folder: Path, effort: Effort) -> dict[str, dict[str, float]]:
@@ -126,7 +126,7 @@ def models_with_components(subjects: Sequence[Subject]) -> tuple[Subject, ...] |
     return normal
 
 
-def deleted_components(subjects: Sequence[Subject], folder: Path, effort: Effort) -> Sets:
+def deleted_components(subjects: Sequence[Subject], folder: Path | None, effort: Effort) -> Sets:
     """Return a set for each of the last layers: all seeds with all deletions; the undeleted ones
     can be the reference."""
     last = list(subjects[0].layers)[-effort.layers :]
@@ -142,7 +142,7 @@ def deleted_components(subjects: Sequence[Subject], folder: Path, effort: Effort
 
 
 def _deletions_of_layer(
-    subjects: Sequence[Subject], layer: str, folder: Path, effort: Effort
+    subjects: Sequence[Subject], layer: str, folder: Path | None, effort: Effort
 ) -> RepresentationSet:
     columns, accuracies, rows = dict[str, Representation](), list[float](), list[int]()
     for s in subjects:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...compare import compare
 from ...comparison import Comparison
+from ...grounding import Rule, by_reference, kendall, spearman
 from ...measure import Measure
 from ...representation import Representation
 
@@ -105,6 +106,12 @@ def without_rounding(differences: np.ndarray) -> np.ndarray:
     step = max(PRECISION * float(np.nanmax(np.abs(differences), initial=0.0)), NOISE)
     rounded: np.ndarray = np.round(differences / step) * step + 0.0
     return rounded
+
+
+ORDERS: Mapping[str, Rule] = {  # by the correlation of distances with what is lost
+    name: Rule(by_reference, quality, is_complete=True, rounded=without_rounding)
+    for name, quality in (("spearman", spearman), ("kendall", kendall))
+}
 
 
 def constant_measures(differences: Mapping[str, Differences]) -> tuple[str, ...]:

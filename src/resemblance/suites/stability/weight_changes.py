@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...grounding import spearman
+from ...grounding import BlockScore, Rule, by_reference, spearman
 from ..experiments import Part
 from .detection import auc, first_above, holm, loss_p_value
 from .models import family
@@ -26,7 +26,30 @@ QUANTILE = 0.95  # of harmless differences: the calibrated threshold
 SIGNIFICANT = 0.05
 POINTS = (0.01, 0.02, 0.05)  # losses of accuracy that should be detected
 FEWEST = 5  # copies that lost more than that, and that did not, for an area under the ROC
+# of a difference that are kept, relative to the largest: the same data differ by rounding errors
+DIGITS = 10
 NOTHING: Mapping[str, str] = {}
+
+
+def trimmed(differences: np.ndarray) -> np.ndarray:
+    """Return differences to 10 digits of the largest, so that rounding decides nothing.
+
+    The unit does not matter.
+    """
+    largest = np.abs(differences[np.isfinite(differences)]).max(initial=0.0)
+    if not largest:
+        return differences
+    rounded: np.ndarray = np.round(differences / largest, DIGITS) * largest + 0.0
+    return rounded
+
+
+def warning(measured: np.ndarray, losses: np.ndarray) -> BlockScore:
+    """The area under the ROC curve for detecting a loss of more than two points."""
+    return BlockScore(auc(measured, losses > POINTS[1]))
+
+
+TRACKING = Rule(by_reference, spearman, is_complete=True, rounded=trimmed)
+WARNING = TRACKING._replace(quality=warning)
 
 
 class DisturbedCopy(NamedTuple):
@@ -301,9 +324,9 @@ def detection(models: Iterable[DisturbedModel], spec: str, kind: str, loss: floa
     for model in models:
         points = model.disturbed(kind)
         values, positive = differences(points, spec), np.array([p.loss > loss for p in points])
-        if np.isnan(values).any():
-            return float("nan")
         if positive.any() and not positive.all():
+            if np.isnan(values).any():
+                return float("nan")
             areas.append(auc(values, positive))
             pairs.append(positive.sum() * (~positive).sum())
     return float(np.average(areas, weights=pairs))

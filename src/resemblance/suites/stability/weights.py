@@ -26,11 +26,9 @@ from ..experiments import Experiment, Part, RunConfig, claims_of, measured
 from .models import absent_of, labels_of, names_of, plain_models, recipe_of, subjects, weights
 from .observations import Observation, WeightChange, pinned_parts, read_observation
 from .perturbed import adapted, noisy, rounded, shuffled
-from .weight_changes import DRIFTS, PROCRUSTES, SQUARED, disturbed_models
+from .weight_changes import DRIFTS, PROCRUSTES, SQUARED, disturbed_models, trimmed
 from .weights_sections import conclude
 
-# of a difference that are kept, relative to the largest: the same data differ by rounding errors
-DIGITS = 10
 UNCHANGED = "unchanged"
 AS_IN_PAPER = {
     PROCRUSTES: 2**0.5,
@@ -179,18 +177,6 @@ def _differences(
     return {
         m.spec: trimmed(comparison.difference(m.spec)[0]) for m in comparison.measures
     }, _reasons(comparison.failures)
-
-
-def trimmed(differences: np.ndarray) -> np.ndarray:
-    """Return differences to 10 digits of the largest, so that rounding decides nothing.
-
-    The unit does not matter.
-    """
-    largest = np.abs(differences[np.isfinite(differences)]).max(initial=0.0)
-    if not largest:
-        return differences
-    rounded: np.ndarray = np.round(differences / largest, DIGITS) * largest + 0.0
-    return rounded
 
 
 def _at(differences: Differences, position: int) -> dict[str, float | None]:
