@@ -115,7 +115,8 @@ def _score(case: Case, comparisons: Sequence[Comparison], info: MeasureInfo) -> 
     for part, comparison in zip(case.parts, comparisons, strict=True):
         differences = comparison.difference(info.spec)
         if rule.rounded:
-            differences = rule.rounded(differences)
+            draws = np.split(differences, np.cumsum(part.draws[:-1], dtype=int), axis=1)
+            differences = np.hstack(list(map(rule.rounded, draws)))
         blocks = rule.blocks(part.expected, both_orders=not info.symmetric)
         known = _known_pairs(differences, blocks, info.symmetric)
         is_void = rule.is_complete and not all(known)

@@ -77,16 +77,18 @@ def _disturbed(model: str, seen: Sequence[Observation]) -> Part:
 
     The weight is the number of pairs of copies of which one lost more than two points.
     """
-    copies, losses = dict[str, Representation](), list[float]()
+    copies, losses, draws = dict[str, Representation](), list[float](), list[int]()
     for draw, of_draw in enumerate(seen):
         for change, layer in zip(of_draw.changes, of_draw.layers[1:], strict=True):
             if change.level > 0:
                 name = f"{change.name}, draw {draw}"
                 copies[name] = Representation(layer, name)
                 losses.append(round(of_draw.accuracy - change.accuracy, 12))
+        draws.append(len(losses) - sum(draws))
     lost, before = np.array(losses), Representation(seen[0].reference, "before")
     harmed = int((lost > POINTS[1]).sum())
-    return Part({"before": before}, lost, copies, model, float(harmed * (len(lost) - harmed)))
+    weight = float(harmed * (len(lost) - harmed))
+    return Part({"before": before}, lost, copies, model, weight, draws=tuple(draws))
 
 
 def run_pinned(
