@@ -15,11 +15,11 @@ from ...results.codec import decode, encode
 from ...results.result import Result
 from ..case import Case, Part
 from ..pinning import Pinned, Reduction
-from ..study import log, purpose, study_folder
+from ..study import purpose, study_folder
 from .clouds import CloudCase, Variant, cases, clouds
 from .grades import CLUSTERS, ORDER, PLACE
 from .sections import result_of
-from .suite import SIZES, SLOW, collect
+from .suite import SIZES, SLOW, collect, publish
 
 CLOUDS = "clouds"
 SCORED = ("swiss_roll", "rings", "clusters")  # shapes of the cells in which measures are ranked
@@ -93,9 +93,7 @@ def run_pinned(
             **options,
         )
         result = pinned.named(result_of(facts))
-        facts.save(place / "facts.json")
-        result.save(place / "result.json")
-        log(place, f"manifolds: {len(facts.points)} comparisons")
+        publish(place, facts, result)
     return result
 
 
