@@ -106,10 +106,10 @@ def _test_sections(standings: Standings) -> Iterator[Section]:
 
 def _with_scores(section: Section, facts: Evaluation) -> Section:
     """Return a section with the cells that count for the ranking, in the order of the facts."""
-    cells = ranked_cells(facts.scores, protocol=facts.protocol, failures=facts.failures)
-    scores = {cell_name(cell): row.scores for cell, row in cells.items()}
+    cells = list(ranked_cells(facts.scores, protocol=facts.protocol, failures=facts.failures))
     return section._replace(
-        scores=scores, rules={cell_name(cell): row.rule for cell, row in cells.items()}
+        scores={cell_name(cell): scores for cell, scores, _ in cells},
+        rules={cell_name(cell): rule for cell, _, rule in cells},
     )
 
 

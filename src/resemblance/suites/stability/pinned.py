@@ -18,7 +18,7 @@ from ..study import purpose
 from .models import family, plain_models
 from .observations import Observation, observations, write_index, write_observation
 from .spectral import SEED, WHOLE, case_of, harmonic
-from .suite import run_on
+from .suite import run
 from .weight_changes import FEWEST, KINDS, POINTS, TRACKING, WARNING
 from .weights import observed, planned_parts
 
@@ -98,4 +98,4 @@ def run_pinned(
 
     ``options``: executor, memory and progress.
     """
-    return run_on(pinned, folder, measures=measures, **options)
+    return run(folder, measures=measures, size=pinned.facts["size"], pinned=pinned, **options)
