@@ -20,7 +20,7 @@ from resemblance.suites.stability.spectral import DeletionCurve, harmonic
 from resemblance.suites.stability.suite import EXPERIMENTS, SIZES, run
 from resemblance.suites.stability.weights import CANARY as WEIGHTS
 from resemblance.suites.status import status
-from resemblance.suites.study import remember
+from resemblance.suites.study import Purpose, remember
 
 MEASURES = ["cka[estimator=debiased]", "linear_regression"]
 
@@ -359,7 +359,7 @@ def test_all_measures_are_in_tables_and_curves_and_those_of_the_paper_first():
 
 def test_status_counts_the_parts_of_all_experiments_of_a_study(tmp_path):
     """Also of those that another program runs there, besides the ones of the suite."""
-    remember(tmp_path, "stability", "small")
+    remember(tmp_path, Purpose("stability", "small"))
     for name in (WEIGHTS.name, "another"):
         file = part_file(tmp_path, name, 1, {"model": "a"})
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,7 @@ from ..results.values import distinct
 from ..statistic import Statistic
 from ..subject import Recipe
 from .pinning import Pinned
-from .study import Judge, Progress, judged_by, log, study_folder
+from .study import Judge, Progress, Purpose, judged_by, log, study_folder
 from .training import train
 
 Part = Mapping[str, Any]  # what a piece of work depends on, as JSON can hold it
@@ -113,7 +113,7 @@ def run_experiments(
     """
     show = progress or (lambda stage, done, total: None)
     source = pinned.identity if pinned else models
-    with study_folder(folder, suite, size, models=source) as (place, _):
+    with study_folder(folder, Purpose(suite, size, models=source)) as (place, _):
         config = RunConfig(place, size, tuple(measures), memory, claims or {}, pinned)
         plan = _models(experiments, config)
         if plan:

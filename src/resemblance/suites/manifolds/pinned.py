@@ -15,7 +15,7 @@ from ...results.codec import decode, encode
 from ...results.result import Result
 from ..case import Case, Part
 from ..pinning import Pinned, Reduction
-from ..study import purpose, study_folder
+from ..study import Purpose, purpose, study_folder
 from .clouds import CloudCase, Variant, cases, clouds
 from .grades import CLUSTERS, ORDER, PLACE
 from .sections import result_of
@@ -83,7 +83,7 @@ def run_pinned(
         decode(CloudCase, entry["case"]): (pinned.folder / CLOUDS / str(number), entry["variants"])
         for number, entry in enumerate(pinned.facts["clouds"])
     }
-    with study_folder(folder, "manifolds", "", models=pinned.identity) as (place, _):
+    with study_folder(folder, Purpose("manifolds", models=pinned.identity)) as (place, _):
         facts = collect(
             measures,
             pinned.facts["size"],

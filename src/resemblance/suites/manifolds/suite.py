@@ -20,7 +20,7 @@ from ...measure import Measure
 from ...representation import Representation
 from ...results.result import Result
 from ...results.values import known
-from ..study import Judge, Progress, log, study_folder
+from ..study import Judge, Progress, Purpose, log, study_folder
 from .clouds import KS, ROLL_KS, CloudCase, ManifoldSize, Variant, cases, clouds
 from .grades import ManifoldFacts, Measurement, Sweep
 from .sections import check_claims, result_of
@@ -106,7 +106,7 @@ def run(
         )
     check_claims(claims)
     entrants = get_measures(MEASURES if measures is None else measures)
-    with study_folder(folder, "manifolds", size) as (place, _):
+    with study_folder(folder, Purpose("manifolds", size)) as (place, _):
         options: dict[str, Any] = {
             "executor": executor,
             "memory": memory,

@@ -11,7 +11,7 @@ from ...results.result import Result
 from ...sources.folders import read_subjects
 from ..case import Case
 from ..pinning import MODELS, Layers, Pinned, Reduction, all_layers_of, pin_model
-from ..study import log, purpose, study_folder
+from ..study import Purpose, log, purpose, study_folder
 from .cases import six_tests
 from .evaluation import assess
 from .facts import FACTS, RESULT
@@ -54,7 +54,7 @@ def run_pinned(
     ``options``: executor, memory and progress.
     """
     subjects = read_subjects(pinned.folder / MODELS)
-    with study_folder(folder, "resi", "", models=pinned.identity) as (place, _):
+    with study_folder(folder, Purpose("resi", models=pinned.identity)) as (place, _):
         facts = assess(subjects, measures=measures, save=place / "comparisons.db", **options)
         result = pinned.named(result_of(facts))
         facts.save(place / FACTS)

@@ -125,7 +125,7 @@ def _study(folder: str | Path | None, order: Order) -> Iterator[tuple[Path, Purp
         check_folder(place)
         check_purpose(place, order.purpose, keeps_size=True)
     check_order(order, place)
-    with study_folder(folder, **order.purpose._asdict(), keeps_size=True) as study:
+    with study_folder(folder, order.purpose, keeps_size=True) as study:
         yield study
 
 

@@ -16,7 +16,7 @@ from .benchmarks import Benchmark
 from .facts import FamilyFacts
 from .grading import graded
 from .sections import CONSTANT_MEASURE, benchmark_section
-from .sets import Budget, Effort, fast_enough
+from .sets import Effort, fast_enough
 from .subjects import Models, families, identity, missing_accuracies, without_nan
 
 SLOW = "left out: it takes too long on so many samples"
@@ -103,10 +103,10 @@ def _compute(
     members = {s.name: s for s in families(models.read(config.folder))[family.family]}
     subjects = [members[name] for name in family.models]
     sets, design = benchmark.sets(subjects, config.folder, effort)
-    results = graded(sets, design, Budget(config.folder, config.measures, config.memory, effort))
-    facts = FamilyFacts(family.family, {m.spec: m.label for m in config.measures}, results.grades)
-    if benchmark.observe and results.grades.cells:
-        facts = benchmark.observe(facts, sets, results)
+    grades, differences = graded(sets, design, config, effort)
+    facts = FamilyFacts(family.family, {m.spec: m.label for m in config.measures}, grades)
+    if benchmark.observe and grades.cells:
+        facts = benchmark.observe(facts, sets, differences)
     return encode(facts)
 
 

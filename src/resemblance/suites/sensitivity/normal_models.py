@@ -11,10 +11,9 @@ from ...representation import Representation
 from ...results.values import known
 from ...subject import Subject
 from .facts import PAPER, DeletionCurves, FamilyFacts, MiddleLayer, Shares, Specificity
-from .grading import Graded
 from .operators import delete_principal_components, deletion_of, depth_of, numbers_to_delete
 from .probing import class_numbers, divisions, probe
-from .sets import Effort, RepresentationSet, ResamplingDesign, Sets
+from .sets import Effort, Measured, RepresentationSet, ResamplingDesign, Sets
 from .subjects import same_layers, shape_of
 
 
@@ -50,7 +49,7 @@ def all_layers(subjects: Sequence[Subject], folder: Path | None, effort: Effort)
 
 
 def with_specificity(
-    facts: FamilyFacts, sets: Mapping[str, RepresentationSet], graded: Graded
+    facts: FamilyFacts, sets: Mapping[str, RepresentationSet], differences: Measured
 ) -> FamilyFacts:
     """Add how specific every measure is to depth, and Figure 1 for the measures of the paper."""
     names = list(sets["all"].columns)
@@ -58,7 +57,7 @@ def with_specificity(
     shape = (len(names) // len(layers), len(layers))
     depths = {
         spec: depth_of(spec, d.reshape(*shape, *shape))
-        for spec, d in graded.differences["all"].items()
+        for spec, d in differences["all"].items()
         if spec not in facts.grades.constant_measures
     }
     middle = len(layers) // 2
@@ -157,7 +156,7 @@ def _deletions_of_layer(
 
 
 def with_deletion_curves(
-    facts: FamilyFacts, sets: Mapping[str, RepresentationSet], graded: Graded
+    facts: FamilyFacts, sets: Mapping[str, RepresentationSet], differences: Measured
 ) -> FamilyFacts:
     """Add the curve of every measure in the last layer, and the accuracy of probes (Figure 2)."""
     layer, members = list(sets.items())[-1]
@@ -167,7 +166,7 @@ def with_deletion_curves(
     accuracies = members.functionality["probe"].reshape(seeds, len(ks)).mean(axis=0)
     curves = {
         spec: deletion_of(spec, shares, values.reshape(seeds, seeds, len(ks)))
-        for spec, values in graded.differences[layer].items()
+        for spec, values in differences[layer].items()
         if spec not in facts.grades.constant_measures
     }
     deletion = DeletionCurves(
