@@ -41,15 +41,12 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
         reference, variants = clouds(case)
         folder = pack / CLOUDS / str(number)
         folder.mkdir(parents=True)
-        for name, points in {"reference": reference, **_named(variants)}.items():
+        named = {str(i): v.array for i, v in enumerate(variants)}
+        for name, points in {"reference": reference, **named}.items():
             np.save(folder / f"{name}.npy", points.astype(np.float16) if reduction.half else points)
         about = [[v.experiment, float(v.at)] for v in variants]
         documents.append({"case": encode(case), "variants": about})
     return {"size": size, "clouds": documents, "content": content}
-
-
-def _named(variants: Sequence[Variant]) -> dict[str, np.ndarray]:
-    return {str(i): v.array for i, v in enumerate(variants)}
 
 
 def cases_of(pinned: Pinned) -> list[Case]:

@@ -60,19 +60,19 @@ def scores_section(standings: Standings) -> Section:
     complete_only = facts.failures == "last"
     framed = [] if facts.is_trial else _best(cells, complete_only=complete_only)
     selectors, choices = _selectors(standings, columns)
+    rows = tuple(
+        (standings.names[spec], *(column[i].value for column in cells))
+        for i, spec in enumerate(standings.order)
+    )
     table = Table(
         "scores",
         "Scores by test",
         ("measure", *(family.short for family in families)),
-        tuple(
-            (standings.names[spec], *(column[i].value for column in cells))
-            for i, spec in enumerate(standings.order)
-        ),
+        rows,
         "† some comparisons failed, so the score rests on fewer pairs" if is_partial else "",
         groups=("", *(TESTS[test] for test, *_ in columns)),
         shades=tuple(
-            (None, *(_shade(column[i].value) for column in cells))
-            for i in range(len(standings.order))
+            (None, *(v if v is None else float(np.clip(v, -1, 1)) for v in row[1:])) for row in rows
         ),
         framed=tuple((row, column + 1) for row, column in framed),
         signs=(*measure_signs(standings, standings.order), *_signs(cells, reasons)),
@@ -155,10 +155,6 @@ def _signs(cells: Sequence[Sequence[ScoreCell]], letters: Mapping[str, str]) -> 
             mark = letters[cell.reason] if cell.value is None else cell.stars + partial
             if mark:
                 yield Sign(row, position + 1, mark, cell.reason)
-
-
-def _shade(value: float | None) -> float | None:
-    return None if value is None else float(np.clip(value, -1, 1))
 
 
 def _hint(column: Cell) -> str:

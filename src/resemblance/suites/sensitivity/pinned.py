@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +49,13 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
 
 def _trained(study: Path, size: str) -> list[Recipe]:
     """Return the models that are compared, of the domains that a study has in full."""
-    by_domain = [recipes(size, [domain]) for domain in DOMAINS]
-    complete = [some for some in by_domain if _are_written(study, some)]
-    trained = [recipe for some in complete for recipe in some]
+    trained = list[Recipe]()
+    for domain in DOMAINS:
+        plan = recipes(size, [domain])
+        trained += plan if all(is_written(study, recipe) for recipe in plan) else ()
     if not trained:
         raise ValueError(f"{study} lacks models of every domain: finish the study first")
     return [recipe for recipe in trained if recipe.setting != "pretrained"]
-
-
-def _are_written(study: Path, some: Iterable[Recipe]) -> bool:
-    return all(is_written(study, recipe) for recipe in some)
 
 
 def _first_pooling(traits: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -102,6 +102,7 @@ def run(
     source = _models(size, domains, models)
     facts, judges = dict[str, tuple[FamilyFacts, ...]](), claims or {}
     effort = _effort(size, pinned)
+    trained = {} if source.folder else {"domains": list(domains)}
     labels = {m.spec: name_of(m.spec, {m.spec: m.label}) for m in tested}
     plan = [experiment(benchmark, source, effort, facts) for benchmark in BENCHMARKS]
 
@@ -125,15 +126,8 @@ def run(
         finish=finished,
         title=TITLE,
         about=INTRODUCTION,
-        provenance=_provenance(source, domains, pinned),
+        provenance={} if pinned else trained or {"models": source.folder},
     )
-
-
-def _provenance(source: Models, domains: Sequence[str], pinned: Pinned | None) -> dict[str, object]:
-    """Return where models come from; of a pack, not in which folder of this machine it is."""
-    if pinned:
-        return {}
-    return {"models": source.folder} if source.folder else {"domains": list(domains)}
 
 
 def _effort(size: str, pinned: Pinned | None) -> Effort:

@@ -10,7 +10,6 @@ import numpy as np
 
 from ...compare import compare
 from ...grounding import Rule, by_reference, spearman
-from ...measure import Measure
 from ...representation import Representation
 from ...results.figures import Chart, Line
 from ...results.sections import RankRule, Section, Table
@@ -107,7 +106,7 @@ def compared(
 
     Where there is no value there is None, and a reason.
     """
-    measure = _measure_of(config, part)
+    measure = next(m for m in config.measures if [m.spec, m.version] == part["measure"])
     columns = [Representation(other, f"y{i}") for i, other in enumerate(others)]
     comparison = compare(
         Representation(first, "x"),
@@ -128,10 +127,6 @@ def compared(
             for column, ok in zip(columns, finite)
         ],
     }
-
-
-def _measure_of(config: RunConfig, part: Part) -> Measure:
-    return next(m for m in config.measures if [m.spec, m.version] == part["measure"])
 
 
 def measure_parts(config: RunConfig) -> list[Part]:
