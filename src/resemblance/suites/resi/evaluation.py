@@ -154,6 +154,9 @@ def assess(
             scores += scores_of(case, compared)
             if progress:
                 progress("grading", position + 1, len(cases))
+        tests = list(dict.fromkeys((s.test, s.cell[2:]) for s in scores))
+        specs = [m.spec for m in wanted]
+        scores.sort(key=lambda s: (tests.index((s.test, s.cell[2:])), specs.index(s.measure)))
         facts = _evaluation(prepared._replace(cases=cases), wanted, compared, scores, options)
     if samples is None:
         return facts
