@@ -41,14 +41,6 @@ from .samples import check_samples, on_samples
 from .sections import Judges, result_of
 
 
-class Options(NamedTuple):
-    """By which rules measures are scored and ranked."""
-
-    protocol: str
-    permute: str
-    failures: str
-
-
 def evaluate(
     subjects: Iterable[Subject],
     *,
@@ -133,7 +125,7 @@ def assess(
     check_choice("groups", groups, GROUPS)
     check_samples(samples)
     models = tuple(subjects)
-    rules = rules_of(options.protocol, options.permute)
+    rules = rules_of(*options[:2])
     prepared = six_tests(models, groups=groups, planned=planned, rules=rules)
     wanted = get_measures(measures if measures is not None else preset(PRESETS[protocol]))
     has_maps = any(s.maps for s in models)
@@ -163,21 +155,22 @@ def assess(
     return facts._replace(provenance={**facts.provenance, "samples": samples})
 
 
-def options_of(protocol: str, permute: str | None, failures: str | None) -> Options:
-    """Return the rules that a protocol has where nothing else is given.
+def options_of(protocol: str, permute: str | None, failures: str | None) -> tuple[str, str, str]:
+    """Return by which rules measures are scored and ranked: the protocol, what is permuted, and
+    what becomes of failures, by default those of the protocol.
 
     Raises ``ValueError`` for words that do not exist or do not go together.
     """
     check_choice("protocol", protocol, PROTOCOLS)
-    options = Options(protocol, permute or PERMUTED[protocol], failures or UNRANKED[protocol])
-    check_choice("permute", options.permute, PERMUTATIONS)
-    check_choice("failures", options.failures, FAILURES)
-    if (options.protocol, options.failures) == ("resi-code", "last"):
+    permute, failures = permute or PERMUTED[protocol], failures or UNRANKED[protocol]
+    check_choice("permute", permute, PERMUTATIONS)
+    check_choice("failures", failures, FAILURES)
+    if (protocol, failures) == ("resi-code", "last"):
         raise ValueError(
             'the authors\' code ranks no failures last: failures="unranked" goes with '
             'protocol="resi-code"'
         )
-    return options
+    return protocol, permute, failures
 
 
 def _warn_of_hours(cases: Sequence[Case], measures: Sequence[Measure], share: float) -> None:
@@ -203,7 +196,7 @@ def _evaluation(
     measures: Sequence[Measure],
     compared: Compared,
     scores: Iterable[Score],
-    options: Options,
+    options: tuple[str, str, str],
 ) -> Evaluation:
     parts = list(_parts(prepared.cases, compared))
     return Evaluation(
