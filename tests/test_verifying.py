@@ -416,6 +416,12 @@ def test_a_link_to_an_equal_file_is_a_change(root, made):
 # ------------------------------------------------------------------------ the scores of the library
 
 
+def test_the_scores_that_ship_are_what_is_computed():
+    """Of a measure on all packs, and of one of many equal values on that of several draws."""
+    assert verify_shipped(measures=["cka"], tolerance=1e-9).holds
+    assert verify_shipped(measures=["cycle_knn"], packs=["stability-compact@1"]).holds
+
+
 def test_shipped_scores_are_computed_again(made, tmp_path, monkeypatch):
     monkeypatch.setenv("RESEMBLANCE_CACHE", str(made / "cache"))
     packs = tuple(open_pack(f"{suite}-tiny@1") for suite in ("resi", "manifolds"))
