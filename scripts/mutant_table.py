@@ -267,7 +267,7 @@ MUTANTS = (
            "test_verifying.py::test_a_variant_may_join_the_card_of_its_measure"),
     Mutant("scores to six digits", "boards/scoring.py", "DIGITS = 12", "DIGITS = 6",
            "test_verifying.py::test_scores_within_the_tolerance_hold"),
-    Mutant("incomplete scores are complete", "boards/scoring.py", "measure.spec in rule.incomplete", "False",
+    Mutant("incomplete scores are complete", "boards/scoring.py", "bool(row.failed) and not is_complete", "False",
            "test_verifying.py::test_a_score_says_that_comparisons_are_missing"),
     Mutant("versions of a measure are mixed", "boards/ranking.py",
            "if scores.measure.version != versions[scores.measure.spec]:", "if False:",

@@ -20,8 +20,8 @@ from ...sources.published import (
 from ...sources.published.resources import PRECISIONS, Resources
 from ...subject import Recipe
 from .cases import TESTS
-from .grading import check_choice
 from .membership import Design, Models
+from .rules import check_choice
 
 PORTIONS: Mapping[str, Portion] = {  # sizes
     "paper": Portion(),
