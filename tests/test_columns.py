@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 from itertools import islice
 from multiprocessing import get_context
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -217,6 +218,19 @@ def test_a_column_comes_back_from_a_file(tmp_path, subtests):
                 assert (one.kind, one.seconds) == (other.kind, other.seconds)
             assert np.array_equal(back.numbers["recall"], numbers["recall"], equal_nan=True)
             assert (back.reasons, back.caveats) == ({1: "constant"}, {0: "few"})
+
+
+def test_what_is_put_is_on_disk_within_half_a_second(tmp_path, monkeypatch):
+    path, now = tmp_path / "run.db", [100.0]
+    monkeypatch.setattr(store, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    counts = []
+    with Store(path) as file:
+        for _ in range(30):
+            now[0] += 0.1
+            file.put([column([0.5], x=(0,), y=(1,))])
+            counts.append(_count(path))
+    assert max(put - count for put, count in enumerate(counts, 1)) <= 5
+    assert len(set(counts)) < 15, "transactions for 30 values"
 
 
 def test_a_row_that_unpacks_to_more_than_it_says_is_refused():
