@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 from itertools import islice
 from multiprocessing import get_context
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -266,6 +267,19 @@ def test_what_cannot_be_joined_stays(tmp_path):
         assert len(list(file.columns(["3"]))) == 1
         with pytest.raises(ValueError, match="damaged"):
             list(file.columns(["6"]))
+
+
+def test_what_is_put_is_on_disk_within_half_a_second(tmp_path, monkeypatch):
+    path, now = tmp_path / "run.db", [100.0]
+    monkeypatch.setattr(store, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    counts = []
+    with Store(path) as file:
+        for _ in range(30):
+            now[0] += 0.1
+            file.put([column([0.5], x=(0,), y=(1,))])
+            counts.append(_count(path))
+    assert max(put - count for put, count in enumerate(counts, 1)) <= 5
+    assert len(set(counts)) < 15, "transactions for 30 values"
 
 
 def test_a_row_that_unpacks_to_more_than_it_says_is_refused():
