@@ -35,7 +35,7 @@ class Clusters:
     middle of each cluster. ``silhouette`` (n,), -1 to 1: how much nearer each is to its own cluster
     than to the next one; 0 alone in a cluster. ``by_k``: the mean silhouette of each number of
     clusters that was tried. One cluster is never found: whether there is more than one is what
-    :meth:`Comparison.groups` tests.
+    :meth:`resemblance.Comparison.groups` tests.
     """
 
     names: tuple[str, ...]
