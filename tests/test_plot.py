@@ -475,7 +475,7 @@ def test_errors_name_what_can_be_drawn(layered, rectangle, evidence):
     with pytest.raises(ValueError, match=r"plot\.tree draws a Comparison or an Evidence; got int"):
         plot.tree(3, "cka")
     for arranged in (plot.mds, plot.tree):
-        with pytest.raises(ValueError, match="needs all pairs of one list"):
+        with pytest.raises(ValueError, match="all pairs of one list"):
             arranged(rectangle, "cka")
     with pytest.raises(ValueError, match="order must be 'tree' or None; got 'size'"):
         plot.heatmap(layered, "cka", order="size")
