@@ -11,7 +11,7 @@ import numpy as np
 from ...claims import Scores
 from ...engine.scores import CHANCE
 from ...representation import Representation
-from ...views.matrices import LINEAR, kernel_gram
+from ...views.matrices import LINEAR, expected_cosine, kernel_gram
 from ...views.points import preshape
 from ..chance import is_low
 
@@ -29,8 +29,7 @@ def linear_alignments(
     """
     grams = [[kernel_gram(r, LINEAR) for r in side] for side in (xs, ys)]
     norms = [np.array([math.sqrt(gram.square) for gram in side]) for side in grams]
-    shares = [np.array([g.trace / math.sqrt(g.square) for g in side]) for side in grams]
-    chance = np.outer(*shares) / (xs[0].shape[0] - 1)
+    chance = np.array([[expected_cosine(a, b) for b in grams[1]] for a in grams[0]])
     products, is_square = np.empty((len(xs), len(ys))), ys is xs
     stacks = _stacks(ys)
     for i, x in enumerate(xs):
