@@ -351,7 +351,7 @@ MUTANTS = (
            "test_compare.py::test_a_row_names_all_its_data"),
     Mutant("scores are on disk after half a minute", "engine/store.py", "self._written > 0.3", "self._written > 30",
            "test_columns.py::test_what_is_put_is_on_disk_within_half_a_second"),
-    Mutant("chance of a representation with itself", "scoring.py", "if measure.chance is None or x is y:",
+    Mutant("chance of a representation with itself", "engine/scoring.py", "if measure.chance is None or x is y:",
            "if measure.chance is None:", "test_chance.py test_compare.py"),
     # ---- checks
     Mutant("what is not claimed is not looked at", "checks/claims.py", "holds = is_claimed == (not counterexample)",

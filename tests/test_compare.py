@@ -388,11 +388,11 @@ def test_a_measure_beyond_the_budget_is_computed_with_a_warning(reps, plain):
 
 
 def test_too_few_samples_are_seen_before_a_measure_is_tried_out(reps, monkeypatch):
-    from resemblance import tiles
+    from resemblance.engine import view_sizes
 
     sizes = []
-    made = tiles.generator(0, "probe")
-    monkeypatch.setattr(tiles, "generator", lambda *_: sizes.append(_) or made)
+    made = view_sizes.generator(0, "probe")
+    monkeypatch.setattr(view_sizes, "generator", lambda *_: sizes.append(_) or made)
     result = rs.compare(reps, measures="jaccard[k=9999]", progress=False)
     assert "at least 10000 samples" in result.failures[0].reason
     assert not sizes
@@ -1297,7 +1297,7 @@ def test_a_measure_that_needs_more_than_the_probe_has(reps):
 
 
 def test_views_are_planned_with_the_sizes_of_parameters():
-    from resemblance.tiles import views_used
+    from resemblance.engine.view_sizes import views_used
 
     assert sum(views_used(rs.jaccard.where(k=30), 100_000, 8).values()) < 1e9
     assert sum(views_used(rs.rtd, 10_000, 64).values()) < 1e8

@@ -14,8 +14,9 @@ import pytest
 from factories.output import assert_fits
 
 import resemblance as rs
-from resemblance import cli, tiles
+from resemblance import cli
 from resemblance.cli import comparing
+from resemblance.engine import memory
 from resemblance.engine.costs import MEASURED, CostGrid, Share, cost_table, yardstick
 from resemblance.engine.forecast import duration
 
@@ -329,7 +330,7 @@ def test_a_plan_as_data(folder, capsys):
 
 def test_a_plan_fits_a_terminal(folder, capsys, monkeypatch):
     monkeypatch.setattr(FORECAST, "slowness", lambda: 1.0)  # two calls measure two numbers
-    for module in (FORECAST, tiles):
+    for module in (FORECAST, memory):
         monkeypatch.setattr(module, "available_memory", lambda: 8_000_000_000)
     assert_fits(lambda: cli.run([*FILES, "--plan", "--memory", "2GB"]), capsys, columns=80)
 

@@ -13,10 +13,10 @@ from scipy.stats import rankdata
 
 import resemblance as rs
 from resemblance.checks.trial import for_few_samples
+from resemblance.engine.memory import parse_bytes
 from resemblance.engine.work import tiles
 from resemblance.rng import generator
 from resemblance.significance import average_ranks
-from resemblance.tiles import parse_bytes
 from resemblance.views.distances import distance_matrix
 from resemblance.views.ties import largest
 

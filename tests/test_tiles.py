@@ -7,9 +7,9 @@ import pytest
 
 import resemblance as rs
 from resemblance.arrays import epsilon, root
+from resemblance.engine.view_sizes import group_measures, pair_bytes, views_used
 from resemblance.engine.work import tiles
 from resemblance.representation import Representation, is_copied, values
-from resemblance.tiles import group_measures, pair_bytes, views_used
 from resemblance.views.distances import distance_matrix, rdm, row_blocks
 from resemblance.views.points import preshape
 

@@ -11,7 +11,6 @@ from factories.files import hide
 from factories.packs import MEASURES, OWN, packs_in
 
 import resemblance as rs
-from resemblance import tiles
 from resemblance.boards import apart, read_scores, submission, verifying, write_scores
 from resemblance.boards.repository import RULES
 from resemblance.boards.scoring import scored_cells
@@ -20,6 +19,7 @@ from resemblance.boards.skeleton import init
 from resemblance.boards.verifying import score_faults, verify_repository, verify_shipped
 from resemblance.checks import Outcome
 from resemblance.cli.options import own_measure
+from resemblance.engine import memory
 from resemblance.packs import open_pack
 from resemblance.suites.pinned import pack_cases
 from resemblance.suites.scoring import score
@@ -297,13 +297,13 @@ def test_measures_are_run_apart_within_limits(made, tmp_path, subtests):
 
 
 def test_measures_that_run_at_a_time_share_the_memory(monkeypatch):
-    monkeypatch.setattr(tiles, "available_memory", lambda: 8 * 10**9)
+    monkeypatch.setattr(memory, "available_memory", lambda: 8 * 10**9)
     monkeypatch.setattr(apart, "_answer", lambda request, limits, running: limits.memory)
-    for count, jobs, memory, each in (
+    for count, jobs, limit, each in (
         (4, 2, "half", 2 * 10**9), (2, 8, "half", 2 * 10**9), (1, 8, "half", 4 * 10**9),
-        (4, 2, "1GB", 10**9), (200, 200, "half", tiles.SMALLEST),
+        (4, 2, "1GB", 10**9), (200, 200, "half", memory.SMALLEST),
     ):  # fmt: skip
-        limits = apart.Limits(memory=memory)
+        limits = apart.Limits(memory=limit)
         assert list(apart.answers([None] * count, limits, jobs)) == [each] * count
     assert list(apart.answers([], jobs=2)) == []
 

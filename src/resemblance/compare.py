@@ -13,17 +13,16 @@ import numpy as np
 
 from .arrays import on_processor
 from .comparison import Comparison, describe
+from .engine.memory import HALF, available_memory, budget_of, in_units
 from .engine.scores import Column
 from .engine.shared_views import SharedViews, lending
 from .engine.store import Store
 from .engine.tasks import run_tasks
 from .engine.work import RunOptions, TileTask, Work, read_scores, todos_of
 from .engine.workers import shares_files, single_threaded, warn, workers_of
-from .machine import available_memory
 from .measure import Measure
 from .progress import Progress, reporting
 from .representation import Representation
-from .tiles import HALF, budget_of, in_units
 
 # With more tasks the load is more even, but each computes views unless they are lent.
 TASKS_PER_WORKER = 2

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from .. import __version__
-from ..machine import keep_freed_memory
+from ..engine.memory import keep_freed_memory
 from . import comparing, entries
 from .board import board_commands
 from .checking import CHECK, check_command

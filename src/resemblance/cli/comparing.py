@@ -16,12 +16,12 @@ from ..compare import compare
 from ..comparison import Comparison
 from ..display import printable
 from ..engine.forecast import Forecast, plan
+from ..engine.memory import parse_bytes
 from ..engine.store import Store
 from ..extras import NEEDS
 from ..report import write_page
 from ..report.of_forecast import emit_forecast
 from ..report.output import deliver, emit, show
-from ..tiles import parse_bytes
 from .errors import complain
 from .executors import executors
 from .opening import Opened, check_opened, finish, silence

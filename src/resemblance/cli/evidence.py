@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from ..engine.memory import parse_bytes
 from ..inference.evidence import evidence
 from ..inference.result import Evidence
 from ..report import write_page
 from ..report.output import emit
-from ..tiles import parse_bytes
 from .comparing import (
     Format,
     Inputs,

@@ -15,15 +15,15 @@ import numpy as np
 from ..compare import checked_budget, schedule
 from ..display import card
 from ..extras import need
-from ..machine import available_memory
 from ..measure import Measure, together
 from ..representation import Representation
-from ..scoring import SIDE
-from ..tiles import bytes_of_views, in_units, pair_bytes
 from .costs import Kind, cost_table, slowness
+from .memory import available_memory, in_units
 from .scores import LARGE
+from .scoring import SIDE
 from .shared_views import lending
 from .store import Store
+from .view_sizes import bytes_of_views, pair_bytes
 from .work import RunOptions, TileTask, Work, read_scores
 from .workers import shares_files, workers_of
 

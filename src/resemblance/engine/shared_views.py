@@ -28,11 +28,11 @@ import numpy as np
 
 from ..json_files import replacing
 from ..locks import is_alive, locked
-from ..machine import available_memory
 from ..measure import Measure
 from ..reasons import is_out_of_memory
 from ..representation import Representation, comparing, fingerprint, stored
-from ..tiles import bytes_of_views
+from .memory import available_memory
+from .view_sizes import bytes_of_views
 from .work import TileTask
 from .workers import Call, has_processes, is_local_cluster, single_threaded, workers_of
 

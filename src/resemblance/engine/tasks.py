@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ..measure import Measure
-from ..scoring import scores_of
 from .scores import Column
+from .scoring import scores_of
 from .shared_views import SharedViews, names_of, opened
 from .store import Store
 from .work import TileTask

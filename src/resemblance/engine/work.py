@@ -20,10 +20,11 @@ from ..measure import Measure
 from ..progress import Progress
 from ..provenance import provenance_of
 from ..representation import Representation, Undefined, fingerprint, is_copied
-from ..tiles import group_measures, in_units, pair_bytes, views_used
+from .memory import in_units
 from .saved import range_check
 from .scores import NO_MEMORY, Column, Matrix, Score, column_of
 from .store import Store
+from .view_sizes import group_measures, pair_bytes, views_used
 
 Todo = Mapping[str, np.ndarray]  # (rows, columns) of bool by measure: what is to be computed
 Data = tuple[Representation, ...]

@@ -10,6 +10,7 @@ from itertools import compress
 
 import numpy as np
 
+from ..engine.memory import parse_bytes
 from ..engine.scores import Column
 from ..engine.shared_views import lending
 from ..engine.store import Store
@@ -17,7 +18,6 @@ from ..engine.tasks import run_tasks
 from ..engine.work import Job, RunOptions, TileTask, Work
 from ..engine.workers import shares_files, single_threaded, workers_of
 from ..measure import Measure
-from ..tiles import parse_bytes
 from .layout import Layout, Pair
 
 PIECES_PER_WORKER = 2

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arguments import select_measures, sides_of
 from ..compare import compare_many
+from ..engine.memory import budget_of
 from ..engine.work import RunOptions, Work
 from ..inputs import check_order, order_of
 from ..measure import Measure
@@ -19,7 +20,6 @@ from ..progress import Progress, reporting
 from ..representation import title
 from ..significance.orders import DRAWS, design_of
 from ..streamed import need_samples_at_hand
-from ..tiles import budget_of
 from .bench import Bench
 from .cautions import cautions_of
 from .intervals import intervals_of, kind_of, steps_of

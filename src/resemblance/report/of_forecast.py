@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..engine.forecast import Forecast, duration
-from ..tiles import in_units
+from ..engine.memory import in_units
 from .output import MARKUP, csv_text, deliver, deliver_tables, write_parquet
 from .terminal import plain_table
 

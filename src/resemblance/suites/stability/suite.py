@@ -8,9 +8,9 @@ from pathlib import Path
 
 from ...catalogue import get_measures, preset
 from ...display import did_you_mean
+from ...engine.memory import parse_bytes
 from ...measure import Measure
 from ...results.result import Result
-from ...tiles import parse_bytes
 from ..experiments import chosen, run_experiments
 from ..pinning import Pinned
 from ..study import Judge, Progress
