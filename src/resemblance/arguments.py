@@ -128,12 +128,12 @@ def _check_samples(representations: Sequence[Representation]) -> None:
     first = representations[0]
     with_ids = next((r for r in representations if r.ids is not None), first)
     for r in representations:
-        if r.shape[0] != first.shape[0]:
+        if r.n_samples != first.n_samples:
             hint = transposition(first.shape, r.shape, (repr(first.name), repr(r.name)))
-            hint = hint_of_counts(r.shape[0], first.shape[0]) or hint
+            hint = hint_of_counts(r.n_samples, first.n_samples) or hint
             raise ValueError(
-                f"compare: {first.name!r} has {first.shape[0]} samples (rows) and {r.name!r} has "
-                f"{r.shape[0]}; all must be representations of the same samples{hint}"
+                f"compare: {first.name!r} has {first.n_samples} samples (rows) and {r.name!r} has "
+                f"{r.n_samples}; all must be representations of the same samples{hint}"
             )
         check_same_samples("compare", with_ids, r)
         one, another = (f"{library(s.source)} in {s.precision}" for s in (first, r))

@@ -44,13 +44,14 @@ Carry = Callable[[Hashable, Callable[["Representation"], Any]], Any]
 class StreamOrigin(NamedTuple):
     """The samples of a stream, for which points stand that have the same centred inner products.
 
-    ``stream`` is the same for representations that may be compared; ``power`` is that of the
-    condition number by which whitening magnifies rounding. ``views`` returns what the points would
-    give otherwise than the samples.
+    ``stream`` is the same for representations that may be compared; ``dtype`` is that of the
+    samples; ``power`` is that of the condition number by which whitening magnifies rounding.
+    ``views`` returns what the points would give otherwise than the samples.
     """
 
     stream: str
     n_samples: int
+    dtype: str
     accumulated: frozenset[str]
     power: int
     views: Carry
