@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..rng import generator
 
 MeasureGroup = tuple[tuple[Measure, ...], int]  # measures, and the bytes of their views
 SOURCE = "source"  # what stands for the array among views: the owner of its memory
+Width = Literal["wide", "middle", "narrow"]  # beside the number of samples
 
 
 def group_measures(
@@ -133,17 +134,18 @@ class ProbeShapes(NamedTuple):
 
 def _probe_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
     """Run a measure on small arrays in the way in which it is computed at (n, d)."""
-    return _probe(measure, d > n, measure.takes_blocks(n))
+    width: Width = "wide" if d > n else "middle" if 3 * d >= n else "narrow"
+    return _probe(measure, width, measure.takes_blocks(n))
 
 
 @lru_cache(maxsize=256)
-def _probe(measure: Measure, wide: bool, in_blocks: bool) -> ProbeShapes | None:
-    """Run a measure on small arrays, wide or narrow; ``None`` if it does not run.
+def _probe(measure: Measure, width: Width, in_blocks: bool) -> ProbeShapes | None:
+    """Run a measure on small arrays; ``None`` if it does not run.
 
     ``in_blocks``: by its function of many pairs, not by the plain one.
     """
     rows = max(23, measure.min_samples + 6)
-    columns = rows + 8 if wide else 7
+    columns = {"wide": rows + 8, "middle": rows // 2, "narrow": 7}[width]
     noise = generator(0, "probe").standard_normal((2, rows, columns))
     x, y = Representation(noise[0]), Representation(noise[1])
     try:

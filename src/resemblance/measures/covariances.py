@@ -20,10 +20,11 @@ from ..arrays import (
 from ..measure import measure
 from ..representation import Representation
 from ..streamed import conditioning_of_shrinkage
-from ..views.matrices import linear_gram
-from ..views.pairs import basis_overlap, cross_products, nuclear_norm, principal_overlap
+from ..views.grams import gram_energy
+from ..views.matrices import LINEAR, linear_gram
+from ..views.pairs import basis_overlap, gram_inner, nuclear_norm, principal_overlap
 from ..views.points import preshape
-from ..views.spectra import components_for, decomposition, energy, smallest_singular, with_tied
+from ..views.spectra import components_for, decomposition, smallest_singular, with_tied
 from .alignment import procrustes_size_shape
 from .chance import of_grams, of_leading_grams, of_rotations, of_shrunk_grams
 from .expected import mean_of_leading_grams
@@ -237,8 +238,8 @@ def ensd(x: Representation, y: Representation) -> Array:
 
     Reference: Giaffar et al. 2024. Their code leaves centring to the user.
     """
-    products = cross_products(x, y)  # of points with tr K = tr L = 1
-    return inner(products, products) / (energy(x) ** 2 * energy(y) ** 2)
+    # Of points with tr K = tr L = 1
+    return gram_inner(x, y, LINEAR) / (gram_energy(x, LINEAR) * gram_energy(y, LINEAR))
 
 
 @measure(

@@ -125,10 +125,13 @@ def cka(
     itself, and changes when the features are rotated.
 
     X is (n, d), Y is (n, e). O(n d e) time with no n x n matrix for linear and cosine kernels when
-    d, e <= n; for the others O(n^2 d) time, one n x n matrix per representation, and none for more
-    than 4096 samples: then the matrices are computed again, piece by piece, in four passes. Raises
-    ``Undefined`` for a constant representation, or when an estimate of a self-similarity is not
-    positive, and ``ValueError`` for ``"features"`` with another kernel.
+    d, e <= n. The linear kernel takes n^2/2 numbers and O(n^2 d) time per representation, and
+    O(n^2) per pair, where 3 min(d, e) >= n or one is wider than n: n and the widths decide, so to
+    the last bit a value depends on nothing else. The other kernels take O(n^2 d) time, one n x n
+    matrix per representation, and none for more than 4096 samples: then the matrices are computed
+    again, piece by piece, in four passes. Raises ``Undefined`` for a constant representation, or
+    when an estimate of a self-similarity is not positive, and ``ValueError`` for ``"features"``
+    with another kernel.
 
     Reference: Kornblith et al. 2019, Eqs. 3-4; Cortes et al. 2012. The width is a multiple of the
     median *distance* between different samples. ``pairs="all"`` takes the median of all n²
