@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import (
     Array,
+    as_float64,
     carries_gradient,
     detach,
     device,
@@ -21,7 +22,7 @@ from ..arrays import (
     stacked,
     to_numpy,
 )
-from ..representation import Representation, Undefined, title, view
+from ..representation import Representation, Undefined, lasting, title, view
 from .distances import above, double_centered, rdm, row_blocks, squared_distance_blocks
 from .passes import kernel_diagonal, kernel_margins
 from .points import is_rotated, preshape, row_directions, unit
@@ -108,6 +109,7 @@ def is_by_pairs(x: Representation, y: Representation) -> bool:
 
 
 @view
+@lasting(1.5)  # n (n - 1) / 2 numbers are fewer than that for 3 d >= n
 def gram_pairs(x: Representation) -> Array:
     """Inner products of all pairs of different centred points in unit size, shape (n (n - 1) /
     2,)."""
@@ -116,6 +118,16 @@ def gram_pairs(x: Representation) -> Array:
     pieces = (above(points[i:j, :] @ columns[:, i:]) for i, j in row_blocks(n))
     into = x.xp.empty(n * (n - 1) // 2, dtype=points.dtype, device=device(points))
     return stacked(pieces, into)
+
+
+@view
+def gram_entries(x: Representation) -> np.ndarray:
+    """Inner products of all centred points in unit size, in float64, shape (n, n)."""
+    from scipy.spatial.distance import squareform
+
+    entries: np.ndarray = squareform(as_float64(gram_pairs(x)), checks=False)
+    np.fill_diagonal(entries, as_float64(gram_diagonal(x, GramKernel("linear"))))
+    return entries
 
 
 def inner_of_pairs(x: Representation, y: Representation) -> Array:

@@ -32,8 +32,10 @@ from .grams import (
     distance_gram,
     gram_diagonal,
     gram_energy,
+    gram_entries,
     gram_trace,
     hsic_norm,
+    is_by_pairs,
 )
 from .neighbour_kernels import (
     Kernel,
@@ -49,7 +51,7 @@ from .neighbour_kernels import (
 )
 from .neighbours import Index, NeighbourSearch
 from .passes import dissimilarity_spread, distance_margins
-from .points import preshape, size
+from .points import preshape, size, unit
 from .rectangles import is_large
 from .shared_neighbours import attainable, mean_share, rank_matrix
 from .similarities import Affinity, Metric
@@ -106,29 +108,39 @@ def expected_cosine(a: PairMatrix, b: PairMatrix) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Factored(PairMatrix):
-    """The products P Pᵀ of points P, (n, d)."""
+    """The products P Pᵀ of points P, (n, d), and the entries where these are less work."""
 
     points: Callable[[], Array]
+    entries: Callable[[], np.ndarray] | None = None
 
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
+        if self.entries:
+            return self.entries().copy()
         points = as_float64(self.points())
         return np.asarray(points @ points.T)
 
     def diagonal(self) -> np.ndarray:
         """Return the diagonal, shape (n,)."""
+        if self.entries:
+            return np.diagonal(self.entries())
         points = as_float64(self.points())
         return np.asarray(np.vecdot(points, points))
 
-    def times(self, vector: np.ndarray) -> np.ndarray:
-        """Return the product with a vector, shape (n,)."""
+    def times(self, factors: np.ndarray) -> np.ndarray:
+        """Return the product with a vector, shape (n,), or with columns, shape (n, columns)."""
+        if self.entries:
+            return self.entries() @ factors
         points = as_float64(self.points())
-        return np.asarray(points @ (points.T @ vector))
+        return np.asarray(points @ (points.T @ factors))
 
     def inner_of_rows(self, other: Factored) -> np.ndarray:
         """Return the inner products of the rows of both matrices, shape (n,)."""
-        left, right = as_float64(self.points()), as_float64(other.points())
-        return np.asarray(np.vecdot(left @ (left.T @ right), right))
+        if self.entries and other.entries:
+            return np.vecdot(self.entries(), other.entries())
+        wide, narrow = (self, other) if self.entries else (other, self)
+        points = as_float64(narrow.points())
+        return np.asarray(np.vecdot(wide.times(points), points))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,6 +197,8 @@ def kernel_gram(x: Representation, kernel: GramKernel) -> Factored | Stored:
     """Return the centred Gram matrix of a kernel."""
     numbers: dict[str, Any] = {"samples": x.n_samples, "trace": scalar(gram_trace(x, kernel))}
     numbers["square"] = scalar(gram_energy(x, kernel))
+    if kernel.name == "linear" and is_by_pairs(x, x) and not is_large(x):
+        return Factored(**numbers, points=partial(unit, x), entries=partial(gram_entries, x))
     if kernel.name in ("linear", "cosine"):
         points = preshape if kernel.name == "linear" else centered_directions
         return Factored(**numbers, points=partial(points, x))
