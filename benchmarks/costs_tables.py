@@ -13,8 +13,9 @@ from validity_tables import grid
 import resemblance as rs
 from resemblance.engine.costs import MEASURED, CostTable, Kind, cost_table
 from resemblance.engine.forecast import duration
+from resemblance.engine.memory import in_units
+from resemblance.engine.view_sizes import pair_bytes
 from resemblance.measure import FAMILIES, Measure
-from resemblance.tiles import in_units, pair_bytes
 
 GENERATED = Path(__file__).parents[1] / "docs" / "_generated"
 LARGE = Path(__file__).with_name("memory_50000.csv")

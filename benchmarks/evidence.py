@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -26,6 +27,7 @@ from validity_tables import MADE, grid
 import resemblance as rs
 from resemblance.inference.moments import exact_null, profile
 from resemblance.inference.reordered_views import moves_of, reordered
+from resemblance.inference.tasks import CHUNK
 from resemblance.representation import Representation
 
 ROOT = Path(__file__).parents[1]
@@ -134,8 +136,9 @@ def of_map(spec: str, layers: int, n: int, d: int) -> Cost:
         seconds_at.setdefault(done, time.process_time() - start)
 
     rs.evidence(*sides, measures=[spec], progress=note)
-    # A tenth of the progress is for the values, the next six for chance, the rest for intervals.
-    ends = [min(at for done, at in seconds_at.items() if done >= share) for share in (10, 70, 100)]
+    # Each pair counts for its value, then for each chunk of draws, then for its interval.
+    steps = layers**2, layers**2 * (1 + math.ceil(ORDERS / CHUNK)), max(seconds_at)
+    ends = [min(at for done, at in seconds_at.items() if done >= step) for step in steps]
     return Cost("map", spec, n, d, values, ends[1] - ends[0], ends[2] - ends[1], layers, layers)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from resemblance import representation
+from resemblance.engine.scoring import _score
 from resemblance.measure import Measure
 from resemblance.representation import Representation
-from resemblance.scoring import _score
 
 ROOM = 10**9  # bytes of views, after which they are dropped and, where needed, computed again
 VALUE, VIEW, PAIR_VIEW = "values", "views", "pair views"

@@ -9,7 +9,6 @@ from sklearn.datasets import load_digits
 from sklearn.neural_network import MLPClassifier
 
 import resemblance as rs
-from resemblance.drift import drift_result
 from resemblance.report import write_page
 from resemblance.suites import manifolds
 
@@ -25,7 +24,7 @@ def main(folder: Path) -> None:
     models = {"seed 0": first, "seed 1": second}
     write_page(rs.evidence(models, measures=MEASURES, progress=False), folder / "compare.html")
     report = rs.drift(first["layer 1"], second["layer 1"], draws=10, progress=False)
-    write_page(drift_result(report), folder / "drift.html")
+    write_page(report, folder / "drift.html")
     trial = manifolds.run(measures=RANKED, size="small", progress=lambda *_: None)
     write_page(trial, folder / "manifolds.html")
 

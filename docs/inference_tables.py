@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 from inference_claims import UNPAIRED, WITHOUT_PRODUCT
 from left_out_claims import WITHOUT_LEFT_OUT
 
@@ -17,24 +14,18 @@ KINDS = {"left_out": "without each sample", "halves": "40 halves", "groups": "20
 SAMPLES, WIDEST = 100, 50  # of a study that needs groups for canonical correlations
 
 
-class InferenceRow(NamedTuple):
-    """A measure, how its p-values and its intervals are made, and what else is known of it."""
-
-    measure: str
-    p_values: str
-    intervals: str
-    chance: str
-    views: str
-
-
-def inference_rows() -> Iterator[InferenceRow]:
-    """Yield what each measure of the catalogue has, family by family."""
-    for m in rs.list_measures():
-        chance = "exact" if m.chance or m.product else "from orders"
-        if WITHOUT_PRODUCT.get(m.name) == UNPAIRED:
-            chance = "is the value"
-        carried = "carried" if moves_of(m).of_view is not None else "anew"
-        yield InferenceRow(m.name, p_values(m), intervals(m), chance, carried)
+def inference_rows(m: rs.Measure) -> dict[str, str]:
+    """Return how the p-values, intervals and chance of a measure are made."""
+    chance = "exact" if m.chance or m.product else "from orders"
+    if WITHOUT_PRODUCT.get(m.name) == UNPAIRED:
+        chance = "is the value"
+    views = "carried" if moves_of(m).of_view is not None else "computed anew"
+    return {
+        "p-values": p_values(m),
+        "intervals": intervals(m),
+        "chance": chance,
+        "views of other orders": views,
+    }
 
 
 def p_values(m: rs.Measure) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import profiles
 from advice import ADVICE
+from inference_tables import inference_rows
 from pieces import FAMILY_TITLES, interval, invariances, section, table
 from places import cost_of, place_of
 
@@ -44,6 +45,7 @@ def measure_page(m: rs.Measure) -> str:
         section("Claims", claims_table(m)),
         section("Parameters", parameter_table(m)) if m.defaults else "",
         section("Claims that change with a parameter", change_table(m)) if changes(m) else "",
+        section("Chance, p-values and intervals", table(None, inference_rows(m).items())),
         section("In the benchmarks", place_of(m)),
         section("Cost", cost) if cost else "",
         section("The code", source(m)),

@@ -16,7 +16,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import computed
 import conventions
-import inference_tables
 import stream_tables
 from measure_tables import all_measures
 from pieces import decimal, markdown, number
@@ -86,12 +85,6 @@ def streams() -> str:
     return markdown(("measure", "needs", "whitens"), rows)
 
 
-def inference() -> str:
-    """Return how chance, p-values and intervals of each measure come about."""
-    rows = [(f"`{row.measure}`", *row[1:]) for row in inference_tables.inference_rows()]
-    return markdown(("measure", "p-values", "intervals", "chance", "views"), rows)
-
-
 def spelled(m: rs.Measure) -> str:
     parameters = f" `{m.spec.removeprefix(m.name)}`" if m.spec != m.name else ""
     return f"`{m.name}`{parameters}"
@@ -103,7 +96,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "resi": resi,
     "same-name": same_name,
     "streams": streams,
-    "inference": inference,
 }
 
 

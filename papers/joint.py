@@ -1,5 +1,5 @@
 """The joint ranking on the packs that ship, and which claims of the papers hold: the tables of
-``docs/joint.md``."""
+``docs/board.md``."""
 
 from __future__ import annotations
 

@@ -424,3 +424,17 @@ def test_pairs_without_a_value_are_computed_alone_and_the_others_together_once(s
                 assert ("NaN" if "nan" in failure[1:3] else "constant") in failure.reason
             assert SIZES.count((6, 6)) == 1
             assert sum(rows * columns for rows, columns in SIZES if rows * columns != 36) < 80
+
+
+def test_linear_kernels_are_compared_by_entries_as_by_features(monkeypatch, subtests):
+    arrays = latent(40, 6, 14, 30, 39, 60, 3)
+    specs = ["ensd", "cka", "cka[estimator=debiased]", "cka[estimator=lange]"]
+    by_entries = rs.compare(arrays, measures=specs, progress=False)
+    for name in ("pairs", "grams"):
+        monkeypatch.setattr(f"resemblance.views.{name}.is_by_pairs", lambda x, y: False)
+    for spec, i, j in itertools.product(specs, range(6), range(6)):
+        with subtests.test(f"{spec} {i} {j}"):
+            by_features = rs.get_measure(spec).evaluate(
+                *map(Representation, (arrays[i], arrays[j]))
+            )
+            assert by_entries[spec][i, j] == pytest.approx(by_features, rel=1e-12)

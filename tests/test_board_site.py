@@ -12,17 +12,15 @@ from urllib.parse import unquote, urldefrag
 import pytest
 from factories.boards import CELLS, SERIES, cards, files_of
 
-import resemblance as rs
 from resemblance.boards import board_of
-from resemblance.boards.scoring import MISSING, scores_of
+from resemblance.boards.scoring import LEFT_OUT, scored_cells
 from resemblance.boards.site import building, write_site
 from resemblance.boards.site.authors import AuthorsCard, read_cards
 from resemblance.boards.site.badges import badge
 from resemblance.boards.site.slugs import slug, slugs
 from resemblance.boards.views import all_views, cell_sets, domain_of, measure_sets
-from resemblance.results.result import Result
-from resemblance.results.sections import Section
 from resemblance.significance import places
+from resemblance.suites.case import Score
 from resemblance.suites.joint_ranks import shared_ranks
 from resemblance.suites.pinned import PinnedCell
 
@@ -245,20 +243,16 @@ def test_a_score_that_is_missing_has_its_reason(tmp_path):
 
 
 def test_a_reason_is_that_of_the_cell():
-    cells = ("net, rounding: AUC", "net, noise: AUC", "other, noise: AUC")
-    reasons = {
-        "net, rounding: AUC: cka": "the SVD failed",
-        "net, noise: AUC: cka": "the same difference",
-        "other, kcka": "no kernel",
-    }
-    section = Section("canary", "", "", scores={key: {} for key in cells}, reasons=reasons)
-    pinned = [PinnedCell("canary", cell, 0, cell.partition(",")[0]) for cell in cells]
-    result = Result("stability", "tiny", (section,), {})
-    pack = SimpleNamespace(
-        manifest=SimpleNamespace(identity="tiny@1", facts={"cells": list(map(list, pinned))})
-    )
-    scored = scores_of(pack, result, rs.cka)
-    assert [cell.reason for cell in scored] == ["the SVD failed", "the same difference", MISSING]
+    pinned = [PinnedCell("canary", f"net/{kind}") for kind in ("rounding", "noise", "adapters")]
+    reasons = {"rounding": "the SVD failed", "noise": "the same difference"}
+    row = Score("canary", ("net", "else"), "cka", "CKA", float("nan"))
+    rows = [row._replace(cell=("net", kind), reason=why) for kind, why in reasons.items()]
+    facts = {"cells": list(map(list, pinned))}
+    pack = SimpleNamespace(manifest=SimpleNamespace(identity="tiny@1", facts=facts))
+    scored = scored_cells(pack, [], [*rows, row])
+    assert [cell.reason for cell in scored] == [*reasons.values(), LEFT_OUT]
+    with pytest.raises(ValueError, match="tiny@1 has no cell"):
+        scored_cells(pack, [], [*rows, row._replace(value=0.5)])
 
 
 def test_a_measure_without_scores_in_a_suite_has_a_page_but_no_place(tmp_path):

@@ -402,6 +402,23 @@ def test_an_invariance_of_small_data_alone_need_not_be_claimed():
     assert "of 64 features" in linear.detail
 
 
+def test_triangles_are_tried_over_each_corner(subtests):
+    def corner(r):  # of a line, a line that is padded, a line that is moved
+        return "Y" if r.shape[1] == 50 else "Z" if r.array.mean() > 3 else "X"
+
+    for longest in ("XY", "YZ"):
+        with subtests.test(longest):
+
+            @declare(larger_is_more_similar=False, range=(0, 3), metric=True)
+            def uneven(x, y, *, longest: str = longest):
+                """Is 1 everywhere but between two corners."""
+                return 3.0 if {corner(x), corner(y)} == set(longest) else float(x is not y)
+
+            triangle = outcome(uneven, "triangle inequality")
+            assert triangle.holds is False
+            assert "= 3 > " in triangle.detail
+
+
 def test_maps_of_samples_are_found_not_to_be_harmless():
     assert "invariant to sample rotation" in failing(too_streamed)
 

@@ -14,7 +14,8 @@ from factories.output import assert_fits
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.drift import drift_result, kinds
+from resemblance.drift import findings
+from resemblance.report.of_drift import drift_result
 from resemblance.report.page import write_page
 from resemblance.results import load_result
 
@@ -324,7 +325,7 @@ def test_all_drifts_are_on_one_logarithmic_scale_of_thresholds():
             ratio = d.value / d.threshold
             assert bar.value == pytest.approx(np.clip(ratio, 0.1, 1e6))  # none is outside
             assert low <= bar.value <= high
-            assert f"times the threshold of {kinds.brief(d.threshold)}" in bar.note
+            assert f"times the threshold of {findings.brief(d.threshold)}" in bar.note
             if bar.low is not None:
                 assert low <= bar.low <= bar.value <= bar.high <= max(high, 1e6)
 

@@ -20,7 +20,7 @@ from resemblance.results.result import load_result
 from resemblance.sources.synthetic import graded_outputs, noise_walk, tight_groups
 from resemblance.sources.training import DOMAINS
 from resemblance.suites.resi import load_facts, result_of
-from resemblance.suites.study import remember, study_folder
+from resemblance.suites.study import Purpose, remember, study_folder
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +195,7 @@ def test_status_and_report(study, capsys, tmp_path):
 
 
 def test_status_of_a_study_on_a_pack_names_the_pack(capsys, tmp_path):
-    with study_folder(tmp_path / "study", "resi", "", models="made@1"):
+    with study_folder(tmp_path / "study", Purpose("resi", models="made@1")):
         pass
     _, out, _ = run(capsys, "status", tmp_path / "study")
     assert out.splitlines()[0].endswith("study: resi, not running")
@@ -284,7 +284,7 @@ def test_a_study_without_results_says_how_to_continue(
 ):
     monkeypatch.chdir(tmp_path)
     Path("s").mkdir()
-    remember(Path("s"), "resi", size, **more)
+    remember(Path("s"), Purpose("resi", size, **more))
     code, _, err = run(capsys, "report", "s")
     assert (code, err) == (2, f"error: s has no results yet: resemblance resi run s{words}\n")
 

@@ -21,8 +21,8 @@ import resemblance as rs
 from resemblance import cli
 from resemblance.cli.executors import executors
 from resemblance.compare import compare_many
+from resemblance.engine.work import Work
 from resemblance.engine.workers import WorkerPool, workers_of
-from resemblance.outline import Request
 from resemblance.sources.training.loop import Resources
 from resemblance.suites.resi.paper import planned, portion_of
 from resemblance.suites.training import is_trained, model_folder, subjects_of, train_possible
@@ -86,14 +86,14 @@ def alone(tmp_path_factory):
     chosen = {"datasets": ["cora"], "architectures": ["gcn"], "tests": ["labels"]}
     plan, resources = planned([portion_of("paper-slice", **chosen)]), Resources(data)
     assert not train_possible(folder, plan, None, lambda *_: None, resources)
-    return Alone(folder, plan, resources, compare_many(requests(folder, plan)))
+    return Alone(folder, plan, resources, compare_many(works_of(folder, plan)))
 
 
-def requests(folder, plan):
-    """Ask for all models' last layers, and the layers of each of two models."""
+def works_of(folder, plan):
+    """Compare all models' last layers, and the layers of each of two models."""
     subjects = subjects_of(folder, plan)
     last = {s.name: s.last for s in subjects}
-    return [Request(last, MEASURES), *(Request(s, MEASURES) for s in subjects[:2])]
+    return [Work.of(last, MEASURES), *(Work.of(s, MEASURES) for s in subjects[:2])]
 
 
 class Killer:
@@ -135,15 +135,17 @@ def check(executor, victim, folder, alone):
     assert all(is_trained(folder, recipe) for recipe in alone.plan)
     assert weights(folder, alone.plan) == weights(alone.folder, alone.plan)
     file = folder / "comparisons.db"
-    asked = requests(folder, alone.plan)
-    compared = compare_many(asked, executor=executor, tile=1, save=file, progress=comparing)
+    works = works_of(folder, alone.plan)
+    compared = compare_many(works, executor=executor, tile=1, save=file, progress=comparing)
     assert training.killed
     assert comparing.killed not in (0, training.killed)
     for one, other in zip(compared, alone.comparisons, strict=True):
         assert all(np.array_equal(one[m], other[m]) for m in MEASURES)
         assert not one.failures
     counted = []
-    compare_many(asked, save=file, progress=lambda done, total: counted.append(total))
+    compare_many(
+        works_of(folder, alone.plan), save=file, progress=lambda done, total: counted.append(total)
+    )
     assert not counted  # the file has everything
 
 

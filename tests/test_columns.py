@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 from itertools import islice
 from multiprocessing import get_context
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from resemblance.comparison import Comparison, Failure, info_of
 from resemblance.engine import scores, store
 from resemblance.engine.scores import NO_MEMORY, PACKED, Column, Matrix, Score, column_of, gathered
 from resemblance.engine.store import Store
-from resemblance.plan import Pairs
+from resemblance.engine.work import Work
 from resemblance.report.data import failure_groups
 
 DATA = ("a", "b", "c")
@@ -219,6 +220,68 @@ def test_a_column_comes_back_from_a_file(tmp_path, subtests):
             assert (back.reasons, back.caveats) == ({1: "constant"}, {0: "few"})
 
 
+def test_scores_written_one_by_one_are_joined_when_the_file_is_closed(tmp_path, subtests):
+    """A value that came first stays first, also where a large row lies between."""
+    path, names = tmp_path / "run.db", tuple(map(str, range(40)))
+    x, y = (side.ravel().astype(np.int32) for side in np.indices((40, 40)))
+    few, place = slice(20), np.zeros(1, np.int32)
+    one_by_one = [Column("m", 1, names, x[[k]], y[[k]], np.full(1, k + 0.5)) for k in range(700)]
+    draws = [c._replace(values=np.full((1, 3), c.x[0]), kind="draws") for c in one_by_one]
+    lacking = Column("m", 1, names, place, place + 1, np.array([np.nan]), reasons={0: NO_MEMORY})
+    later = Column("m", 1, names, x, y, np.zeros(x.size))
+    last = Column("m", 1, names, x[few] + 20, y[few], np.full(20, 9.5))
+    for columns in ([lacking, *one_by_one], [later, *draws], [last, *one_by_one[:20]]):
+        with Store(path) as file:
+            for column in columns:
+                file.put([column])
+                file.flush()
+    with Store(path, read_only=True) as file:
+        values, of_draws = (list(file.columns(by_inference=by)) for by in (False, True))
+        rows = file._db.execute("SELECT kind, size FROM scores ORDER BY id").fetchall()
+        assert file.count() == len(set(zip(x.tolist(), y.tolist())))
+        assert file.count(alone=True) == 40
+    with subtests.test("rows"):
+        assert [size for kind, size in rows if kind == "value"] == [512, 189, 1600, 40]
+        assert [size for kind, size in rows if kind == "draws"] == [512, 188]
+    with subtests.test("values"):
+        matrix = Matrix("m", 1, False, names, names)
+        for column in values:
+            matrix.put(column)
+        assert matrix.values.ravel()[2:700].tolist() == (np.arange(2, 700) + 0.5).tolist()
+        assert not matrix.values.ravel()[700:].any()
+        assert not matrix.reasons
+        numbers = [(c.data[c.x[k]], c.values[k, 0]) for c in of_draws for k in range(c.size)]
+        assert [name for name, _ in numbers] == [names[i] for i in x[:700]]
+        assert all(int(name) == number for name, number in numbers)
+
+
+def test_what_cannot_be_joined_stays(tmp_path):
+    path = tmp_path / "run.db"
+    with Store(path) as file:
+        for k in range(30):
+            file.put([Column("m", 1, (str(k),), *np.zeros((2, 1), np.int32), np.ones(1))])
+            file.flush()
+        file._db.execute("UPDATE scores SET pairs = x'00' WHERE id = 7")
+        file._db.commit()
+    with Store(path, read_only=True) as file:
+        assert len(list(file.columns(["3"]))) == 1
+        with pytest.raises(ValueError, match="damaged"):
+            list(file.columns(["6"]))
+
+
+def test_what_is_put_is_on_disk_within_half_a_second(tmp_path, monkeypatch):
+    path, now = tmp_path / "run.db", [100.0]
+    monkeypatch.setattr(store, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    counts = []
+    with Store(path) as file:
+        for _ in range(30):
+            now[0] += 0.1
+            file.put([column([0.5], x=(0,), y=(1,))])
+            counts.append(_count(path))
+    assert max(put - count for put, count in enumerate(counts, 1)) <= 5
+    assert len(set(counts)) < 15, "transactions for 30 values"
+
+
 def test_a_row_that_unpacks_to_more_than_it_says_is_refused():
     *row, _, numbers = store._row_of(column([1, 2, 3]))
     with pytest.raises(ValueError, match=r"reshape|buffer|cannot"):
@@ -275,7 +338,7 @@ def test_a_killed_run_of_many_goes_on_with_the_tiles_in_its_file(tmp_path):
 def _count(path) -> int:
     try:
         with Store(path, read_only=True) as file:
-            return file.count()
+            return sum(column.size for column in file.columns())
     except ValueError:
         return 0
 
@@ -323,9 +386,10 @@ def test_many_pairs_without_a_value_take_no_memory_each():
 
 def test_work_is_cut_into_parts_that_have_all_of_it(many):
     reps = tuple(rs.Representation(data, name) for name, data in list(many.items())[:11])
-    for work in (Pairs(reps, None), Pairs(reps[:4], reps[4:])):
-        todo = {m.spec: work.wanted(m) for m in (rs.cka, rs.pwcca)}
-        (task,) = work.tasks([rs.cka, rs.pwcca], todo, 10**9)
+    measures = [rs.cka, rs.pwcca]
+    for work in (Work.of(reps, measures), Work.of(reps[:4], measures, reps[4:])):
+        todo = work.todo()
+        (task,) = work.tasks(todo, 10**9)
         seen = {m.spec: set() for m in task.measures}
         for part in task.parts(3):
             assert max(len(part.rows), len(part.columns)) <= 3

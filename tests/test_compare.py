@@ -27,10 +27,10 @@ from resemblance.compare import compare_many
 from resemblance.comparison import Comparison, describe, put_scores
 from resemblance.engine.scores import Column, Matrix
 from resemblance.engine.store import Store
+from resemblance.engine.work import Work
 from resemblance.engine.workers import LostWorkerError
-from resemblance.outline import Request
 
-ENGINE = sys.modules["resemblance.outline"]
+ENGINE = sys.modules["resemblance.compare"]
 FAST = [m for m in rs.preset("default") if m.name != "rtd"]
 
 
@@ -388,11 +388,11 @@ def test_a_measure_beyond_the_budget_is_computed_with_a_warning(reps, plain):
 
 
 def test_too_few_samples_are_seen_before_a_measure_is_tried_out(reps, monkeypatch):
-    from resemblance import tiles
+    from resemblance.engine import view_sizes
 
     sizes = []
-    made = tiles.generator(0, "probe")
-    monkeypatch.setattr(tiles, "generator", lambda *_: sizes.append(_) or made)
+    made = view_sizes.generator(0, "probe")
+    monkeypatch.setattr(view_sizes, "generator", lambda *_: sizes.append(_) or made)
     result = rs.compare(reps, measures="jaccard[k=9999]", progress=False)
     assert "at least 10000 samples" in result.failures[0].reason
     assert not sizes
@@ -668,16 +668,19 @@ def test_sample_ids_must_match_and_can_be_joined(rng):
 PARTS = [slice(0, 3), slice(1, 4), slice(3, 5)]
 
 
-@pytest.fixture(scope="module")
-def requests(reps) -> list[Request]:
+def arguments(reps):
     """Three lists of representations, two of which share two, and a rectangle of other measures."""
     parts = [dict(list(reps.items())[part]) for part in PARTS]
-    return [*(Request(part, FAST) for part in parts), Request(parts[0], ["rsa", "pwcca"], parts[2])]
+    return [*((part, FAST) for part in parts), (parts[0], ["rsa", "pwcca"], parts[2])]
+
+
+def works_of(reps) -> list[Work]:
+    return [Work.of(*entries) for entries in arguments(reps)]
 
 
 @pytest.fixture(scope="module")
-def one_by_one(requests) -> list[Comparison]:
-    return [rs.compare(r.representations, r.other, measures=r.measures) for r in requests]
+def one_by_one(reps) -> list[Comparison]:
+    return [rs.compare(x, *y, measures=measures) for x, measures, *y in arguments(reps)]
 
 
 def all_same(found, expected) -> bool:
@@ -686,16 +689,16 @@ def all_same(found, expected) -> bool:
 
 
 @pytest.mark.parametrize("tile", [None, 1])
-def test_several_comparisons_in_one_run_are_those_made_one_by_one(requests, one_by_one, tile):
-    assert all_same(compare_many(requests, tile=tile), one_by_one)
+def test_several_comparisons_in_one_run_are_those_made_one_by_one(reps, one_by_one, tile):
+    assert all_same(compare_many(works_of(reps), tile=tile), one_by_one)
     with ThreadPoolExecutor(2) as pool:
-        assert all_same(compare_many(requests, tile=tile, executor=pool), one_by_one)
+        assert all_same(compare_many(works_of(reps), tile=tile, executor=pool), one_by_one)
     assert compare_many([]) == ()
 
 
-def test_what_several_comparisons_share_is_computed_once(requests, one_by_one):
+def test_what_several_comparisons_share_is_computed_once(reps, one_by_one):
     seen = []
-    compare_many(requests, progress=lambda done, total: seen.append((done, total)))
+    compare_many(works_of(reps), progress=lambda done, total: seen.append((done, total)))
     symmetric = len(FAST) - 2  # without pwcca and linear_regression
     pairs, ordered = 6 + (6 - 3) + (3 - 1), 9 + (9 - 4) + (4 - 1)
     rectangle = 2 * (6 - 2)  # two of its pairs are known, of both of its measures
@@ -703,7 +706,7 @@ def test_what_several_comparisons_share_is_computed_once(requests, one_by_one):
     assert [done for done, _ in seen] == sorted({done for done, _ in seen})
 
 
-def test_several_comparisons_are_continued(requests, one_by_one, tmp_path):
+def test_several_comparisons_are_continued(reps, one_by_one, tmp_path):
     path, seen = tmp_path / "run.db", []
 
     def stop_half_way(done: int, total: int) -> None:
@@ -712,11 +715,11 @@ def test_several_comparisons_are_continued(requests, one_by_one, tmp_path):
             raise Interrupted
 
     with pytest.raises(Interrupted):
-        compare_many(requests, save=path, progress=stop_half_way)
+        compare_many(works_of(reps), save=path, progress=stop_half_way)
     with Store(path) as store:
         before = store.count()
     rest = []
-    found = compare_many(requests, save=path, progress=lambda done, total: rest.append(total))
+    found = compare_many(works_of(reps), save=path, progress=lambda done, total: rest.append(total))
     assert rest[-1] == seen[-1] - before
     assert all_same(found, one_by_one)
     assert rs.load(path).columns == one_by_one[-1].columns  # the file describes the last
@@ -741,7 +744,7 @@ def test_views_of_a_comparison_are_gone_when_the_next_begins(reps):
         return 0.0
 
     inputs = [rs.Representation(data, name) for name, data in reps.items()]
-    compare_many([Request(inputs[:2], [watching]), Request(inputs[2:], [watching])])
+    compare_many([Work.of(inputs[:2], [watching]), Work.of(inputs[2:], [watching])])
     names = [r.name for r in inputs]
     assert all(held <= set(names[:2]) for held in holding[:3])
     assert all(held <= set(names[2:]) for held in holding[3:])
@@ -776,7 +779,7 @@ def test_there_are_as_many_tasks_as_the_workers_of_the_executor_need(reps, plain
 def test_the_tasks_of_several_comparisons_are_shared_by_their_sizes(reps):
     few, many = dict(list(reps.items())[:2]), reps
     executor = Submitting(3)
-    compare_many([Request(few, "cka"), Request(many, "rsa")], executor=executor)
+    compare_many([Work.of(few, "cka"), Work.of(many, "rsa")], executor=executor)
     sizes = dict.fromkeys(("cka", "rsa"), 0)
     for task in executor.tasks:
         sizes[task.measures[0].name] += 1
@@ -1294,7 +1297,7 @@ def test_a_measure_that_needs_more_than_the_probe_has(reps):
 
 
 def test_views_are_planned_with_the_sizes_of_parameters():
-    from resemblance.tiles import views_used
+    from resemblance.engine.view_sizes import views_used
 
     assert sum(views_used(rs.jaccard.where(k=30), 100_000, 8).values()) < 1e9
     assert sum(views_used(rs.rtd, 10_000, 64).values()) < 1e8

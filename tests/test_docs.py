@@ -8,7 +8,6 @@ import importlib
 import inspect
 import re
 import shlex
-import shutil
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -22,8 +21,7 @@ import resemblance as rs
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-SLOW = ("drift.md", "evaluate-your-measure.md", "maps-of-layers.md", "more-than-chance.md")
-SLOW += ("stability-suite.md",)
+SLOW = ("drift.md", "maps-of-layers.md", "other-inference.md")
 MEASURES = rs.list_measures()
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -52,16 +50,10 @@ def name_of(page: Path) -> str:
     ids=name_of,
 )
 def test_snippets_run(
-    page: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    request: pytest.FixtureRequest,
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each page runs from top to bottom in one namespace and one empty folder, and prints what it
-    says it prints. A page that trains models continues from trained ones."""
-    if page.name == "evaluate-your-measure.md":
-        shutil.copytree(request.getfixturevalue("vision_study"), tmp_path / "trial")
+    says it prints."""
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -265,6 +265,15 @@ def test_the_best_pair_pays_for_the_search(square):
     assert best.p == square.adjusted("cka")[0, 1]
 
 
+def test_below_chance_the_best_pair_is_still_of_two_representations():
+    """A distance of rounding to itself is at its chance, and so above all others."""
+    x, y = np.random.default_rng(0).standard_normal((2, 40, 5))
+    found = rs.evidence({"x": x, "y": y}, measures=["procrustes"], draws=19, progress=False)
+    assert found["procrustes"][0, 1] > found.chance("procrustes")[0, 1]
+    assert found.best("procrustes")[:2] == ("x", "y")
+    assert "x and y are not beyond chance" in found._repr_html_()
+
+
 def test_exact_moments_agree_with_orders():
     drawn = computed(exact=False, draws=1999, measures=["cka"])
     exact = computed(measures=["cka"])

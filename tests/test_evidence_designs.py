@@ -217,6 +217,41 @@ def test_measures_of_a_file_are_the_same_in_other_processes(tmp_path):
     assert f"{missing} without a value" in null.how[0][1]
 
 
+def test_a_pair_of_a_square_is_one_test_though_it_has_two_cells():
+    square = found(related(2.0, count=4), measures=["cka"])
+    assert square.how("cka") == EXACT
+    p = np.sort(square.p("cka")[np.triu_indices(4, 1)])
+    assert 1e-4 < p[0] < p[1] < 1 / 12
+    assert np.nanmin(square.adjusted("cka")) == pytest.approx(6 * p[0])
+
+
+def test_views_that_do_not_move_with_these_samples_are_computed_anew():
+    """Of equal numbers the first comes first: with another order they change places."""
+
+    @rs.view
+    def places(x):
+        return np.argsort(np.argsort(x.array[:, 0], kind="stable"))
+
+    @rs.measure(
+        label="Places",
+        family="alignment",
+        larger_is_more_similar=True,
+        range=(-1, 1),
+        symmetric=True,
+        reference="own",
+    )
+    def same_places(x, y):
+        """The correlation of places in the order of the first feature."""
+        return float(np.corrcoef(places(x), places(y))[0, 1])
+
+    a, b = np.random.default_rng(0).integers(0, 2, (2, N, 1)).astype(float)
+    evidence = found({"A": a}, {"B": b}, measures=[same_places])
+    assert evidence.how("same_places").endswith("views anew")
+    orders = (evidence.design.order(draw, "") for draw in range(99))
+    expected = [same_places(a, b[order]) for order in orders]
+    assert evidence.nulls["same_places"].drawn[0, 0] == pytest.approx(expected)
+
+
 def sampled(power: int, version: int) -> rs.Measure:
     """A measure whose algorithm changes with its version."""
 

@@ -14,12 +14,12 @@ import pytest
 from factories.output import assert_fits
 
 import resemblance as rs
-from resemblance import cli, outline, tiles
+from resemblance import cli
 from resemblance.cli import comparing
+from resemblance.engine import memory
 from resemblance.engine.costs import MEASURED, CostGrid, Share, cost_table, yardstick
 from resemblance.engine.forecast import duration
 
-ENGINE = importlib.import_module("resemblance.outline")
 FORECAST = importlib.import_module("resemblance.engine.forecast")
 RAISING = '''
 import resemblance as rs
@@ -241,11 +241,11 @@ def test_memory_is_that_of_views_within_the_budget():
 def test_what_does_not_fit_says_what_would(monkeypatch):
     readings = iter([4_000_000])
     with monkeypatch.context() as one:
-        one.setattr(ENGINE, "available_memory", lambda: next(readings))
+        one.setattr(FORECAST, "available_memory", lambda: next(readings))
         once = rs.plan(made(3, 900), measures="distance_correlation", memory="1GB")
     assert (once.available, once.budget) == (4_000_000, 10**9)
     assert "does not fit" in once.measures[0].note
-    monkeypatch.setattr(ENGINE, "available_memory", lambda: 4_000_000)
+    monkeypatch.setattr(FORECAST, "available_memory", lambda: 4_000_000)
     forecast = rs.plan(made(3, 900), measures=["cka", "distance_correlation"])
     cka, distances = forecast.measures
     assert (cka.note, cka.values) == ("", 6)
@@ -254,7 +254,7 @@ def test_what_does_not_fit_says_what_would(monkeypatch):
     assert rs.plan(made(3, samples), measures="distance_correlation").measures[0].note == ""
     more = rs.plan(made(3, int(1.2 * samples)), measures="distance_correlation")
     assert "does not fit" in more.measures[0].note
-    monkeypatch.setattr(ENGINE, "available_memory", lambda: 1)
+    monkeypatch.setattr(FORECAST, "available_memory", lambda: 1)
     assert rs.plan(made(2), measures="cka").measures[0].note == "does not fit: take fewer features"
 
 
@@ -330,7 +330,7 @@ def test_a_plan_as_data(folder, capsys):
 
 def test_a_plan_fits_a_terminal(folder, capsys, monkeypatch):
     monkeypatch.setattr(FORECAST, "slowness", lambda: 1.0)  # two calls measure two numbers
-    for module in (outline, tiles):
+    for module in (FORECAST, memory):
         monkeypatch.setattr(module, "available_memory", lambda: 8_000_000_000)
     assert_fits(lambda: cli.run([*FILES, "--plan", "--memory", "2GB"]), capsys, columns=80)
 

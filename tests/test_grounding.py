@@ -12,8 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-import resemblance as rs
-from resemblance.comparison import info_of
 from resemblance.grounding import (
     apply,
     auprc,
@@ -30,7 +28,7 @@ from resemblance.grounding import (
     spearman,
 )
 from resemblance.significance import mantel, pairings
-from resemblance.suites.resi.grading import RULES, rule_for
+from resemblance.suites.resi.rules import RULES
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "resi_evaluation.json").read_text())[
     "quality_metrics"
@@ -59,9 +57,7 @@ def lists(case):
 
 
 def graded(protocol, kind, quality, case, expectation):
-    rule = rule_for(
-        protocol, kind, quality, info_of(rs.ensd if case["larger_is_more_similar"] else rs.bures)
-    )
+    rule = RULES[protocol][kind, quality].of(case["larger_is_more_similar"])
     matrix = differences(case)
     return apply(rule, matrix, rule.blocks(expectation, both_orders=not case["is_symmetric"]))
 

@@ -9,9 +9,9 @@ import pytest
 from factories.evidence import arrays, compared, made_evidence
 
 import resemblance as rs
-from resemblance.drift.sections import drift_result
 from resemblance.report import write_page
 from resemblance.report.chapters import has_values
+from resemblance.report.of_drift import drift_result
 from resemblance.results import figures as kinds
 from resemblance.results.figures import (
     Bar,

@@ -24,7 +24,7 @@ from resemblance.engine import store
 from resemblance.engine.scores import Column
 from resemblance.engine.store import Store
 from resemblance.locks import DEAD, has_locks, held
-from resemblance.suites.study import alone, is_running, study_folder
+from resemblance.suites.study import Purpose, alone, is_running, study_folder
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_the_study_of_a_killed_process_is_free_at_once(tmp_path, lockless):
         assert process.stdout.readline() == "held\n"
         assert is_running(tmp_path)
         process.send_signal(signal.SIGKILL)
-    with study_folder(tmp_path, "resi", "mini"):
+    with study_folder(tmp_path, Purpose("resi", "mini")):
         pass
     assert not (tmp_path / ".held").exists()
 

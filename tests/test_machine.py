@@ -13,7 +13,7 @@ import pytest
 
 from resemblance import cli  # noqa: F401 - for other processes
 from resemblance.cli.executors import processes
-from resemblance.machine import available_memory
+from resemblance.engine.memory import available_memory
 
 GB = 10**9
 
@@ -68,7 +68,7 @@ def test_the_least_of_machine_and_groups(tmp_path, files, expected):
 
 def test_the_limit_on_addresses_counts():
     code = (
-        "import resource; from resemblance.machine import available_memory; "
+        "import resource; from resemblance.engine.memory import available_memory; "
         f"resource.setrlimit(resource.RLIMIT_AS, ({3 * GB}, {3 * GB})); print(available_memory())"
     )
     left = int(

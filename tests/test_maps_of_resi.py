@@ -11,8 +11,9 @@ from factories.files import GOLDEN
 
 import resemblance as rs
 from resemblance.sources.synthetic import graded_outputs
+from resemblance.suites.case import Part
+from resemblance.suites.feature_maps import merged, pieces_of, scratch_folder, step_of
 from resemblance.suites.resi import assess, evaluate
-from resemblance.suites.resi.maps import merged, pieces_of, scratch_folder, step_of
 from resemblance.suites.resi.samples import drawn
 
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
@@ -30,9 +31,11 @@ def flat(maps):
     return rs.Representation(maps.reshape(len(maps), -1))
 
 
-def compared(part, shapes, measures, folder=None):
-    pieces = pieces_of(part, shapes, measures, folder)
-    results = [rs.compare(p.representations, measures=p.measures, progress=False) for p in pieces]
+def compared(rows, shapes, measures, folder=None):
+    """A comparison of representations; ``shapes``: by name, of those that are maps."""
+    part = Part(rows, None, maps=shapes)
+    pieces = pieces_of(part, measures, folder)
+    results = [rs.compare(p.rows, measures=p.measures, progress=False) for p in pieces]
     return merged(part, pieces, results, measures)
 
 
@@ -41,7 +44,7 @@ def test_pairs_of_maps_have_the_values_of_the_authors_code(case):
     with np.load(GOLDEN / "resi_inputs.npz") as inputs:
         maps = {side: inputs[f"{case}__{side}"] for side in ("R", "Rp")}
     part = {side: flat(array) for side, array in maps.items()}
-    shapes = {part[side]: array.shape[1:] for side, array in maps.items()}
+    shapes = {side: array.shape[1:] for side, array in maps.items()}
     measures = [m for m in rs.preset("resi") if m.label not in RANDOM]
     measures = [m for m in measures if case != LARGE or m.label in CHEAP]
     comparison = compared(part, shapes, measures)
@@ -125,7 +128,7 @@ def test_rows_beyond_5000_are_every_second_third(subject, maps):
     g = np.random.default_rng(1)
     x, y = (g.normal(size=(210, c, 7, 7)).astype("float32") for c in (2, 3))
     part = {"x": flat(x), "y": flat(y)}
-    shapes = {part["x"]: (2, 7, 7), part["y"]: (3, 7, 7)}
+    shapes = {"x": (2, 7, 7), "y": (3, 7, 7)}
     m = rs.get_measure("hard_correlation_match")
     assert compared(part, shapes, [m])[m][0, 1] == pytest.approx(literally(m, x, y), rel=1e-6)
 
@@ -133,16 +136,16 @@ def test_rows_beyond_5000_are_every_second_third(subject, maps):
 def test_last_layers_of_one_position_are_compared_as_they_are(maps):
     """At up to 9,999 samples nothing is left out, so nothing is copied, nor compared again."""
     part = {"a": flat(maps["layer4"]), "b": flat(maps["layer4"] ** 2)}
-    shapes = dict.fromkeys(part.values(), (7, 1, 1))
-    for piece in pieces_of(part, shapes, MEASURES):
-        assert [piece.representations[name] for name in part] == list(part.values())
+    shapes = dict.fromkeys(part, (7, 1, 1))
+    for piece in pieces_of(Part(part, None, maps=shapes), MEASURES):
+        assert [piece.rows[name] for name in part] == list(part.values())
 
 
 def test_without_maps_a_part_is_one_comparison(maps):
-    part = {"a": flat(maps["layer4"]), "b": flat(maps["layer3"])}
-    (piece,) = pieces_of(part, {}, MEASURES)
-    assert piece.representations is part
-    result = rs.compare(part, measures=MEASURES, progress=False)
+    part = Part({"a": flat(maps["layer4"]), "b": flat(maps["layer3"])}, None)
+    (piece,) = pieces_of(part, MEASURES)
+    assert piece.rows is part.rows
+    result = rs.compare(part.rows, measures=MEASURES, progress=False)
     assert merged(part, [piece], [result], MEASURES) is result
 
 
@@ -154,7 +157,7 @@ def test_a_failure_is_that_of_the_size_of_its_pair(maps):
     balanced = np.zeros((30, 3, 7, 7))
     balanced[:, :, 0, :2] = maps["layer0"][:, :, 0, :1] * [1, -1]
     part = {"x": flat(balanced), "y": flat(maps["layer1"]), "z": flat(maps["layer4"])}
-    shapes = {part["x"]: (3, 7, 7), part["y"]: (4, 7, 7), part["z"]: (7, 1, 1)}
+    shapes = {"x": (3, 7, 7), "y": (4, 7, 7), "z": (7, 1, 1)}
     comparison = compared(part, shapes, [rs.get_measure("procrustes")])
     assert np.isnan(comparison["procrustes"]).tolist() == [
         [False, False, True], [False, False, False], [True, False, False],
@@ -173,10 +176,9 @@ def test_a_second_evaluation_computes_nothing_and_leaves_one_file(subject, tmp_p
 
 def test_rows_in_files_have_the_values_of_rows_in_memory(subject, tmp_path):
     part = dict(subject.layers)
-    shapes = {part[name]: shape for name, shape in subject.maps.items()}
-    in_memory = compared(part, shapes, MEASURES)
+    in_memory = compared(part, subject.maps, MEASURES)
     with scratch_folder(tmp_path / "comparisons.db") as folder:
-        in_files = compared(part, shapes, MEASURES, folder)
+        in_files = compared(part, subject.maps, MEASURES, folder)
         assert any(folder.iterdir())
     assert not folder.exists()
     for m in MEASURES:
@@ -191,7 +193,7 @@ def test_samples_in_another_order_are_noticed_at_every_size(maps):
     names = [f"s{i}" for i in range(30)]
     x = rs.Representation(flat(maps["layer0"]).source, "x", ids=names)
     y = rs.Representation(flat(maps["layer2"]).source, "y", ids=names[::-1])
-    shapes = {x: (3, 7, 7), y: (5, 4, 4)}
+    shapes = {"x": (3, 7, 7), "y": (5, 4, 4)}
     with pytest.raises(ValueError, match="order"):
         compared({"x": x, "y": y}, shapes, [rs.get_measure("jaccard")])
 

@@ -13,6 +13,7 @@ from factories.evidence import arrays, compared, made_evidence
 
 import resemblance as rs
 from resemblance.display import picture, table
+from resemblance.plot.style import COLOURS
 from resemblance.report.data import chance_words
 from resemblance.results.result import Result
 from resemblance.results.sections import Section
@@ -26,14 +27,15 @@ def drawings(page):
     return [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
 
 
-def paths(svg):
-    return [path for path in svg.iter("path") if path.get("stroke", "").startswith("#")]
+def cells(svg):
+    """The paths of the cells of a map that have values, a path for each colour."""
+    group = next(g for g in svg.iter("g") if g.get("transform", "").startswith("translate"))
+    return [path for path in group.iter("path") if re.fullmatch("#.{6}", path.get("fill", ""))]
 
 
 def covered(svg):
-    """How many cells the strokes of a map cover."""
-    group = next(g for g in svg.iter("g") if g.get("stroke-width") == "1")
-    widths = re.findall(r"h(\d+)", " ".join(path.get("d") for path in group.iter("path")))
+    """How many cells the paths of a map cover."""
+    widths = re.findall(r"h(\d+)", " ".join(path.get("d") for path in cells(svg)))
     return sum(map(int, widths))
 
 
@@ -71,7 +73,9 @@ def test_what_a_notebook_keeps_is_small():
     fifty = compared(arrays([f"{m}/layer {i}" for m in "ab" for i in range(25)], d=2), None)
     page = fifty._repr_html_()
     assert len(page) < 60_000
-    assert [covered(svg) for svg in drawings(page)] == [2500]
+    (svg,) = drawings(page)
+    (image,) = svg.iter("image")
+    assert (image.get("width"), image.get("height")) == ("50", "50")
     many = compared(arrays([str(i) for i in range(65)], n=12, d=1), None, ["rsa"])
     assert not drawings(many._repr_html_())
     assert "1 not here" in many._repr_html_()
@@ -82,8 +86,22 @@ def test_large_evidence_shows_maps_with_lines_across_what_is_not_beyond_chance()
     page = evidence._repr_html_()
     assert "Lines across: not beyond chance (adjusted p &gt; 0.05)." in page
     unsure = int((evidence.adjusted("cka") > 0.05).sum())
-    lines = next(p for p in paths(drawings(page)[0]) if "l1 -1" in p.get("d"))
-    assert lines.get("d").count("M") == unsure
+    lines = (p.get("d", "") for p in drawings(page)[0].iter("path"))
+    assert sum(d.count("l1 -1") for d in lines) == unsure
+
+
+def test_pictures_need_no_style_sheet():
+    """What is filled or drawn says so itself, and the pointer reads the cells of evidence."""
+    x = np.random.default_rng(0).standard_normal((40, 4))
+    things = (made_evidence(compared(arrays(["a", "b", "c"]), None)), result(), rs.drift(x, x + 1))
+    for thing in things:
+        page = thing._repr_html_()
+        assert "class=" not in page
+        for svg in drawings(page):
+            assert {path.get("fill", "none") for path in svg.iter("circle")} <= {*COLOURS}
+            assert all(rect.get("fill") for rect in svg.iter("rect"))
+    first = drawings(things[0]._repr_html_())[0]
+    assert len(list(first.iter("title"))) == 9
 
 
 @pytest.mark.parametrize("side", [1, 21])

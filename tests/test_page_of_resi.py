@@ -18,10 +18,10 @@ from resemblance.representation import Undefined
 from resemblance.results.figures import Bars, Boxes, Choice, Diagram, HeatMap, Strips
 from resemblance.significance import places
 from resemblance.subject import Subject
+from resemblance.suites.case import Score
 from resemblance.suites.resi import assess, result_of
 from resemblance.suites.resi.cases import TESTS, Absence
 from resemblance.suites.resi.facts import Evaluation, FailedComparisons
-from resemblance.suites.resi.grading import Score
 from resemblance.suites.resi.groups import ModelGroup
 from resemblance.suites.resi.matrices import brief, limits
 from resemblance.suites.resi.ranking import ranking
@@ -106,11 +106,7 @@ def made_up(values, *, failed=(), test="accuracy", quality="spearman_accuracy", 
     scores = [
         Score(
             test,
-            quality,
-            "vision",
-            "toy",
-            f"net{i}",
-            "mean",
+            (test, quality, "vision", "toy", f"net{i}", "mean"),
             spec,
             spec,
             value,
@@ -474,7 +470,7 @@ def test_a_score_stands_below_the_maps_and_the_best_measure_is_the_example(facts
     scores = {
         result.labels[s.measure]: s.value
         for s in facts.scores
-        if s.test == "accuracy" and s.domain == "graphs"
+        if s.cell[:3] == ("accuracy", "spearman_accuracy", "graphs")
     }
     option = choice.options[choice.static[0]]
     assert scores[option.choices[3]] == max(scores.values())

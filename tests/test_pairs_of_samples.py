@@ -9,7 +9,7 @@ import resemblance as rs
 from resemblance.representation import Representation
 from resemblance.significance import average_ranks
 from resemblance.views.distances import distance_matrix, double_centred_inner, rdm_vector
-from resemblance.views.flatness import distance_flatness
+from resemblance.views.matrices import centred_distances
 from resemblance.views.passes import dissimilarity_spread
 from resemblance.views.points import preshape
 
@@ -56,8 +56,8 @@ def test_the_trace_and_the_inner_product_are_those_of_the_square_matrix(kind):
     points = preshape(x)
     a = centred(cdist(points, points))
     assert double_centred_inner(x, x) == pytest.approx(np.vdot(a, a), rel=1e-12)
-    norm = np.sqrt((len(a) - 1) * np.vdot(a, a))
-    assert distance_flatness(x) == pytest.approx(-np.trace(a) / norm, rel=1e-12)
+    assert centred_distances(x).square == pytest.approx(np.vdot(a, a), rel=1e-12)
+    assert centred_distances(x).trace == pytest.approx(np.trace(a), rel=1e-12)
 
 
 def test_a_small_difference_of_distances_keeps_its_digits():

@@ -9,8 +9,8 @@ from papers.resi import CLAIMS, conclusions, published_rows
 from papers.resi.ranks import agreement_text, published_section
 from resemblance.comparison import info_of
 from resemblance.results.claims import NO_DATA, NOT, REPRODUCED
+from resemblance.suites.case import Score
 from resemblance.suites.resi import Evaluation, result_of
-from resemblance.suites.resi.grading import Score
 
 NAMES = (
     "magnitude_difference",
@@ -35,11 +35,10 @@ def made_up(quality):
     domain and cell."""
     infos = [info_of(rs.get_measure(name)) for name in NAMES]
     scores = [
-        Score(
-            "labels", "auprc", domain, f"set{cell}", "net", "mean", m.spec, m.label, value, (value,)
-        )
+        Score("labels", where, m.spec, m.label, value, (value,))
         for domain in ORDERS
         for cell in range(12)
+        for where in [("labels", "auprc", domain, f"set{cell}", "net", "mean")]
         for place, m in enumerate(infos)
         for value in [float(quality(place, domain, cell))]
     ]
@@ -107,7 +106,7 @@ def test_few_measures_decide_nothing():
 
 def test_one_domain_decides_nothing_about_domains():
     facts = made_up(lambda place, domain, cell: -place)
-    facts = facts._replace(scores=tuple(s for s in facts.scores if s.domain == "vision"))
+    facts = facts._replace(scores=tuple(s for s in facts.scores if s.cell[2] == "vision"))
     found = {c.number: (c.verdict, c.note) for c in conclusions(facts)}
     assert found["R1"] == found["R2"] == (NO_DATA, "the run has one domain")
 

@@ -18,8 +18,11 @@ from resemblance.packs import Manifest, Pack, open_pack
 from resemblance.results.result import Result
 from resemblance.sources.model_folder import read_subjects
 from resemblance.suites import load_result, manifolds, resi
+from resemblance.suites.case import Case, Part
+from resemblance.suites.manifolds.grades import ORDER
 from resemblance.suites.pinned import build_pack, pinned_cells, run_pack
 from resemblance.suites.pinning import MODELS, Reduction
+from resemblance.suites.scoring import score
 from resemblance.suites.stability import weights
 from resemblance.suites.stability.suite import run as run_stability
 from resemblance.suites.study import is_running
@@ -182,3 +185,32 @@ def test_a_pack_that_names_no_cells_is_refused(facts):
     manifest = Manifest("mine", 1, "resi", "about", {}, facts, {}, "machine")
     with pytest.raises(ValueError, match="mine@1 does not name the cells"):
         pinned_cells(Pack(Path(), manifest))
+
+
+def test_a_failed_comparison_counts_where_its_pair_is_used_and_nowhere_else():
+    g = np.random.default_rng(0)
+    x = g.standard_normal((30, 4))
+    columns = {f"y{i}": rs.Representation(x + i * g.standard_normal(x.shape)) for i in range(4)}
+    columns["dead"] = rs.Representation(np.ones((30, 4)))
+    rows = {"x": rs.Representation(x)}
+    whole = Part(rows, range(5), columns)
+    living = Part(rows, range(4), {name: y for name, y in columns.items() if name != "dead"})
+    lenient = ORDER._replace(is_complete=False)
+    cases = [
+        Case("test", (name,), rule, parts)
+        for name, rule, parts in (
+            ("living", ORDER, (living,)),
+            ("void", ORDER, (whole,)),
+            ("lenient", lenient, (whole,)),
+            ("both", ORDER, (living, whole)),
+        )
+    ]
+    rows_of = {row.cell[0]: row for row in score(cases, [rs.cka])}
+    assert {name: row.failed for name, row in rows_of.items()} == {
+        "living": 0, "void": 1, "lenient": 1, "both": 1,
+    }  # fmt: skip
+    assert rows_of["living"].value == rows_of["lenient"].value == rows_of["both"].parts[0] > 0.5
+    assert np.isnan([rows_of["void"].value, rows_of["both"].value]).all()
+    assert "1 comparisons failed; most often: " in rows_of["void"].reason
+    left_out = cases[0]._replace(left_out=frozenset(["cka"]))
+    assert score([left_out], [rs.cka]) == ()

@@ -17,7 +17,7 @@ from matplotlib.colors import to_rgb
 
 import resemblance as rs
 from resemblance import arrangements, plot
-from resemblance.plot.names import model_runs, side_names
+from resemblance.plot.maps import model_runs, side_names
 from resemblance.plot.style import COLOURS, DASHES, MARKS, colour_map, look
 from resemblance.report.diagrams import bar_levels
 from resemblance.report.evidence_words import ALPHA
@@ -475,7 +475,7 @@ def test_errors_name_what_can_be_drawn(layered, rectangle, evidence):
     with pytest.raises(ValueError, match=r"plot\.tree draws a Comparison or an Evidence; got int"):
         plot.tree(3, "cka")
     for arranged in (plot.mds, plot.tree):
-        with pytest.raises(ValueError, match="needs all pairs of one list"):
+        with pytest.raises(ValueError, match="all pairs of one list"):
             arranged(rectangle, "cka")
     with pytest.raises(ValueError, match="order must be 'tree' or None; got 'size'"):
         plot.heatmap(layered, "cka", order="size")

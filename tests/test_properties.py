@@ -13,9 +13,10 @@ from scipy.stats import rankdata
 
 import resemblance as rs
 from resemblance.checks.trial import for_few_samples
+from resemblance.engine.memory import parse_bytes
+from resemblance.engine.work import tiles
 from resemblance.rng import generator
 from resemblance.significance import average_ranks
-from resemblance.tiles import MeasureGroup, parse_bytes, tiles
 from resemblance.views.distances import distance_matrix
 from resemblance.views.ties import largest
 
@@ -85,19 +86,14 @@ def test_distances_are_symmetric_with_zero_diagonal_and_obey_the_triangle_inequa
     st.one_of(st.none(), st.integers(1, 5)),
 )
 def test_tiles_visit_every_pair_exactly_once_within_the_budget(rows, columns, size, memory, block):
-    group = MeasureGroup((rs.cka,), size)
     visited: Counter[tuple[int, int]] = Counter()
-    for tile in tiles([group], rows, columns, memory, block):
-        held = (
-            len(set(tile.rows) | set(tile.columns))
-            if columns is None
-            else len(tile.rows) + len(tile.columns)
-        )
-        assert held * size <= memory or len(tile.rows) == len(tile.columns) == 1 or held <= 2
-        assert max(len(tile.rows), len(tile.columns)) <= (block or 99)
-        visited.update(
-            (i, j) for i in tile.rows for j in tile.columns if columns is not None or i <= j
-        )
+    for tile in tiles(size, rows, columns, memory, block):
+        first, second = range(rows)[tile[0]], range(columns or rows)[tile[1]]
+        held = len(first) + len(second)
+        held = len({*first, *second}) if columns is None else held
+        assert held * size <= memory or len(first) == len(second) == 1 or held <= 2
+        assert max(len(first), len(second)) <= (block or 99)
+        visited.update((i, j) for i in first for j in second if columns is not None or i <= j)
     expected = {
         (i, j) for i in range(rows) for j in range(columns or rows) if columns is not None or i <= j
     }

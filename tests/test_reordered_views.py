@@ -505,13 +505,24 @@ def test_a_wide_layer_is_rotated_once_in_a_call(monkeypatch):
         return qr(a)
 
     monkeypatch.setattr(linalg, "qr", noting)
-    measures = ["cka[estimator=debiased]", "rsa", "mutual_knn[k=3]", "gulp"]
+    measures = ["distance_correlation", "rsa", "mutual_knn[k=3]", "gulp"]
     evidence = rs.evidence(list(noise), measures=measures[:1], progress=False)
     assert len(rotated) == 3
     inputs = [Representation(layer, name) for layer, name in zip(noise, "abc")]
     rs.compare(inputs, measures=measures, progress=False, memory="1 MB", tile=1)
     assert len(rotated) == 6
-    moved_value = rs.cka(inputs[0], reordered(inputs[1], orders(20)[0], RECOMPUTE))
+    moved_value = rs.rsa(inputs[0], reordered(inputs[1], orders(20)[0], RECOMPUTE))
     assert len(rotated) == 6
-    assert moved_value == pytest.approx(rs.cka(noise[0], noise[1][orders(20)[0]]))
-    assert evidence.p("cka[estimator=debiased]").shape == (3, 3)
+    assert moved_value == pytest.approx(rs.rsa(noise[0], noise[1][orders(20)[0]]))
+    assert evidence.p("distance_correlation").shape == (3, 3)
+
+
+def test_entries_of_wide_layers_are_multiplied_once_in_a_call(monkeypatch):
+    from resemblance.views import grams
+
+    layers = generator(0, "wide").standard_normal((3, 40, 30))
+    pieces, above = [], grams.above
+    monkeypatch.setattr(grams, "above", lambda block: pieces.append(block.shape) or above(block))
+    specs = ["cka", "cka[estimator=debiased]", "ensd"]
+    rs.compare(list(layers), measures=specs, progress=False, memory="1 MB", tile=1)
+    assert [shape for shape in pieces if shape[1] == 40] == [(40, 40)] * 3  # not of probes

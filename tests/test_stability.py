@@ -209,83 +209,52 @@ def test_feature_split_scatters_as_in_the_package(inputs, subtests):
             assert ours == pytest.approx(theirs["mean"], abs=6 * theirs["std"])
 
 
-def test_replicates_equal_the_package(inputs, subtests):
-    for kind in ["cosine", "correlation", "euclidean"]:
-        for case in CLASSES:
-            with subtests.test(f"{kind}, {case}"):
-                x, y, theirs = (
-                    inputs[f"{case}__X"],
-                    inputs[f"{case}__Y"],
-                    THEIRS[case]["shesha_0_3_0"],
-                )
-                for compare in ("spearman", "pearson"):
-                    value = st.replicate(x, y, rdm=kind, compare=compare)
-                    assert value == pytest.approx(
-                        theirs[f"replicate_stability_{kind}_{compare}"], rel=1e-10
-                    )
-                    assert value == pytest.approx(
-                        rs.rsa(x, y, rdm=kind, compare=compare), rel=1e-10
-                    )
-                profile = st.anchor_profile(x, y, anchors=tuple(range(10)), rdm=kind)
-                assert profile == pytest.approx(theirs[f"anchor_profile_{kind}"], rel=1e-10)
-
-
-def test_supervised_statistics_equal_the_authors_codes(inputs, subtests):
+def test_values_equal_the_authors_codes(inputs, subtests):
+    """Fisher's discriminant has 1e-8 in the denominator there."""
     for case in CLASSES:
-        with subtests.test(str(case)):
-            x, y = inputs[f"{case}__X"], inputs[f"{case}__y"]
-            package, scripts = (
-                THEIRS[case]["shesha_0_3_0"],
-                THEIRS[case]["geometric_stability_scripts"],
-            )
-            assert st.variance_ratio(x, y) == pytest.approx(package["variance_ratio"], rel=1e-10)
-            for kind in ("cosine", "correlation"):
-                theirs = package[f"supervised_alignment_{kind}_seed320"]
-                assert st.supervised_alignment(x, y, rdm=kind) == pytest.approx(theirs, rel=1e-10)
-            for kind in ("cosine", "euclidean"):  # their subsets ignore the classes
-                theirs = package[f"class_separation_ratio_{kind}_30seeds"]
-                assert st.class_separation(x, y, rdm=kind) == pytest.approx(
-                    theirs["mean"], abs=4 * theirs["std"]
-                )
-            # 1e-8 in the denominator there
-            assert st.fisher_discriminant(x, y) == pytest.approx(
-                scripts["steer_compute_fisher_criterion"], rel=1e-7
-            )
-            eigenvalues = st.fisher_discriminant(x, y, form="eigenvalues")
-            assert eigenvalues == pytest.approx(
-                scripts["transfer_compute_fisher_discriminate"], rel=1e-8
-            )
-            assert st.silhouette(x, y) == pytest.approx(
-                scripts["steer_compute_silhouette"], rel=1e-10
-            )
+        x, y, labels = (inputs[f"{case}__{part}"] for part in "XYy")
+        n, package = len(x), THEIRS[case]["shesha_0_3_0"]
+        scripts = THEIRS[case]["geometric_stability_scripts"]
+        eigenvalues = st.fisher_discriminant(x, labels, form="eigenvalues")
+        values = {
+            "variance_ratio": (st.variance_ratio(x, labels), 1e-10),
+            "steer_compute_fisher_criterion": (st.fisher_discriminant(x, labels), 1e-7),
+            "transfer_compute_fisher_discriminate": (eigenvalues, 1e-8),
+            "steer_compute_silhouette": (st.silhouette(x, labels), 1e-10),
+            "transfer_compute_hscore": (st.h_score(x, labels) * (n - 1) / n, 1e-9),
+            "thuml_LEEP_softmax_first6": (st.leep(x[:, :6], labels), 1e-10),
+            "thuml_NCE_argmax_first6": (st.nce(x[:, :6], labels), 1e-10),
+        }
+        for kind in ("cosine", "correlation", "euclidean"):
+            profile = st.anchor_profile(x, y, anchors=tuple(range(10)), rdm=kind)
+            values[f"anchor_profile_{kind}"] = profile, 1e-10
+            for compare in ("spearman", "pearson"):
+                value = st.replicate(x, y, rdm=kind, compare=compare)
+                values[f"replicate_stability_{kind}_{compare}"] = value, 1e-10
+                assert value == pytest.approx(rs.rsa(x, y, rdm=kind, compare=compare), rel=1e-10)
+        for kind in ("cosine", "correlation"):
+            alignment = st.supervised_alignment(x, labels, rdm=kind)
+            values[f"supervised_alignment_{kind}_seed320"] = alignment, 1e-10
+        for name, (value, tolerance) in values.items():
+            with subtests.test(f"{case}, {name}"):
+                assert value == pytest.approx((package | scripts)[name], rel=tolerance)
+        assert 0 <= st.logme(x, labels) - scripts["logme"] < 5e-4  # theirs stops before the maximum
+
+
+def test_class_separation_scatters_as_in_the_package(inputs, subtests):
+    """Their subsets ignore the classes."""
+    for case in CLASSES:
+        for kind in ("cosine", "euclidean"):
+            with subtests.test(f"{case}, {kind}"):
+                value = st.class_separation(inputs[f"{case}__X"], inputs[f"{case}__y"], rdm=kind)
+                theirs = THEIRS[case]["shesha_0_3_0"][f"class_separation_ratio_{kind}_30seeds"]
+                assert value == pytest.approx(theirs["mean"], abs=4 * theirs["std"])
 
 
 def test_lda_stability_scatters_as_in_the_package(inputs):
     theirs = THEIRS["two_class"]["shesha_0_3_0"]["lda_stability_30seeds"]
     value = st.lda_stability(inputs["two_class__X"], inputs["two_class__y"])
     assert value == pytest.approx(theirs["mean"], abs=3 * theirs["std"])
-
-
-def test_transferability_equals_the_authors_codes(inputs, subtests):
-    for case in CLASSES:
-        with subtests.test(str(case)):
-            x, y, theirs = (
-                inputs[f"{case}__X"],
-                inputs[f"{case}__y"],
-                THEIRS[case]["geometric_stability_scripts"],
-            )
-            n = len(x)
-            assert st.h_score(x, y) * (n - 1) / n == pytest.approx(
-                theirs["transfer_compute_hscore"], rel=1e-9
-            )
-            assert st.leep(x[:, :6], y) == pytest.approx(
-                theirs["thuml_LEEP_softmax_first6"], rel=1e-10
-            )
-            assert st.nce(x[:, :6], y) == pytest.approx(
-                theirs["thuml_NCE_argmax_first6"], rel=1e-10
-            )
-            # Their iteration stops before the maximum.
-            assert 0 <= st.logme(x, y) - theirs["logme"] < 5e-4
 
 
 def test_gbc_follows_from_the_published_distance_of_two_classes(inputs):
@@ -308,32 +277,22 @@ def test_spectra_equal_the_authors_scripts(inputs, subtests):
                 assert st.anisotropy(x) == pytest.approx(theirs["steer_anisotropy"], rel=1e-10)
 
 
-def test_perturbation_coherence_equals_the_package(inputs, subtests):
-    for key, parameters in [
-        ("standard_cosine", {}),
-        ("standard_euclidean", {"form": "spread"}),
-        ("whitened_cosine", {"controls": "whitened"}),
-        ("whitened_reg0.1", {"controls": "whitened", "ridge": 0.1}),
-        ("knn_euclidean", {"controls": "neighbours"}),
-        ("knn_cosine", {"controls": "neighbours", "neighbours": "cosine"}),
-        ("knn_k10", {"controls": "neighbours", "k": 10}),
-    ]:
-        with subtests.test(f"{key}"):
-            value = st.perturbation_coherence(
-                inputs["pert__perturbed"], inputs["pert__control"], **parameters
-            )
-            assert value == pytest.approx(
-                THEIRS["pert"][f"perturbation_coherence_{key}"], rel=1e-10
-            )
-
-
-def test_perturbation_magnitude_equals_the_package(inputs):
+def test_perturbations_equal_the_package(inputs, subtests):
     x, control = inputs["pert__perturbed"], inputs["pert__control"]
-    assert st.perturbation_magnitude(x, control) == pytest.approx(
-        THEIRS["pert"]["effect_size_euclidean"], rel=1e-10
-    )
-    deviations = st.perturbation_magnitude(x, control, unit="deviations")
-    assert deviations == pytest.approx(THEIRS["pert"]["effect_size_cohen"], rel=1e-10)
+    for name, key in (
+        ("magnitude", "effect_size_euclidean"),
+        ("magnitude[unit=deviations]", "effect_size_cohen"),
+        ("coherence", "perturbation_coherence_standard_cosine"),
+        ("coherence[form=spread]", "perturbation_coherence_standard_euclidean"),
+        ("coherence[controls=whitened]", "perturbation_coherence_whitened_cosine"),
+        ("coherence[controls=whitened,ridge=0.1]", "perturbation_coherence_whitened_reg0.1"),
+        ("coherence[controls=neighbours]", "perturbation_coherence_knn_euclidean"),
+        ("coherence[controls=neighbours,neighbours=cosine]", "perturbation_coherence_knn_cosine"),
+        ("coherence[controls=neighbours,k=10]", "perturbation_coherence_knn_k10"),
+    ):
+        with subtests.test(name):
+            value = st.get_statistic(f"perturbation_{name}")(x, control)
+            assert value == pytest.approx(THEIRS["pert"][key], rel=1e-10)
 
 
 def test_trials_equal_the_authors_script(inputs):
@@ -357,16 +316,13 @@ def test_intervals_agree_with_the_bootstrap_of_the_package(inputs):
     """Theirs leaves out pairs of copies; 20 and 50 draws there."""
     for case in CLASSES:
         x, y, theirs = inputs[f"{case}__X"], inputs[f"{case}__Y"], THEIRS[case]["shesha_0_3_0"]
-        found = st.interval("replicate", x, y, draws=100)
-        assert found.value == pytest.approx(
-            theirs["replicate_result_boot50_seed0"]["estimate"], rel=1e-10
+        found, bootstrap = (
+            st.interval("replicate", x, y, draws=100),
+            theirs["replicate_result_boot50_seed0"],
         )
-        assert found.low == pytest.approx(
-            theirs["replicate_result_boot50_seed0"]["data_ci_low"], abs=0.02
-        )
-        assert found.high == pytest.approx(
-            theirs["replicate_result_boot50_seed0"]["data_ci_high"], abs=0.02
-        )
+        assert found.value == pytest.approx(bootstrap["estimate"], rel=1e-10)
+        assert found.low == pytest.approx(bootstrap["data_ci_low"], abs=0.02)
+        assert found.high == pytest.approx(bootstrap["data_ci_high"], abs=0.02)
 
 
 # ------------------------------------------------------------------------------------- closed forms

@@ -616,7 +616,7 @@ def damaged(file, change) -> None:
     (lambda about, arrays: about.update(method="else"), "method must be"),
     (lambda about, arrays: arrays.pop("rows.1"), "'rows.1' is missing"),
     (lambda about, arrays: arrays.update(counts=np.zeros(3)), "'counts' is missing or of another"),
-    (lambda about, arrays: about.pop("pairs"), "format"),
+    (lambda about, arrays: about.pop("pairs"), "lacks the entries pairs"),
     (lambda about, arrays: arrays["rows.0"].put(7, np.nan), "'rows.0' holds NaN"),
     (lambda about, arrays: about["layers"][0].__setitem__(3, None), "resolution"),
     (lambda about, arrays: about["layers"][0].__setitem__(1, 10**7), "rows.0|allocate"),

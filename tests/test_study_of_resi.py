@@ -91,7 +91,7 @@ def test_a_finished_study_holds_all_it_promises(finished):
         len(plan),
         False,
     )
-    counting = [s for s in load_facts(finished).scores if s.quality in RANKED]
+    counting = [s for s in load_facts(finished).scores if s.cell[1] in RANKED]
     assert found.scores == len(counting)
     table = pandas.read_parquet(finished / "comparisons.parquet")
     assert set(table["measure"]) == set(MEASURES)
@@ -358,7 +358,7 @@ def test_models_of_ones_own_make_the_tests(tmp_path):
     models = bring(tmp_path / "models", [*tight_groups(setting="labels"), *noise_walk(models=2)])
     run(tmp_path / "study", models=models, measures=MEASURES)
     facts = load_facts(tmp_path / "study")
-    values = {(s.test, s.quality): s.value for s in facts.scores if s.measure == "cka"}
+    values = {s.cell[:2]: s.value for s in facts.scores if s.measure == "cka"}
     assert values["labels", "auprc"] == pytest.approx(1)
     assert values["layers", "spearman"] > 0.9
     run(tmp_path / "study", models=models, measures=MEASURES)

@@ -19,6 +19,7 @@ from papers.mka import CLAIMS
 from papers.published import compare_published, published, published_ranks
 from resemblance import cli
 from resemblance.catalogue import get_measures
+from resemblance.comparison import info_of
 from resemblance.grounding import by_reference, concordance, kendall
 from resemblance.report.page import write_page
 from resemblance.representation import Undefined
@@ -27,7 +28,7 @@ from resemblance.results.claims import CONTRADICTED, NO_DATA, PARTLY, REPRODUCED
 from resemblance.suites.manifolds import ManifoldFacts, Measurement, load_facts, result_of, run
 from resemblance.suites.manifolds.clouds import CloudCase, cases, clouds
 from resemblance.suites.manifolds.curves import styles
-from resemblance.suites.manifolds.grades import CLUSTERS, Entrant
+from resemblance.suites.manifolds.grades import CLUSTERS
 from resemblance.suites.manifolds.suite import MEASURES as USUAL
 from resemblance.suites.manifolds.suite import SIZES, collect
 
@@ -98,7 +99,10 @@ def made_up(curves, *, larger_is_more_similar=True, spec="mine"):
         return Measurement(*place, value, difference, None)
 
     points = [point(e, at, v) for e, curve in curves.items() for at, v in curve.items()]
-    entrant = Entrant(spec, "Mine", 1, larger_is_more_similar, {})
+    info = info_of(rs.get_measure("cka"))
+    entrant = info._replace(
+        spec=spec, label="Mine", larger_is_more_similar=larger_is_more_similar, parameters={}
+    )
     return ManifoldFacts("default", (entrant,), (), tuple(points), {}, {})
 
 

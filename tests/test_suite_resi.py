@@ -22,10 +22,10 @@ from resemblance.sources.synthetic import (
     noise_walk,
     tight_groups,
 )
+from resemblance.suites.case import Score
 from resemblance.suites.resi import assess, evaluate, load_facts, result_of
 from resemblance.suites.resi.cases import TESTS, six_tests
 from resemblance.suites.resi.facts import FORMAT
-from resemblance.suites.resi.grading import Score
 from resemblance.suites.resi.groups import choose_groups, separated
 from resemblance.suites.resi.models import SIZES, recipes
 from resemblance.suites.resi.ranking import cell_ranks, ranking
@@ -37,7 +37,7 @@ GOLDEN = json.loads((Path(__file__).parent / "golden" / "resi_evaluation.json").
 
 
 def by_quality(result, test):
-    return {(s.quality, s.measure): s.value for s in result.scores if s.test == test}
+    return {(s.cell[1], s.measure): s.value for s in result.scores if s.test == test}
 
 
 # ------------------------------------------------------------------------------------ known answers
@@ -73,7 +73,7 @@ def test_groups_without_structure_are_at_chance():
 def test_a_walk_of_noise_has_monotone_layers(protocol):
     result = assess(noise_walk(models=2), measures=MEASURES, protocol=protocol)
     scores = [s for s in result.scores if s.test == "layers"]
-    assert {s.quality for s in scores} == {"spearman", "conformity"}
+    assert {s.cell[1] for s in scores} == {"spearman", "conformity"}
     for s in scores:
         assert len(s.parts) == 2
         assert s.value == pytest.approx(np.mean(s.parts))
@@ -121,7 +121,7 @@ def test_failed_comparisons_are_counted_and_ranked_last():
     result = assess(
         with_constant(tight_groups(setting="labels")), measures=["cka", "magnitude_difference"]
     )
-    scores = {(s.quality, s.measure): s for s in result.scores}
+    scores = {(s.cell[1], s.measure): s for s in result.scores}
     cka = scores["auprc", "cka"]
     assert (cka.pairs, cka.failed) == (91, 14)
     assert "constant" in cka.reason
@@ -163,18 +163,13 @@ def golden_scores():
     for row in GOLDEN["input_rows"]:
         quality = functions.get(row["functional"]) or qualities[row["quality_measure"]]
         test = tests.get(row["setting"]) or quality
-        key = (
-            test,
-            quality,
-            row["domain"],
-            row["dataset"],
-            row["architecture"],
-            row["token"] or "",
-            row["measure"],
+        names = [row[name] or "" for name in ("domain", "dataset", "architecture", "token")]
+        found[(test, quality, *names), row["measure"]].append(
+            np.nan if row["value"] is None else row["value"]
         )
-        found[key].append(np.nan if row["value"] is None else row["value"])
     return [
-        Score(*key, key[-1], float(np.mean(values)), tuple(values)) for key, values in found.items()
+        Score(cell[0], cell, measure, measure, float(np.mean(values)), tuple(values))
+        for (cell, measure), values in found.items()
     ]
 
 
@@ -232,17 +227,10 @@ def worked():
         for m, value in zip("abc", values):
             cell = ("labels", "auprc", "language", "text", architecture, pooling)
             failed = int((architecture, pooling, m) == ("bert", "mean", "c"))
-            found.append(Score(*cell, m, m, value, (value,), failed=failed))
+            found.append(Score(cell[0], cell, m, m, value, (value,), failed=failed))
+            conformity = (cell[0], "conformity", *cell[2:])
             found.append(
-                Score(
-                    cell[0],
-                    "conformity",
-                    *cell[2:],
-                    m,
-                    m,
-                    "abc".index(m) / 3,
-                    ("abc".index(m) / 3,),
-                )
+                Score(cell[0], conformity, m, m, "abc".index(m) / 3, ("abc".index(m) / 3,))
             )
     return found
 
@@ -278,7 +266,7 @@ def test_ranks_by_the_authors_code_worked_out_by_hand():
 def test_both_expectations_of_outputs_count():
     cell = ("language", "text", "bert", "cls")
     found = [
-        Score("output", quality, *cell, m, m, value, (value,))
+        Score("output", ("output", quality, *cell), m, m, value, (value,))
         for quality, values in {
             "spearman_jsd": (0.9, 0.1),
             "spearman_disagreement": (0.2, 0.3),
@@ -435,7 +423,7 @@ def test_outputs_that_cannot_be_compared_are_no_test():
 
 def test_a_cell_without_any_value_is_not_ranked():
     cell = ("labels", "auprc", "d", "s", "a", "p")
-    scores = [Score(*cell, m, m, np.nan, (np.nan,)) for m in "ab"]
+    scores = [Score("labels", cell, m, m, np.nan, (np.nan,)) for m in "ab"]
     assert cell_ranks(scores) == {}
     assert ranking({}) == ()
 
@@ -444,7 +432,7 @@ def test_the_protocol_of_the_code_has_its_own_way_with_failures():
     subjects = with_constant(tight_groups(setting="labels"))
     result = assess(subjects, measures=["cka", "magnitude_difference"], protocol="resi-code")
     assert (result.failures, result.permute) == ("unranked", "pairs")
-    ranked = {s.cell for s in result.scores if s.quality == "auprc"}
+    ranked = {s.cell for s in result.scores if s.cell[1] == "auprc"}
     assert ranked <= set(result.ranks())
     with pytest.raises(ValueError, match="ranks no failures last"):
         assess(subjects, measures=["cka"], protocol="resi-code", failures="last")

@@ -15,12 +15,12 @@ from resemblance.results import headlines
 from resemblance.results.claims import REPRODUCED, Claim
 from resemblance.results.result import load_result
 from resemblance.suites.experiments import RunConfig, part_file
-from resemblance.suites.stability import detection, perturbed, spectral, weight_changes, weights
+from resemblance.suites.stability import detection, perturbed, spectral, weight_changes
 from resemblance.suites.stability.spectral import DeletionCurve, harmonic
 from resemblance.suites.stability.suite import EXPERIMENTS, SIZES, run
 from resemblance.suites.stability.weights import CANARY as WEIGHTS
 from resemblance.suites.status import status
-from resemblance.suites.study import remember
+from resemblance.suites.study import Purpose, remember
 
 MEASURES = ["cka[estimator=debiased]", "linear_regression"]
 
@@ -304,11 +304,11 @@ def test_a_similarity_without_a_bound_has_a_scale():
 def test_differences_are_rounded_relative_to_the_largest():
     values = np.array([0.0, 1.0, 1.0 + 1e-12, 2.0, np.nan])
     for unit in (1.0, 2.0**-60, 2.0**60):
-        kept = weights.trimmed(unit * values)
+        kept = weight_changes.trimmed(unit * values)
         assert kept[1] == kept[2] == unit
         assert kept[3] == 2 * unit
         assert np.isnan(kept[4])
-    assert weights.trimmed(np.zeros(3)).tolist() == [0, 0, 0]
+    assert weight_changes.trimmed(np.zeros(3)).tolist() == [0, 0, 0]
 
 
 def test_few_losses_are_told_by_rank_and_no_quality_counts_twice():
@@ -359,7 +359,7 @@ def test_all_measures_are_in_tables_and_curves_and_those_of_the_paper_first():
 
 def test_status_counts_the_parts_of_all_experiments_of_a_study(tmp_path):
     """Also of those that another program runs there, besides the ones of the suite."""
-    remember(tmp_path, "stability", "small")
+    remember(tmp_path, Purpose("stability", "small"))
     for name in (WEIGHTS.name, "another"):
         file = part_file(tmp_path, name, 1, {"model": "a"})
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -7,8 +7,9 @@ import pytest
 
 import resemblance as rs
 from resemblance.arrays import epsilon, root
+from resemblance.engine.view_sizes import group_measures, pair_bytes, views_used
+from resemblance.engine.work import tiles
 from resemblance.representation import Representation, is_copied, values
-from resemblance.tiles import group_measures, pair_bytes, tiles, views_used
 from resemblance.views.distances import distance_matrix, rdm, row_blocks
 from resemblance.views.points import preshape
 
@@ -27,25 +28,26 @@ def held(x):
 
 @pytest.mark.parametrize("name", MEASURES)
 @pytest.mark.parametrize("shape", [(200, 30), (60, 90)])
-@pytest.mark.parametrize(("dtype", "sharing"), [("float64", "all"), ("float32", "views")])
-def test_planned_bytes_are_those_of_distinct_memory(name, shape, dtype, sharing):
+@pytest.mark.parametrize(("dtype", "copied"), [("float64", False), ("float32", True)])
+def test_planned_bytes_are_those_of_distinct_memory(name, shape, dtype, copied):
     rng = np.random.default_rng(0)
     x, y = (Representation(rng.standard_normal(shape).astype(dtype)) for _ in range(2))
     m = rs.get_measure(name)
     m.evaluate(x, y)
-    planned = sum(views_used(m, *shape, sharing).values())
+    planned = sum(views_used(m, *shape, copied).values())
     assert planned == pytest.approx(held(x), rel=0.03)
-    assert planned <= sum(views_used(m, *shape, "none").values())
+    assert planned <= sum(views_used(m, *shape, apart=True).values())
 
 
 def test_names_of_the_same_array_are_counted_once():
     n, d = 1000, 100
     array = 8 * n * d
-    size = {s: sum(views_used(rs.cka, n, d, s).values()) for s in ("all", "views", "none")}
-    assert size["views"] - size["all"] == array  # the values are a copy of data in float32
-    assert size["none"] - size["views"] >= array  # the pre-shape is the array in unit size
-    assert pair_bytes(rs.cka, n, d, d, "all") < pair_bytes(rs.cka, n, d, d, "none")
-    assert pair_bytes(rs.nbs, 500, 500, 500) < pair_bytes(rs.nbs, 500, 500, 500, "none")
+    plain, copied = (sum(views_used(rs.cka, n, d, c).values()) for c in (False, True))
+    apart = sum(views_used(rs.cka, n, d, apart=True).values())
+    assert copied - plain == array  # the values are a copy of data in float32
+    assert apart - copied >= array  # the pre-shape is the array in unit size
+    assert pair_bytes(rs.cka, n, d, d) - pair_bytes(rs.cka, n, d, d, copied=False) == 2 * array
+    assert pair_bytes(rs.cka, n, d, d) < 2 * apart
 
 
 def test_a_sample_of_the_rows_is_not_the_array():
@@ -63,7 +65,7 @@ def test_a_sample_of_the_rows_is_not_the_array():
             first_rows(r, sample=min(sample, r.shape[0]))
         return 0.0
 
-    few, many = (sum(views_used(sampled, n, 10, "all").values()) for n in (400, 4000))
+    few, many = (sum(views_used(sampled, n, 10, copied=False).values()) for n in (400, 4000))
     assert few == 0
     assert many == 8 * 500 * 10
 
@@ -100,11 +102,13 @@ def test_tensors_that_are_copied_are_known():
 
 def test_tiles_are_taller_where_memory_is_shared():
     measures = [rs.get_measure(name) for name in MEASURES[:4]]
-    blocks = {}
-    for sharing in ("all", "none"):
-        groups = group_measures(measures, 2000, 256, 50, 10**9, sharing=sharing)
-        blocks[sharing] = len({t.rows for t in tiles(groups, 50, None, 10**9, None)})
-    assert blocks["all"] < blocks["none"]
+    rows = {}
+    for apart in (False, True):
+        views = {m: views_used(m, 2000, 256, copied=False, apart=apart) for m in measures}
+        groups = group_measures(views, 2000, 50, 10**9)
+        blocks = [(group, *tile) for group, size in groups for tile in tiles(size, 50, None, 10**9)]
+        rows[apart] = len({(group, block.start) for group, block, _ in blocks})
+    assert rows[False] < rows[True]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

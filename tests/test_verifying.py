@@ -5,25 +5,24 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from dataclasses import replace
 
 import pytest
 from factories.files import hide
 from factories.packs import MEASURES, OWN, packs_in
 
 import resemblance as rs
-from resemblance import tiles
 from resemblance.boards import apart, read_scores, submission, verifying, write_scores
 from resemblance.boards.repository import RULES
-from resemblance.boards.scoring import scores_of
+from resemblance.boards.scoring import scored_cells
 from resemblance.boards.site.authors import AuthorsCard
 from resemblance.boards.skeleton import init
 from resemblance.boards.verifying import score_faults, verify_repository, verify_shipped
 from resemblance.checks import Outcome
 from resemblance.cli.options import own_measure
+from resemblance.engine import memory
 from resemblance.packs import open_pack
-from resemblance.results.sections import RankRule
-from resemblance.suites.pinned import run_pack
+from resemblance.suites.pinned import pack_cases
+from resemblance.suites.scoring import score
 
 CARD = AuthorsCard("Top share", ("Ada",), licence="MIT")
 
@@ -81,13 +80,16 @@ def only(lines, text):
 
 
 def test_a_score_says_that_comparisons_are_missing(made, monkeypatch):
+    """Unless the measure has no score then."""
     monkeypatch.setenv("RESEMBLANCE_CACHE", str(made / "cache"))
     pack, cka = open_pack("manifolds-tiny@1"), rs.get_measure("cka")
-    result = run_pack(pack, measures=[cka], with_intervals=False, memory="half", progress=None)
-    rule = RankRule(incomplete=("cka",))
-    sections = tuple(s._replace(rules=dict.fromkeys(s.scores, rule)) for s in result.sections)
-    for some, expected in ((result, False), (replace(result, sections=sections), True)):
-        assert {c.is_incomplete for c in scores_of(pack, some, cka)} == {expected}
+    cases = pack_cases(pack)
+    lenient = [case._replace(rule=case.rule._replace(is_complete=False)) for case in cases]
+    rows = score(cases, [cka])
+    failing = [row._replace(failed=3) for row in rows]
+    runs = ((cases, failing, False), (lenient, rows, False), (lenient, failing, True))
+    for of, some, expected in runs:
+        assert {c.is_incomplete for c in scored_cells(pack, of, some)} == {expected}
 
 
 def test_a_submission_holds(root, made):
@@ -295,13 +297,13 @@ def test_measures_are_run_apart_within_limits(made, tmp_path, subtests):
 
 
 def test_measures_that_run_at_a_time_share_the_memory(monkeypatch):
-    monkeypatch.setattr(tiles, "available_memory", lambda: 8 * 10**9)
+    monkeypatch.setattr(memory, "available_memory", lambda: 8 * 10**9)
     monkeypatch.setattr(apart, "_answer", lambda request, limits, running: limits.memory)
-    for count, jobs, memory, each in (
+    for count, jobs, limit, each in (
         (4, 2, "half", 2 * 10**9), (2, 8, "half", 2 * 10**9), (1, 8, "half", 4 * 10**9),
-        (4, 2, "1GB", 10**9), (200, 200, "half", tiles.SMALLEST),
+        (4, 2, "1GB", 10**9), (200, 200, "half", memory.SMALLEST),
     ):  # fmt: skip
-        limits = apart.Limits(memory=memory)
+        limits = apart.Limits(memory=limit)
         assert list(apart.answers([None] * count, limits, jobs)) == [each] * count
     assert list(apart.answers([], jobs=2)) == []
 
@@ -412,6 +414,18 @@ def test_a_link_to_an_equal_file_is_a_change(root, made):
 
 
 # ------------------------------------------------------------------------ the scores of the library
+
+
+def test_the_scores_that_ship_are_what_is_computed():
+    """Of a measure on all packs, and of one of many equal values on that of several draws."""
+    verified = [
+        verify_shipped(measures=["cka"], tolerance=1e-9),
+        verify_shipped(measures=["cycle_knn"], packs=["stability-compact@1"]),
+    ]
+    for of_measure in verified:
+        assert of_measure.files
+        # A decorator that says its claims in other words is other code, of the same scores.
+        assert [f for f in of_measure.faults if "computed by other code" not in f.what] == []
 
 
 def test_shipped_scores_are_computed_again(made, tmp_path, monkeypatch):

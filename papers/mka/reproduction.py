@@ -28,6 +28,7 @@ PAPER = Paper(
 Reproduced are the experiments on shapes whose similarity is known (Sections 5.1 to 5.3). The paper
 shows them as figures without numbers: what is called the paper's was computed by its authors' code
 on the same shapes. The six tests of the ReSi benchmark, of which the paper prints tables, are run
-on small models by the [ReSi reproduction](../resi/README.md).""",
+on small models by the [ReSi reproduction](../resi/README.md). [Differences](differences.md) lists
+where the paper, its code and the suite differ.""",
     tables=lambda result: {"claims": claims_table(result.claims)},
 )

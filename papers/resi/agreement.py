@@ -22,11 +22,12 @@ from resemblance.grounding import apply, spearman
 from resemblance.json_files import write_atomically
 from resemblance.rng import generator
 from resemblance.significance import known_mean
+from resemblance.suites.case import Score
 from resemblance.suites.families import ModelFamily, readable
 from resemblance.suites.resi import load_facts
 from resemblance.suites.resi.cases import TESTS
 from resemblance.suites.resi.facts import Evaluation, Matrices, family_of
-from resemblance.suites.resi.grading import Score, rule_for
+from resemblance.suites.resi.rules import RULES
 from resemblance.suites.resi.sections import result_of
 from resemblance.suites.resi.words import quality_word
 
@@ -124,7 +125,7 @@ def _column(cell: PublishedValue) -> tuple[str, ...]:
 def _cells(facts: Evaluation) -> dict[tuple[str, str, ModelFamily], list[Score]]:
     cells: dict[tuple[str, str, ModelFamily], list[Score]] = {}
     for score in facts.scores:
-        cells.setdefault((score.test, score.quality, score.family), []).append(score)
+        cells.setdefault((score.test, score.cell[1], family_of(score)), []).append(score)
     return cells
 
 
@@ -264,7 +265,7 @@ def _value(
 ) -> float:
     """Return the score of a measure on chosen models, of which a pair of one with itself does not
     count."""
-    rule = rule_for(protocol, kind, quality, info)
+    rule = RULES[protocol][kind, quality.partition("_")[0]].of(info.larger_is_more_similar)
     blocks = rule.blocks(wanted, both_orders=not info.symmetric)
     different = []
     for block in blocks:

@@ -79,7 +79,8 @@ deletion, quadrants, the null model, invariances) with the author's random numbe
 precision; transformations of encoders, steering, the canary and transfer with few labels on small
 models that are trained here. The encoders and language models of the paper need downloads and are
 left out. Two of the experiments grade measures; they are the
-[stability suite](../../docs/stability-suite.md) of the library, and the others are here.""",
+[stability suite](../../docs/stability-suite.md) of the library, and the others are here.
+[Differences](differences.md) explains the results and lists where we differ from the paper.""",
     kept=("canary_measures", "canary_alarms", "fewshot_foretold"),
     tables=tables,
 )

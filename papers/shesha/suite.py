@@ -11,13 +11,13 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from resemblance.catalogue import get_measures
+from resemblance.engine.memory import parse_bytes
 from resemblance.measure import Measure
 from resemblance.results.result import Result
 from resemblance.suites.experiments import Experiment, chosen, run_experiments
 from resemblance.suites.stability.suite import MEASURES, check_size
 from resemblance.suites.stability.weights import CANARY
 from resemblance.suites.study import Progress
-from resemblance.tiles import parse_bytes
 
 from . import canary_claims
 from .chance import CHANCE

@@ -15,6 +15,7 @@ from .engine.saved import load
 from .inference import Evidence, equal_rows, evidence, load_evidence
 from .inference.sample_size import samples_for
 from .joining import condition_means, join_samples
+from .mean_shapes import aligned, mean_shape
 from .measure import Measure, UninformativeWarning, measure
 from .measures import *  # noqa: F403
 from .measures import __all__ as _measures
@@ -54,6 +55,7 @@ __all__ = [
     "Subject",
     "Undefined",
     "UninformativeWarning",
+    "aligned",
     "as_representation",
     "board",
     "compare",
@@ -74,6 +76,7 @@ __all__ = [
     "list_statistics",
     "load",
     "load_evidence",
+    "mean_shape",
     "measure",
     "neighbour_recall",
     "pair_view",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from .arrays import library
 from .catalogue import get_measures, list_measures, preset
@@ -14,24 +15,7 @@ from .measure import Measure, require
 from .representation import Representation, as_representation, check_same_samples
 from .subject import Subject
 
-
-class Sides(NamedTuple):
-    """The representations of the rows, and of the columns if they are others, each with a name."""
-
-    rows: list[Representation]
-    columns: list[Representation] | None
-
-    @property
-    def all(self) -> list[Representation]:
-        """The representations of both sides."""
-        return self.rows + (self.columns or [])
-
-
-class Selection(NamedTuple):
-    """The measures to compute, and those whose optional dependency is not installed."""
-
-    measures: list[Measure]
-    uninstalled: list[Measure]
+Sides = tuple[list[Representation], list[Representation] | None]  # rows, and columns if others
 
 
 def sides_of(rows: Any, columns: Any = None) -> Sides:
@@ -43,19 +27,25 @@ def sides_of(rows: Any, columns: Any = None) -> Sides:
     Raises ``ValueError`` when there is nothing to compare, when two have the same name, and when
     numbers of samples, sample ids or array libraries differ.
     """
-    models = _Models()
+    models: dict[str, list[Subject]] = {}
     first = [_representation(*entry) for entry in _entries(rows, "x", models)]
-    if columns is None:
-        sides = Sides(first, None)
-    else:
-        sides = Sides(first, [_representation(*e) for e in _entries(columns, "y", models)])
-    _check_names(sides)
-    _check_samples(sides.all)
-    return sides
+    second = None
+    if columns is not None:
+        second = [_representation(*entry) for entry in _entries(columns, "y", models)]
+    if not first or second == []:
+        raise ValueError("compare: there is nothing to compare")
+    for side in (first, second or []):
+        counts = Counter(r.name for r in side)
+        if twice := sorted(name for name, count in counts.items() if count > 1):
+            raise ValueError(
+                f"compare: two representations are called {twice[0]!r}; names must be unique"
+            )
+    _check_samples(first + (second or []))
+    return first, second
 
 
-def select_measures(measures: Any) -> Selection:
-    """Return the measures asked for, or the default ones, of which some may not be installed.
+def select_measures(measures: Any) -> tuple[list[Measure], list[Measure]]:
+    """Return the measures to compute, and those among the default ones that are not installed.
 
     Raises ``ValueError`` for none, and for names or labels of two; ``ImportError`` for a measure
     asked for whose optional dependency is not installed.
@@ -63,37 +53,34 @@ def select_measures(measures: Any) -> Selection:
     if measures is None:
         default = preset("default")
         usable = [m for m in default if not m.extra or _is_installed(m)]
-        return Selection(usable, [m for m in default if m not in usable])
+        return usable, [m for m in default if m not in usable]
     selected = get_measures([measures] if isinstance(measures, str | Measure) else measures)
     if not selected:
         raise ValueError("compare: measures is empty")
     for m in selected:
         require(m)
         _check_unique(m, selected)
-    return Selection(selected, [])
+    return selected, []
 
 
 # ------------------------------------------------------------------------------------------ entries
 
 
-class _Models:
-    """The models so far by name, so that those of one name can be numbered."""
-
-    def __init__(self) -> None:
-        self._by_name: dict[str, list[Subject]] = {}
-
-    def title(self, model: Subject) -> str:
-        namesakes = self._by_name.setdefault(model.name, [])
-        if not any(other is model for other in namesakes):
-            namesakes.append(model)
-        position = next(i for i, other in enumerate(namesakes) if other is model)
-        return model.name if position == 0 else f"{model.name} {position + 1}"
+def _title(model: Subject, models: dict[str, list[Subject]]) -> str:
+    """Return the name of a model, numbered if another one has it; ``models``: those before."""
+    namesakes = models.setdefault(model.name, [])
+    position = next((i for i, other in enumerate(namesakes) if other is model), len(namesakes))
+    if position == len(namesakes):
+        namesakes.append(model)
+    return model.name if position == 0 else f"{model.name} {position + 1}"
 
 
-def _entries(argument: Any, prefix: str, models: _Models) -> Iterator[tuple[str, Any]]:
+def _entries(
+    argument: Any, prefix: str, models: dict[str, list[Subject]]
+) -> Iterator[tuple[str, Any]]:
     """Yield each entry of an argument with its name, or with one made of the prefix."""
     if isinstance(argument, Subject):
-        yield from _layers(models.title(argument), argument)
+        yield from _layers(_title(argument, models), argument)
         return
     argument = dict(argument) if holds_named(argument) else argument
     if isinstance(argument, Mapping):
@@ -106,7 +93,7 @@ def _entries(argument: Any, prefix: str, models: _Models) -> Iterator[tuple[str,
         if isinstance(data, Measure):
             raise ValueError("measures go by keyword: compare(representations, measures=[...])")
         is_model = isinstance(data, Subject)
-        name = models.title(data) if is_model else _default_name(data, f"{prefix}{position}")
+        name = _title(data, models) if is_model else _default_name(data, f"{prefix}{position}")
         yield from _layers(name, data)
 
 
@@ -137,28 +124,16 @@ def _representation(name: str, data: Any) -> Representation:
 # ----------------------------------------------------------------------------------------- checking
 
 
-def _check_names(sides: Sides) -> None:
-    if not sides.rows or sides.columns == []:
-        raise ValueError("compare: there is nothing to compare")
-    for side in (sides.rows, sides.columns or []):
-        names = [r.name for r in side]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(
-                f"compare: two representations are called {twice[0]!r}; names must be unique"
-            )
-
-
 def _check_samples(representations: Sequence[Representation]) -> None:
     first = representations[0]
     with_ids = next((r for r in representations if r.ids is not None), first)
     for r in representations:
-        if r.shape[0] != first.shape[0]:
+        if r.n_samples != first.n_samples:
             hint = transposition(first.shape, r.shape, (repr(first.name), repr(r.name)))
-            hint = hint_of_counts(r.shape[0], first.shape[0]) or hint
+            hint = hint_of_counts(r.n_samples, first.n_samples) or hint
             raise ValueError(
-                f"compare: {first.name!r} has {first.shape[0]} samples (rows) and {r.name!r} has "
-                f"{r.shape[0]}; all must be representations of the same samples{hint}"
+                f"compare: {first.name!r} has {first.n_samples} samples (rows) and {r.name!r} has "
+                f"{r.n_samples}; all must be representations of the same samples{hint}"
             )
         check_same_samples("compare", with_ids, r)
         one, another = (f"{library(s.source)} in {s.precision}" for s in (first, r))

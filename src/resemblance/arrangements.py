@@ -9,7 +9,8 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from .comparison import Comparison, without_rounding
+from .comparison import Comparison, complete_differences
+from .display import without_rounding
 from .measure import Measure
 
 FEWEST = 3  # representations of which a map or a tree can be made
@@ -81,7 +82,7 @@ def plane(comparison: Comparison, measure: str | Measure) -> Plane:
     Raises ``ValueError`` for a rectangle, and where fewer than three representations have a value
     for all pairs.
     """
-    names, differences = _complete(comparison, measure)
+    names, differences = complete_differences(comparison, measure, FEWEST)
     centred = differences**2
     centred = centred - centred.mean(axis=0)
     centred = -(centred - centred.mean(axis=1)[:, None]) / 2
@@ -98,7 +99,7 @@ def tree(comparison: Comparison, measure: str | Measure) -> Tree:
 
     Raises ``ValueError`` as :func:`plane` does.
     """
-    names, differences = _complete(comparison, measure)
+    names, differences = complete_differences(comparison, measure, FEWEST)
     merges = linkage(squareform(differences, checks=False), "average")
     return Tree(names, merges, tuple(leaves_list(merges).tolist()))
 
@@ -161,33 +162,6 @@ def _curve(
     layers = tuple(layer_name(comparison.rows[i]) for i, _ in pairs)
     partners = tuple(layer_name(comparison.columns[j]) for _, j in pairs)
     return Curve(*models, layers, partners, tuple(float(values[i, j]) for i, j in pairs))
-
-
-def _complete(comparison: Comparison, measure: str | Measure) -> tuple[tuple[str, ...], np.ndarray]:
-    """Return the representations with a value for all pairs, and their differences, symmetric.
-
-    Of those without some values, the one that lacks most is left out first.
-    """
-    if comparison.rows != comparison.columns:
-        raise ValueError(
-            f"a map of {len(comparison.rows)} x {len(comparison.columns)} representations needs "
-            "all pairs of one list; compare them in one call, as compare([*rows, *columns])"
-        )
-    differences = comparison.difference(measure)
-    differences = (differences + differences.T) / 2
-    chosen = np.arange(len(differences))
-    while len(chosen) and (missing := np.isnan(differences[np.ix_(chosen, chosen)])).any():
-        chosen = np.delete(chosen, int(missing.sum(axis=0).argmax()))
-    if len(chosen) < FEWEST:
-        raise ValueError(
-            f"{comparison.info(measure).label} has values for all pairs of {len(chosen)} "
-            f"representations; a map or a tree needs at least {FEWEST}"
-        )
-    names = tuple(comparison.rows[i] for i in chosen)
-    differences = differences[np.ix_(chosen, chosen)]
-    differences = differences - min(float(differences.min()), 0.0)  # similarities without a limit
-    np.fill_diagonal(differences, 0.0)
-    return names, differences
 
 
 def _farthest(points: np.ndarray) -> np.ndarray:

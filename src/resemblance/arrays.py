@@ -114,6 +114,11 @@ def to_numpy(array: Array) -> np.ndarray:
     return np.asarray(np.from_dlpack(array) if on_processor(array) else _fetched(array))
 
 
+def as_float64(array: Array) -> np.ndarray:
+    """Return an array of any library as a NumPy array in float64."""
+    return np.asarray(to_numpy(array), dtype=np.float64)
+
+
 def _fetched(array: Array) -> np.ndarray:
     """Copy from an accelerator, which NumPy cannot read: by CuPy's own way, or as the standard
     asks a library to."""

@@ -21,6 +21,7 @@ from .arrays import scalar
 from .display import card, did_you_mean
 from .representation import Representation, Undefined, as_representation
 from .user_modules import restore, version_of
+from .views.matrices import PairMatrix
 
 INVARIANCES = (
     "permutation",
@@ -313,11 +314,12 @@ class Product(NamedTuple):
     """The claim that a value is a linear function of an inner product of two (n, n) matrices.
 
     ``left`` and ``right`` (by default the same) are functions of one representation and the
-    parameters of the measure. They return its matrix, a float64 array whose rows and columns move
-    with the samples; ``symmetric`` says whether all these are symmetric. ``value`` returns the
-    value, or with ``root=True`` its square, from the inner product <A, B> and from <A, A> and <B,
-    B>. It is linear in the first, and the more similar, the larger that is. So the mean, the
-    variance and the skewness of the value over all orders of the samples are known exactly (see
+    parameters of the measure. They return its matrix, a float64 array (or a
+    ``views.matrices.PairMatrix``) whose rows and columns move with the samples;
+    ``symmetric`` says whether all these are symmetric. ``value`` returns the value, or with
+    ``root=True`` its square, from the inner product <A, B> and from <A, A> and <B, B>. It is linear
+    in the first, and the more similar, the larger that is. So the mean, the variance and the
+    skewness of the value over all orders of the samples are known exactly (see
     :mod:`resemblance.inference`). ``scale``, if there is one, is a function of one representation
     and the parameters: a number that ``value`` takes in place of <A, A> and <B, B>. A measure fills
     in its ``parameters``.
@@ -334,7 +336,8 @@ class Product(NamedTuple):
     def matrix(self, x: Representation, side: Literal["left", "right"]) -> np.ndarray:
         """Return the matrix of a representation on the left or on the right."""
         function = self.left if side == "left" or self.right is None else self.right
-        return function(x, **self.parameters)
+        matrix = function(x, **self.parameters)
+        return matrix.dense() if isinstance(matrix, PairMatrix) else matrix
 
     def square(self, x: Representation, matrix: np.ndarray) -> float:
         """Return what ``value`` takes for the matrix of a representation: <A, A>, or the scale."""

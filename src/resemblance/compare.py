@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
+import numpy as np
+
+from .arrays import on_processor
 from .comparison import Comparison, describe
+from .engine.memory import HALF, available_memory, budget_of, in_units
 from .engine.scores import Column
-from .engine.shared_views import lending
+from .engine.shared_views import SharedViews, lending
 from .engine.store import Store
 from .engine.tasks import run_tasks
-from .engine.workers import shares_files, single_threaded
+from .engine.work import RunOptions, TileTask, Work, read_scores, todos_of
+from .engine.workers import shares_files, single_threaded, warn, workers_of
 from .measure import Measure
-from .outline import Outline, Request, Settings, checked_budget, outline_of, plan_of, read_scores
 from .progress import Progress, reporting
+from .representation import Representation
+
+# With more tasks the load is more even, but each computes views unless they are lent.
+TASKS_PER_WORKER = 2
+LENT_TASKS_PER_WORKER = 10
+LARGEST_LENT_BLOCK = 100  # a task has all files of two blocks open
 
 
 def compare(
@@ -81,79 +92,127 @@ def compare(
     faster for many small problems and gives the same values on all machines; the setting is
     restored.
     """
-    request = Request(representations, measures, other)
-    return _compared([request], Settings(executor, memory, tile, progress, save, spill))[0]
+    options: RunOptions = {"executor": executor, "memory": memory, "tile": tile}
+    options |= {"progress": progress, "save": save, "spill": spill}
+    return compare_many([Work.of(representations, measures, other)], **options)[0]
 
 
 def compare_many(
-    requests: Iterable[Request],
-    *,
-    executor: Executor | None = None,
-    memory: int | str = "half",
-    tile: int | None = None,
-    progress: Progress = True,
-    save: str | Path | None = None,
-    spill: str | Path | bool | None = None,
-    described: bool = True,
+    works: Iterable[Work], *, described: bool = True, **options: Unpack[RunOptions]
 ) -> tuple[Comparison, ...]:
-    """Return one comparison for each request, all computed in one run.
+    """Return several comparisons, all computed in one run.
 
     It differs from calls of :func:`compare` one after the other in three ways. An executor gets the
-    tasks of all requests at once, so no worker waits for the end of a comparison. A value that
-    several requests ask for is computed once, also without ``save``. And ``progress`` counts all of
-    them together. The values are the same, to the last bit. Here, views are held for at most two
-    blocks of one request at a time.
+    tasks of all at once, so no worker waits for the end of a comparison. A value that several need
+    is computed once, also without ``save``. And ``progress`` counts all of them together. The
+    values are the same, to the last bit. Here, views are held for at most two blocks of one
+    comparison at a time.
 
-    The parameters, and what is raised, are those of :func:`compare`; a file of ``save`` describes
-    the last request, unless its description is to stay as it is (``described=False``).
+    The options, and what is raised, are those of :func:`compare`; a file of ``save`` describes the
+    last comparison, unless its description is to stay as it is (``described=False``).
     """
-    settings = Settings(executor, memory, tile, progress, save, spill)
-    return _compared(list(requests), settings, described)
+    works = tuple(works)
+    if works:
+        run(works, options, described)
+    return tuple(work.comparison() for work in works)
 
 
-def _compared(
-    requests: Sequence[Request], settings: Settings, described: bool = True
-) -> tuple[Comparison, ...]:
-    outlines = list(map(outline_of, requests))
-    save = settings.save if outlines else None
+def run(works: Sequence[Work], options: RunOptions, described: bool = True) -> None:
+    """Compute the scores that works lack and that are not in the file of ``save``."""
+    executor, save = options.get("executor"), options.get("save")
     with ExitStack() as file, ExitStack() as stack:
         store = file.enter_context(Store(save)) if save is not None else None
-        read_scores(store, outlines)
+        if store:
+            read_scores(store, works)
         if store and described:
-            store.describe(describe(outlines[-1].comparison()))
+            store.describe(describe(works[-1].comparison()))
         stack.enter_context(single_threaded())
-        workers_write = store and store.is_shared and shares_files(settings.executor)
-        keep = store.path if store and workers_write else None
-        budget = checked_budget(settings)
-        lender = stack.enter_context(lending(settings.executor, settings.spill, budget))
-        plan = plan_of(outlines, settings, budget, lender, keep)
-        advance = stack.enter_context(reporting(settings.progress, plan.total, "comparing"))
-        if plan.total:
+        workers_write = store is not None and store.is_shared and shares_files(executor)
+        todos, budget = todos_of(works), checked_budget(options)
+        total = sum(int(np.count_nonzero(mask)) for todo in todos for mask in todo.values())
+        lender = stack.enter_context(lending(executor, options.get("spill"), budget))
+        hopeless, streams = schedule(works, todos, options, budget, available_memory(), lender)
+        progress = options.get("progress", True)
+        advance = stack.enter_context(reporting(progress, total, "comparing"))
+        if total:
             advance(0)  # says how much there is before the first of it is done
-        _take(plan.hopeless, outlines, store, advance)
-        if keep:  # a process that is forked with the file open would not let go of it
+        _take(hopeless, works, store, advance)
+        if workers_write:  # a process that is forked with the file open would not let go of it
             file.close()
             store = None
         # closed before what is lent is removed
         scores = stack.enter_context(
-            closing(run_tasks(plan.streams, settings.executor, lender, save))
+            closing(run_tasks(streams, executor, lender, save, workers_write))
         )
         for batch in scores:
-            _take(batch, outlines, store, advance)
-    return tuple(outline.comparison() for outline in outlines)
+            _take(batch, works, store, advance)
 
 
 def _take(
-    batch: list[Column],
-    outlines: Iterable[Outline],
-    store: Store | None,
-    advance: Callable[[int], None],
+    batch: list[Column], works: Iterable[Work], store: Store | None, advance: Callable[[int], None]
 ) -> None:
     """Take in scores, and write them unless the workers do."""
     for column in batch:
-        for outline in outlines:
-            outline.put(column)
+        for work in works:
+            work.put(column)
     if store and batch:
         store.put(batch)
     if batch:
         advance(sum(column.size for column in batch))
+
+
+def checked_budget(options: RunOptions) -> int:
+    """Return the bytes for the views of one task; ``ValueError`` for options that cannot be."""
+    tile = options.get("tile")
+    if tile is not None and tile < 1:
+        raise ValueError(f"compare: tile must be at least 1; got {tile}")
+    return budget_of(options.get("memory", HALF), options.get("executor"))
+
+
+def schedule(
+    works: Sequence[Work],
+    todos: Sequence[dict[str, np.ndarray]],
+    options: RunOptions,
+    budget: int,
+    left: int | None,
+    lender: SharedViews | None,
+) -> tuple[list[Column], list[Iterator[TileTask]]]:
+    """Return failures that are known before anything is tried, and the tasks of each comparison.
+
+    ``left``: the bytes that this machine has. The pairs that take more are taken out of ``todos``.
+    """
+    executor, memory = options.get("executor"), options.get("memory", HALF)
+    workers = workers_of(executor) if executor else 0
+    pairs = sum(work.size for work in works)
+    hopeless, streams, beyond = list[Column](), list[Iterator[TileTask]](), dict[str, int]()
+    for work, todo in zip(works, todos):
+        available = math.inf if left is None or not _is_here(executor, work.all) else left
+        for m in work.measures:
+            size = work.bytes_of_pair(m) if todo[m.spec].any() else 0
+            failures = work.without_room(m, todo[m.spec], available) if size > available else None
+            if failures is not None:
+                hopeless.append(failures)
+            elif size > budget:
+                beyond[m.spec] = max(size, beyond.get(m.spec, 0))
+        height = options.get("tile")
+        if height is None and executor is not None:
+            height = _height(work, workers * work.size / pairs, lender)
+        streams.append(work.tasks(todo, budget, available, height))
+    if beyond:
+        sizes = ", ".join(f"{spec} {in_units(size)}" for spec, size in beyond.items())
+        problem = f"compare: memory={memory!r} is less than one pair takes ({sizes})"
+        warn(f"{problem}; it is computed all the same")
+    return hopeless, streams
+
+
+def _height(work: Work, workers: float, lender: SharedViews | None) -> int:
+    """Return the largest height of blocks for a share of the workers of an executor."""
+    if lender is None or not lender.has_room(work.all, tuple(work.measures)):
+        return work.height_for(TASKS_PER_WORKER * workers)
+    return min(LARGEST_LENT_BLOCK, work.height_for(LENT_TASKS_PER_WORKER * workers))
+
+
+def _is_here(executor: Executor | None, representations: Iterable[Representation]) -> bool:
+    """Say whether the work takes memory of this machine, not of a cluster or an accelerator."""
+    runs_here = executor is None or shares_files(executor)
+    return runs_here and all(on_processor(r.source) for r in representations)

@@ -1,13 +1,17 @@
-"""What people see: objects in a notebook, names that do not exist, texts that are not safe."""
+"""What people see: results in words, objects in a notebook, names that do not exist, texts that
+are not safe."""
 
 from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 PLOT = ".plot"  # the part that draws
 WORDS = ".report.evidence_words"
@@ -23,6 +27,9 @@ ALIASES = {  # names elsewhere in the field, and the name here
 }  # fmt: skip
 CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 ESCAPED = {code: repr(chr(code))[1:-1] for code in CONTROLS}
+
+ROUNDING = 1e-12  # of a scale: smaller numbers are 0 but for rounding errors
+ORDINARY = 10.0  # the width of a range whose values are of the order of 1
 
 
 def card(heading: str, facts: Mapping[str, object]) -> str:
@@ -51,7 +58,7 @@ def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
 
 def picture(thing: object) -> str:
     """Return a small picture of a result as SVG in HTML, which needs no other package."""
-    return str(import_module(f"{PLOT}.inline", __package__).picture(thing))
+    return str(import_module(f"{PLOT}.notebook", __package__).picture(thing))
 
 
 def worded(thing: object) -> str:
@@ -92,3 +99,101 @@ def encodable(name: str) -> str:
     """Return a name with U+FFFD for control characters and for bytes that are not UTF-8."""
     text = os.fsencode(name).decode("utf-8", "replace")
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
+# ---------------------------------------------------------------------------------- of comparisons
+
+
+class SummaryRow(NamedTuple):
+    """A line of the summary of a comparison, as texts."""
+
+    measure: str
+    label: str
+    smallest: str
+    largest: str
+    notes: str
+    seconds: str
+
+
+def _summary(comparison: Any) -> Iterator[SummaryRow]:
+    notes = diagnostic_notes(comparison)
+    for m in comparison.measures:
+        matrix = comparison.values[m.spec]
+        values = without_rounding(matrix[~np.isnan(matrix)], m)
+        ends = (values.min(), values.max()) if values.size else ()
+        low, high = [f"{end:.4g}" for end in ends] or ["-", "-"]
+        failures = matrix.size - values.size
+        failed = f"{failures} of {matrix.size} failed" if failures else ""
+        note = ", ".join(text for text in (failed, notes.get(m.spec)) if text)
+        yield SummaryRow(m.spec, m.label, low, high, note, f"{comparison.seconds[m.spec]:.2f}")
+
+
+def summary(comparison: Any) -> str:
+    """Return a comparison as lines of text: the smallest and the largest value of each measure."""
+    count = f"{len(comparison.measures)} measure{'' if len(comparison.measures) == 1 else 's'}"
+    lines = [f"Comparison of {_size(comparison)} by {count}"]
+    width = max((len(m.spec) for m in comparison.measures), default=0)
+    for row in _summary(comparison):
+        span = f"{row.smallest:>10} .. {row.largest:<10}"
+        lines.append(f"  {row.measure:<{width}}  {span}  {row.notes}".rstrip())
+    return "\n".join(lines)
+
+
+def summary_html(comparison: Any) -> str:
+    """Return a comparison as an HTML table with a row for each measure."""
+    header = "".join(f"<th>{name}</th>" for name in SummaryRow._fields)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
+        for row in _summary(comparison)
+    )
+    caption = f"Comparison of {_size(comparison)}"
+    return f"<table><caption>{caption}</caption><tr>{header}</tr>{body}</table>"
+
+
+def _size(comparison: Any) -> str:
+    return f"{len(comparison.rows)} x {len(comparison.columns)} representations"
+
+
+def without_rounding(values: np.ndarray, info: Any) -> np.ndarray:
+    """Return values for people to read: what is 0 except for rounding errors becomes 0.
+
+    Those are values below 1e-12 of the width of the measure's range or, if the range has no end,
+    of the largest value here.
+    """
+    width = info.range[1] - info.range[0]
+    largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    scale = width if width < ORDINARY else largest
+    return np.asarray(np.where(np.abs(values) < ROUNDING * scale, 0.0, values))
+
+
+def diagnostic_notes(comparison: Any, *, without: str = "") -> dict[str, str]:
+    """Return one text per measure with diagnostics, such as "neighbour recall 0.97 to 1".
+
+    ``without``: the name of a diagnostic that is shown elsewhere.
+    """
+    notes: dict[str, list[str]] = {}
+    for m in comparison.measures:
+        for name, matrix in comparison.numbers.get(m.spec, {}).items():
+            numbers = matrix[~np.isnan(matrix)]
+            if name != without and numbers.size:
+                notes.setdefault(m.spec, []).append(_span(name, numbers))
+        words = [str(c.value) for c in comparison.caveats if c.measure == m.spec]
+        if words and without != "caveat":
+            notes.setdefault(m.spec, []).append(_counted(words))
+    return {spec: "; ".join(texts) for spec, texts in notes.items()}
+
+
+def _span(name: str, numbers: np.ndarray) -> str:
+    figures = 2 if name == "chance" else 4
+    return f"{name.replace('_', ' ')} {span_of(numbers.min(), numbers.max(), figures)}"
+
+
+def _counted(words: Iterable[str]) -> str:
+    """Return the different texts with the number of values they concern."""
+    counts = Counter(words)
+    return "; ".join(f"{text} ({n} value{'s' * (n > 1)})" for text, n in counts.items())
+
+
+def span_of(low: float, high: float, figures: int) -> str:
+    """Return both ends of a span, or the number that they are: "0.21 to 0.23"."""
+    return " to ".join(dict.fromkeys(f"{end:.{figures}g}" for end in (low, high)))

@@ -250,11 +250,27 @@ def complete_mean(agreements: Sequence[BlockScore]) -> float:
 
 class Rule(NamedTuple):
     """How one number is made of a matrix of differences: which blocks, which quality of each, which
-    average."""
+    average.
+
+    ``of_similarities``: the quality of a measure that is larger for what is more similar, where it
+    is another. ``is_complete``: a measure that lacks one of the differences has no score; otherwise
+    it is scored by the others. ``rounded``: returns differences without what is rounding.
+    ``p_value``: from the differences, what is expected, and whether both orders of a pair count.
+    """
 
     blocks: Callable[..., Blocks]
     quality: Quality
-    average: Callable[[Sequence[BlockScore]], float]
+    average: Callable[[Sequence[BlockScore]], float] = pooled
+    of_similarities: Quality | None = None
+    is_complete: bool = False
+    rounded: Callable[[np.ndarray], np.ndarray] | None = None
+    p_value: Callable[[np.ndarray, np.ndarray, bool], float | None] | None = None
+
+    def of(self, larger_is_more_similar: bool) -> Rule:
+        """Return the rule for measures of one direction."""
+        if self.of_similarities is None or not larger_is_more_similar:
+            return self
+        return self._replace(quality=self.of_similarities)
 
 
 def apply(rule: Rule, differences: np.ndarray, blocks: Blocks) -> float:
@@ -265,9 +281,9 @@ def apply(rule: Rule, differences: np.ndarray, blocks: Blocks) -> float:
 # ---------------------------------------------------------------- one reference against many others
 
 
-def by_reference(expected: Sequence[float]) -> Blocks:
+def by_reference(expected: Sequence[float], *, both_orders: bool = False) -> Blocks:
     """One block for a (1, n) matrix: a reference against n others, which are expected to differ
-    from it so much."""
+    from it so much, in the one order that it has."""
     columns = np.arange(len(expected))
     return (Block(np.zeros_like(columns), columns, np.asarray(expected, float)),)
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from .compare import compare
-from .comparison import Comparison, describe
+from .compare import compare_many
+from .comparison import Comparison
 from .display import printable
-from .engine.store import Store
+from .engine.work import Work
 from .inputs import TRANSPOSED
 from .measure import Measure
 from .progress import Progress
@@ -90,8 +90,7 @@ def compare_models(
     with features(save) as folder:
         subjects = extract_models([a, b, *more], samples, folder, **options)
         scores = None if save is None else folder / SCORES
-        comparison = compare(subjects, measures=chosen, save=scores, progress=progress)
-        return with_models(comparison, subjects, samples, scores)
+        return compare_subjects(subjects, samples, chosen, scores, progress)
 
 
 @contextmanager
@@ -180,17 +179,21 @@ def _loaded(model: Any, samples: Samples, device: str | None, names: Sequence[st
     return loaded._replace(name=title)
 
 
-def with_models(
-    comparison: Comparison, subjects: Sequence[Subject], samples: Samples, scores: Path | None
+def compare_subjects(
+    subjects: Sequence[Subject],
+    samples: Samples,
+    measures: Iterable[str | Measure] | str | Measure,
+    scores: Path | None,
+    progress: Progress,
 ) -> Comparison:
     """Return a comparison whose provenance has the models, the data, and both in one line."""
-    provenance = dict(comparison.provenance)
-    provenance["models"] = {s.name: _facts(s) for s in subjects}
-    provenance |= {"data": subjects[0].traits["data"], "inputs": inputs_line(subjects, samples)}
-    comparison = replace(comparison, provenance=provenance)
-    if scores is not None:
-        with Store(scores) as store:
-            store.describe(describe(comparison))
+    about = {
+        "models": {s.name: _facts(s) for s in subjects},
+        "data": subjects[0].traits["data"],
+        "inputs": inputs_line(subjects, samples),
+    }
+    work = Work.of(subjects, measures, about=about)
+    (comparison,) = compare_many([work], save=scores, progress=progress)
     # Nobody passed an array that could be transposed
     more = "; more samples are needed"
     for of in comparison.matrices.values():

@@ -82,6 +82,6 @@ def _identity(x: Representation) -> dict[str, Any]:
     return {
         "fingerprint": fingerprint(x),
         "n_features": x.shape[1],
-        "dtype": str(x.source.dtype).removeprefix("torch."),
+        "dtype": x.origin.dtype if x.origin else str(x.source.dtype).removeprefix("torch."),
         "computed_in": x.precision,
     }

@@ -44,13 +44,14 @@ Carry = Callable[[Hashable, Callable[["Representation"], Any]], Any]
 class StreamOrigin(NamedTuple):
     """The samples of a stream, for which points stand that have the same centred inner products.
 
-    ``stream`` is the same for representations that may be compared; ``power`` is that of the
-    condition number by which whitening magnifies rounding. ``views`` returns what the points would
-    give otherwise than the samples.
+    ``stream`` is the same for representations that may be compared; ``dtype`` is that of the
+    samples; ``power`` is that of the condition number by which whitening magnifies rounding.
+    ``views`` returns what the points would give otherwise than the samples.
     """
 
     stream: str
     n_samples: int
+    dtype: str
     accumulated: frozenset[str]
     power: int
     views: Carry
@@ -146,8 +147,7 @@ class Representation:
     def forget(self) -> None:
         """Drop the remembered arrays; they are recomputed on demand.
 
-        Numbers and words stay. So does a view that is ``lasting``, while it takes less memory
-        than the array itself.
+        Numbers and words stay. So does a view that is ``lasting``, unless it takes too much memory.
         """
         with self._lock:
             self._views = {k: v for k, v in self._views.items() if self._stays(k[0], v)}
@@ -155,8 +155,10 @@ class Representation:
     def _stays(self, function: Any, value: Any) -> bool:
         if isinstance(value, int | float | str):
             return True
-        is_small = isinstance(value, np.ndarray) and value.nbytes < self.source.nbytes
-        return is_small and self.path is None and hasattr(function, "is_lasting")
+        if not isinstance(value, np.ndarray) or self.path is not None:
+            return False
+        limit: float = getattr(function, "stays_below", 0)
+        return value.nbytes < limit * self.source.nbytes
 
     def __repr__(self) -> str:
         size = f"n_samples={self.n_samples}, n_features={self.shape[1]}"
@@ -262,10 +264,15 @@ def _without_gaps(value: Any) -> Any:
     return np.ascontiguousarray(value) if has_gaps else value
 
 
-def lasting(function: Callable[P, T]) -> Callable[P, T]:
-    """Mark the function of a view that takes long, and is small beside most arrays."""
-    function.is_lasting = True  # type: ignore[attr-defined]
-    return function
+def lasting(stays_below: float) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Mark the function of a view that takes long: it stays while it takes less than so many times
+    the memory of the array."""
+
+    def mark(function: Callable[P, T]) -> Callable[P, T]:
+        function.stays_below = stays_below  # type: ignore[attr-defined]
+        return function
+
+    return mark
 
 
 _pair: ContextVar[tuple[Representation, Representation, dict[Hashable, Any]] | None] = ContextVar(

@@ -10,11 +10,10 @@ import numpy as np
 from resemblance.boards import score, write_scores
 from resemblance.packs import Pack, open_pack, write_pack
 from resemblance.results.codec import encode
-from resemblance.results.ranks import BY_SCORES
 from resemblance.sources.synthetic import graded_outputs, noise_walk, tight_groups
 from resemblance.subject import Subject
 from resemblance.suites.manifolds.clouds import CloudCase
-from resemblance.suites.pinned import run_pack
+from resemblance.suites.pinned import cells_with_scores, pack_content
 
 MEASURES = ("cka", "procrustes", "jaccard[k=5]", "rsa")
 N = 36  # samples
@@ -89,11 +88,7 @@ def _written(content: Path, folder: Path, suite: str, facts: dict, version: int)
     options = {"name": f"{suite}-tiny", "version": version, "suite": suite, "about": "tiny"}
     write_pack(content, folder / "first", facts=facts, **options)
     first = open_pack(next((folder / "first").glob(f"{suite}*@{version}*")), cache=folder / "first")
-    cells = []
-    for section in run_pack(first, measures=["cka"], with_intervals=False).sections:
-        for cell in section.scores:
-            rule = section.rules.get(cell, BY_SCORES)
-            cells.append([*section.key(cell), len(rule.parts), rule.models])
+    cells = list(map(list, cells_with_scores(suite, pack_content(first))))
     write_pack(content, folder, facts={**facts, "cells": cells}, **options)
     return open_pack(folder / f"{suite}-tiny@{version}.tar.xz", cache=folder / "cache")
 

@@ -17,8 +17,8 @@ import numpy as np
 
 import resemblance as rs
 from resemblance import suites
-from resemblance.drift import drift_result
 from resemblance.report import write_page
+from resemblance.report.of_drift import drift_result
 from resemblance.results.result import Result
 
 from .data import layers

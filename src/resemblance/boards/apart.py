@@ -17,11 +17,11 @@ from typing import IO, Any, NamedTuple
 
 from ..catalogue import parse_parameters
 from ..checks import check_measure
+from ..engine.memory import budget_of
 from ..engine.workers import single_threaded
 from ..json_files import parse_document
 from ..measure import Measure
 from ..packs import open_pack
-from ..tiles import budget_of
 from ..user_modules import load_module, own_module
 from .repository import MEASURES
 from .score_files import ScoreFile, scores_in, scores_text

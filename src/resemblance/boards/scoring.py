@@ -1,4 +1,4 @@
-"""From a measure and a pack to its scores in all cells of the pack."""
+"""From measures and packs to scores in all cells of the packs."""
 
 from __future__ import annotations
 
@@ -6,23 +6,27 @@ import hashlib
 import inspect
 import math
 import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from ..catalogue import get_measure
+from ..engine.workers import Call, run, single_threaded
 from ..measure import Measure
 from ..packs import Pack
 from ..provenance import machine_words, versions
-from ..results.ranks import BY_SCORES
-from ..results.result import Result
-from ..results.sections import Section
-from ..suites.pinned import PinnedCell, pinned_cells, run_pack
+from ..suites.case import Case, Score, cell_name
+from ..suites.pinned import PinnedCell, pack_cases, pinned_cells
+from ..suites.scoring import score as suite_score
 from ..suites.study import Progress
+from ..user_modules import OwnFileError
 from .score_files import MeasureCard, ScoredCell, ScoreFile
 
-MISSING = "no value: a comparison failed, or all its values are equal"
+LEFT_OUT = "left out: it takes too long on so many samples"
 DIGITS = 12  # of scores that are kept
+STAGE = "packs"  # of progress, where processes report no stages of their own
 
 
 def score(
@@ -46,10 +50,10 @@ def score(
             f"{tested.spec} compares predictions of models, and packs hold their layers: choose a "
             "measure of representations"
         )
-    options: dict[str, Any] = {"memory": memory, "progress": progress}
     start = time.process_time()
-    result = run_pack(pack, measures=[tested], with_intervals=False, **options)
-    cells = scores_of(pack, result, tested)
+    cases = pack_cases(pack)
+    rows = suite_score(cases, [tested], memory=memory, progress=progress)
+    cells = scored_cells(pack, cases, rows)
     seconds = time.process_time() - start
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return ScoreFile(
@@ -64,52 +68,41 @@ def score(
     )
 
 
-def scores_of(pack: Pack, result: Result, measure: Measure) -> tuple[ScoredCell, ...]:
-    """Return the scores of a measure in all cells of a pack, from a result that has them."""
-    sections = {s.key(cell): (s, cell) for s in result.sections for cell in s.scores}
+def scored_cells(
+    pack: Pack, cases: Iterable[Case], rows: Iterable[Score]
+) -> tuple[ScoredCell, ...]:
+    """Return the scores of one measure in all cells of a pack; ``ValueError`` for a score in a cell
+    that the pack does not have."""
+    complete = {(c.test, cell_name(c.cell)) for c in cases if c.rule.is_complete}
+    scored = {(row.test, cell_name(row.cell)): row for row in rows}
     expected = {(cell.test, cell.cell): cell for cell in pinned_cells(pack)}
-    if unknown := sorted(set(sections) - set(expected)):
+    unknown = sorted(key for key in scored.keys() - expected if not math.isnan(scored[key].value))
+    if unknown:
         raise ValueError(
             f"{pack.manifest.identity} has no cell {unknown[0]}: it was built for another version "
             "of the suite; build it again"
         )
-    return tuple(_cell(cell, sections.get(key), measure) for key, cell in expected.items())
+    return tuple(_cell(cell, scored.get(k), k in complete) for k, cell in expected.items())
 
 
-def _cell(pinned: PinnedCell, place: tuple[Section, str] | None, measure: Measure) -> ScoredCell:
-    empty = _empty(pinned, MISSING)
-    if place is None:
-        return empty
-    section, cell = place
-    rule = section.rules.get(cell, BY_SCORES)
-    value = _rounded(section.scores[cell].get(measure.spec))
-    return empty._replace(
-        value=value,
-        parts=tuple(_rounded(part.get(measure.spec)) for part in rule.parts) or empty.parts,
-        is_incomplete=measure.spec in rule.incomplete,
-        reason="" if value is not None else _reason(section, cell, pinned.models, measure),
+def _cell(pinned: PinnedCell, row: Score | None, is_complete: bool) -> ScoredCell:
+    if row is None:
+        parts = (math.nan,) * pinned.parts
+        row = Score(pinned.test, (), "", "", math.nan, parts, reason=LEFT_OUT)
+    value, reason = _rounded(row.value), row.reason or ""
+    return ScoredCell(
+        pinned.test,
+        pinned.cell,
+        value,
+        tuple(map(_rounded, row.parts)) if pinned.parts else (),
+        bool(row.failed) and not is_complete,
+        pinned.models,
+        reason if value is None else "",
     )
 
 
-def _empty(pinned: PinnedCell, reason: str) -> ScoredCell:
-    parts = (None,) * pinned.parts
-    return ScoredCell(pinned.test, pinned.cell, None, parts, False, pinned.models, reason)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None or math.isnan(value) else round(value, DIGITS)
-
-
-def _reason(section: Section, cell: str, models: str, measure: Measure) -> str:
-    """Return why a measure has no score in a cell, as far as its section states it: of the cell, of
-    its models, or of the measure everywhere."""
-    names = (measure.spec, measure.label)
-    about = (
-        *(f"{cell}: {name}" for name in names),
-        *(f"{models}{sign}{name}" for sign in (", ", ": ") for name in names),
-        *names,
-    )
-    return next((section.reasons[what] for what in about if what in section.reasons), MISSING)
+def _rounded(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, DIGITS)
 
 
 def card_of(measure: Measure) -> MeasureCard:
@@ -139,3 +132,73 @@ def code_of(measure: Measure) -> str:
     else:
         text = Path(inspect.getfile(measure.function)).read_text(encoding="utf-8")
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+# ----------------------------------------------------------------------- several measures and packs
+
+
+def score_all(
+    work: Sequence[tuple[Measure, Pack]],
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Iterator[ScoreFile]:
+    """Yield the scores of each measure on its pack, as they are ready.
+
+    Each is computed in one process on one thread, so that CPU times can be compared, and each
+    warning is given once, however many packs and processes there are. ``progress``:
+    called with a stage, how much of it is done, and of how much.
+    """
+    calls = [
+        Call(
+            f"{measure.spec} on {pack.manifest.identity}",
+            _scored,
+            (measure, pack, None if executor else _inner(pack, progress)),
+        )
+        for measure, pack in work
+    ]
+    shown = set[tuple[type[Warning], str]]()
+    for done, (_, future) in enumerate(run(calls, executor), start=1):
+        scores, caught = future.result()
+        for category, text in [each for each in caught if each not in shown]:
+            warnings.warn(text, category, stacklevel=2)
+        shown.update(caught)
+        yield scores
+        if progress is not None:
+            progress(STAGE, done, len(work))
+
+
+def _inner(pack: Pack, progress: Progress | None) -> Progress | None:
+    """Return what shows the stages of a suite, each with the name of the suite."""
+    return progress and (
+        lambda stage, done, total: progress(f"{pack.manifest.suite}: {stage}", done, total)
+    )
+
+
+def scores_on(
+    packs: Iterable[Pack],
+    measures: Iterable[Measure],
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> tuple[ScoreFile, ...]:
+    """Return the scores of all measures on all packs, by measure and then by pack."""
+    places, specs = list(packs), list(measures)
+    work = [(measure, pack) for pack in places for measure in specs]
+    order = {pack.manifest.identity: i for i, pack in enumerate(places)}
+    ranks = {measure.spec: i for i, measure in enumerate(specs)}
+    files = score_all(work, executor, progress)
+    return tuple(sorted(files, key=lambda s: (ranks[s.measure.spec], order[s.pack])))
+
+
+def _scored(
+    measure: Measure, pack: Pack, progress: Progress | None
+) -> tuple[ScoreFile, list[tuple[type[Warning], str]]]:
+    """Return scores, and the warnings that were given, each once."""
+    with single_threaded(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("once")
+        try:
+            scores = score(pack, measure, progress=progress)
+        except SystemExit as error:  # it would end the command, as if all were well
+            raise OwnFileError(
+                f"{measure.spec} ends the process, with {error.code!r:.80}"
+            ) from error
+    return scores, list(dict.fromkeys((w.category, str(w.message)) for w in caught))

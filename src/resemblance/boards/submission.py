@@ -17,7 +17,6 @@ from ..json_files import replacing, write_atomically
 from ..measure import Measure
 from ..packs import Pack
 from ..suites.study import Progress
-from .computing import scores_on
 from .repository import (
     MEASURES,
     NAME,
@@ -35,6 +34,7 @@ from .repository import (
     rules_text,
 )
 from .score_files import ScoreFile, measure_in, write_scores
+from .scoring import scores_on
 from .site.authors import AuthorsCard
 
 DEVICES = {"con", "prn", "aux", "nul", *(f"{p}{i}" for p in ("com", "lpt") for i in range(10))}

@@ -15,10 +15,10 @@ from ..packs import Pack
 from ..suites.pinned import pinned_cells
 from ..suites.study import Progress
 from .apart import LIMITS, Limits, Request, answers
-from .computing import score_all
 from .ranking import SERIES, SHIPPED, packs_of
 from .repository import MEASURES, RESULTS, TOLERANCE, open_packs, read_rules
 from .score_files import ScoredCell, ScoreFile, measure_in
+from .scoring import score_all
 from .states import Fault, compared_with, content_of, shipped_scores
 
 

@@ -45,7 +45,7 @@ def labels_of(n: int) -> tuple[int, ...]:
 def probabilities(x: np.ndarray) -> np.ndarray:
     """Return the softmax of every row."""
     powers = np.exp(x - x.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
 
 
 def many_kinds(n: int = 60) -> Iterator[tuple[str, np.ndarray]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from itertools import chain
 
 from ..boards import Board
 from ..boards.views import domain_of
@@ -18,54 +18,39 @@ HIGH = 0.5  # of the way from the least to the most similar value
 SLOW = 1.0  # seconds of a pair
 
 
-class Weakness(NamedTuple):
-    """Where a measure does worst: the place of its mean rank among the others there."""
-
-    name: str
-    place: int
-    measures: int
-
-    @property
-    def words(self) -> str:
-        """The place in words."""
-        return f"place {self.place} of {self.measures} in {self.name}"
+MeanRanks = Mapping[str, Mapping[str, float]]  # of measures, by where they are ranked
 
 
-class StandingsElsewhere(NamedTuple):
-    """The mean ranks of measures by test, in the cells that count, and in each of the other
-    domains, in the cells that ask the same there."""
-
-    tests: Mapping[str, Mapping[str, float]]
-    elsewhere: Mapping[str, Mapping[str, float]]
-
-
-def standings_of(
+def groups_of(
     board: Board,
     evidence: EvidenceCells,
     question: Question,
     measures: Iterable[str],
     domain: str | None,
-) -> StandingsElsewhere:
-    """Return where measures stand; ``domain``: the one whose cells count, by default all."""
+) -> tuple[MeanRanks, MeanRanks]:
+    """Return the mean ranks of measures by test, in the cells that count, and in each of the other
+    domains, in the cells that ask the same there.
+
+    ``domain``: the one whose cells count, by default all.
+    """
     everywhere = ranks_in(board, asked_cells(board, question), measures)
     tests = mean_ranks(evidence.ranks, lambda suite, test, cell: f"{test} ({suite})")
     domains = mean_ranks(everywhere, lambda suite, test, cell: domain_of(cell))
-    return StandingsElsewhere(tests, {name: of for name, of in domains.items() if name != domain})
+    return tests, {name: of for name, of in domains.items() if name != domain}
 
 
 def objections(
     measure: Measure,
     board: Board,
     evidence: EvidenceCells,
-    standings: StandingsElsewhere,
+    groups: Iterable[MeanRanks],
     size: AtSize | None,
 ) -> tuple[str, ...]:
     """Return what argues against a measure, the gravest first."""
     return (
         *_at_size(size),
         *_failures(measure.spec, board, evidence),
-        *(weakness.words for weakness in _worst(measure.spec, standings.tests)),
-        *(weakness.words for weakness in _worst(measure.spec, standings.elsewhere)),
+        *chain.from_iterable(_worst(measure.spec, group) for group in groups),
         *_claims(measure),
     )
 
@@ -92,15 +77,17 @@ def _failures(spec: str, board: Board, evidence: EvidenceCells) -> Iterator[str]
         yield f"failed in {failed} of {evidence.size} cells"
 
 
-def _worst(spec: str, groups: Mapping[str, Mapping[str, float]]) -> Iterator[Weakness]:
+def _worst(spec: str, groups: MeanRanks) -> Iterator[str]:
     """Yield where a measure does worst, if it is not in the best third there."""
     places = [
-        Weakness(name, 1 + sum(mean < means[spec] for mean in means.values()), len(means))
+        (1 + sum(mean < means[spec] for mean in means.values()), len(means), name)
         for name, means in groups.items()
     ]
-    worst = max(places, key=lambda w: w.place / w.measures, default=None)
-    if worst and worst.measures >= FEWEST and 3 * worst.place > worst.measures:
-        yield worst
+    if not places:
+        return
+    place, measures, name = max(places, key=lambda at: at[0] / at[1])
+    if measures >= FEWEST and 3 * place > measures:
+        yield f"place {place} of {measures} in {name}"
 
 
 def _claims(measure: Measure) -> Iterator[str]:

@@ -14,7 +14,7 @@ from ..measure import Measure
 from .cells import EvidenceCells, evidence_for, has_order
 from .filtering import reasons_against
 from .needs import Needs, checked
-from .objections import objections, standings_of
+from .objections import groups_of, objections
 from .questions import Question, question_of
 from .recommendation import Candidate, Exclusion, Recommendation
 from .sizes import AtSize, at_size
@@ -100,7 +100,7 @@ def _candidates(
     # where its cells are too few, those of all domains count
     domain = None if evidence.remark else needs.domain
     specs = [m.spec for m in measures]
-    standings = standings_of(board, evidence, question_of(needs.task), specs, domain)
+    groups = groups_of(board, evidence, question_of(needs.task), specs, domain)
     candidates = [
         Candidate(
             measure=m.spec,
@@ -111,7 +111,7 @@ def _candidates(
             cells=evidence.size,
             ignores=_ignored(m),
             size=sizes.get(m.spec),
-            against=objections(m, board, evidence, standings, sizes.get(m.spec)),
+            against=objections(m, board, evidence, groups, sizes.get(m.spec)),
         )
         for m, place in ((m, places.get(m.spec)) for m in measures)
     ]

@@ -12,10 +12,10 @@ from ..compare import compare
 from ..comparison import Comparison
 from ..engine.costs import cost_table
 from ..engine.scores import CAVEAT, CHANCE
+from ..engine.view_sizes import pair_bytes
 from ..inputs import TRANSPOSED
 from ..measure import Measure
 from ..rng import generator
-from ..tiles import pair_bytes
 
 DRAWN = 3  # independent Gaussian pairs, where chance has no closed form
 PATIENCE = 2.0  # seconds for all measures of a pair, by the table of costs: others are not drawn

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from .. import __version__
-from ..machine import keep_freed_memory
+from ..engine.memory import keep_freed_memory
 from .errors import end_with, own_frames, plain_warnings
 
 # By panel of the help, the commands: the module of each, and what it does. A module is imported

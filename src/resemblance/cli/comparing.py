@@ -16,11 +16,11 @@ from ..citations import SOFTWARE, bibtex_of, keys_of
 from ..compare import compare
 from ..comparison import Comparison
 from ..engine.forecast import Forecast, plan
+from ..engine.memory import parse_bytes
 from ..report.of_checks import CHECK_FORMATS, checks_output
 from ..report.of_forecast import forecast_output
 from ..report.output import Output, deliver, show
 from ..report.references import reference
-from ..tiles import parse_bytes
 from .declaring import (
     Inputs,
     Jobs,

@@ -9,10 +9,10 @@ from typing import Annotated, Any, cast
 import typer
 
 from ..display import encodable
-from ..drift import DriftReport, drift, drift_result
-from ..drift.kinds import WORDS, brief
-from ..drift.sections import bounds, document, outcome, samples_used, status, tone, unassessed
+from ..drift import DriftReport, drift
+from ..drift.findings import WORDS, brief
 from ..drift.verdict import PURPOSES, Purpose
+from ..report.of_drift import bounds, document, outcome, samples_used, status, tone, unassessed
 from ..report.output import Output, toned
 from ..report.terminal import plain_table
 from ..representation import Representation
@@ -111,7 +111,7 @@ def drift_command(
     )
     report = replace(report, provenance=_provenance(report, reference, current, context))
     code = int(report.drifted)
-    return Output(_tables(report), document(report), page=drift_result(report), code=code)
+    return Output(_tables(report), document(report), page=report, code=code)
 
 
 def _provenance(

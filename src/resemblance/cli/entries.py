@@ -17,8 +17,8 @@ from ..sources.training import DOMAINS
 from ..stability import transformation_study
 from ..suites import SUITES
 from ..suites.resi import suite as resi
-from ..suites.resi.grading import PRESETS
 from ..suites.resi.material import models_of
+from ..suites.resi.rules import PRESETS
 from ..suites.sensitivity import models as sensitivity_models
 from ..suites.sensitivity import suite as sensitivity
 from .declaring import add_command

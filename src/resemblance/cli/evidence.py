@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from ..engine.memory import parse_bytes
 from ..inference.evidence import evidence
 from ..inference.result import Evidence
-from ..tiles import parse_bytes
 from .comparing import read_inputs
 from .declaring import (
     Inputs,

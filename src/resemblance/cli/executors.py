@@ -26,7 +26,7 @@ import multiprocessing, os, signal, threading
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 threading.Thread(target=lambda: (multiprocessing.parent_process().join(), os._exit(1)),
                  daemon=True).start()
-from resemblance.machine import keep_freed_memory
+from resemblance.engine.memory import keep_freed_memory
 keep_freed_memory()
 """
 

@@ -54,9 +54,9 @@ def _array(path: Path, option: str) -> np.ndarray:
         with path.open("rb") as file:
             content = np.load(file, allow_pickle=False)
             if not isinstance(content, np.lib.npyio.NpzFile):
-                return np.asarray(content)
+                return content
             if len(content.files) == 1:
-                return np.asarray(content[content.files[0]])
+                return content[content.files[0]]
             names = ", ".join(content.files) or "none"
     except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(

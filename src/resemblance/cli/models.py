@@ -9,12 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ..compare import compare
 from ..comparison import Comparison
 from ..inference.evidence import evidence
 from ..inference.result import Evidence
 from ..measure import Measure
-from ..models import MEASURES, SCORES, extract_models, features, with_models
+from ..models import MEASURES, SCORES, compare_subjects, extract_models, features
 from ..report.of_comparison import result_of
 from ..report.output import Output
 from .declaring import Measures as MeasureNames
@@ -109,13 +108,12 @@ def _compared(
     options: Mapping[str, Any],
 ) -> tuple[Comparison, Evidence]:
     """Return the scores of all measures, and the evidence of the first."""
-    shown = {"progress": options["progress"]}
+    progress = options["progress"]
     with features(save) as folder:
         subjects = extract_models(map(_model, models), samples, folder, **options)
         scores = folder / SCORES if save else None
-        comparison = compare(subjects, measures=measures, save=scores, **shown)
-        sure = evidence(subjects, measures=[measures[0]], **shown)
-        return with_models(comparison, subjects, samples, scores), sure
+        comparison = compare_subjects(subjects, samples, measures, scores, progress)
+        return comparison, evidence(subjects, measures=[measures[0]], progress=progress)
 
 
 def _patterns(texts: Sequence[str] | None) -> Sequence[str]:

@@ -138,8 +138,7 @@ def _defined(
     if names.get(name) is None:
         known = [n for n, v in names.items() if isinstance(v, kind) and not n.startswith("__")]
         raise ValueError(f"{path} has no {what} {name!r}{did_you_mean(name, known)}")
-    value: object = names[name]
-    return value
+    return names[name]
 
 
 def _line(error: BaseException, file: str) -> str:

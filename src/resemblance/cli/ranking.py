@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from ..boards import Board, ScoreFile, board_of, write_scores
-from ..boards.computing import scores_on
 from ..boards.frames import labels_of, records_of
 from ..boards.ranking import SERIES, current, read_files, series_of
 from ..boards.repository import packs_for, results_in
+from ..boards.scoring import scores_on
 from ..boards.standing import Standing, standing, view_of
 from ..boards.standing_words import standing_parts, standing_sentence
 from ..boards.views import View

@@ -20,10 +20,10 @@ from ..sources.training.loop import PRECISIONS
 from ..suites import load_result
 from ..suites.resi import suite as resi
 from ..suites.resi.facts import load_facts
-from ..suites.resi.grading import FAILURES, PERMUTATIONS, PROTOCOLS
 from ..suites.resi.groups import GROUPS
 from ..suites.resi.paper import PORTIONS
 from ..suites.resi.planning import plan, table_of
+from ..suites.resi.rules import FAILURES, PERMUTATIONS, PROTOCOLS
 from ..suites.resi.sections import result_of
 from .declaring import option, with_parameters
 from .options import check_choice

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import typer
 
+from ..engine.memory import parse_bytes
 from ..extras import check, install_hint
 from ..measure import Measure
 from ..packs.manifest import IDENTITY
@@ -24,7 +25,6 @@ from ..suites import load_result
 from ..suites.record import provenance_of_runs, record_run
 from ..suites.status import StudyStatus, status
 from ..suites.study import Purpose, purpose
-from ..tiles import parse_bytes
 from .declaring import (
     CONTEXT,
     File,

@@ -1,20 +1,10 @@
 """Drift between two versions of a representation: how much, and in what way."""
 
-from .changes import Moved, MovedClass
 from .drift import drift
-from .kinds import Finding
+from .findings import Finding
+from .moved import Moved, MovedClass
 from .result import DriftReport
-from .sections import drift_result
 from .table import Drift
 from .verdict import Judgement
 
-__all__ = [
-    "Drift",
-    "DriftReport",
-    "Finding",
-    "Judgement",
-    "Moved",
-    "MovedClass",
-    "drift",
-    "drift_result",
-]
+__all__ = ["Drift", "DriftReport", "Finding", "Judgement", "Moved", "MovedClass", "drift"]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .kinds import FLOOR, Finding, interval, not_assessed, percent
+from .findings import FLOOR, Finding, interval, not_assessed, percent
 from .losses import classes_of, collapse_of
 from .maps import (
     MAPS,
@@ -24,21 +24,20 @@ from .maps import (
     directions,
     fitted,
     held_out,
+    identity,
     is_wide,
     ladder,
     regress,
     rotate,
-    rotate_not,
 )
-from .residual import scale_of, translation_of
+from .shifts import scale_of, translation_of
 
 NEARLY_ALL = 0.98  # of the change, which a rotation of a wide reference must explain
 UNDONE = 0.5  # of what a linear map does, which the map back must undo
 APART = "separate shifts of the classes explain the change better"
 SIMPLER = {"identity": "a shift and a factor of scale explain", "rotation": "a rotation explains"}
-UNEXPLAINED = (
-    0.05  # of the variance, beyond which a wide reference may have gone through a linear map
-)
+# Of the variance; beyond it, a wide reference may have gone through a linear map.
+UNEXPLAINED = 0.05
 
 
 class Diagnosis(NamedTuple):
@@ -61,11 +60,10 @@ def diagnose(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int
     """Say what happened between x and y, both (n, d) and not constant."""
     fits = _fits(x, y, seed)
     left, base = ladder(x, y, fits), x
-    classwise = None if classes is None else held_out("classes", rotate_not, x, y, seed, classes)
+    classwise = None if classes is None else held_out("classes", identity, x, y, seed, classes)
     if classwise is not None and all(_better(fit, classwise, seed) for fit in fits.values()):
-        why = APART
         collapse, rotation, linear = (
-            not_assessed(kind, why) for kind in ("collapse", "rotation", "linear")
+            not_assessed(kind, APART) for kind in ("collapse", "rotation", "linear")
         )
         fit = classwise
     else:
@@ -103,7 +101,7 @@ def _fits(x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, Fit]:
     if not is_wide(x):
         return {name: held_out(name, fit, x, y, seed) for name, fit in MAPS.items()}
     return {
-        "identity": held_out("identity", rotate_not, x, y, seed),
+        "identity": held_out("identity", identity, x, y, seed),
         "rotation": fitted("rotation", rotate, x, y),
     }
 
@@ -157,21 +155,19 @@ def _gain(kind: str, simple: Fit, rich: Fit, seed: int) -> Finding:
 
 
 def _wide_rotation(x: np.ndarray, y: np.ndarray, fits: dict[str, Fit], seed: int) -> Finding:
-    """The rotation of a reference with as many directions as samples.
-
-    It is named when it explains nearly all of the change.
+    """The rotation of a reference with as many directions as samples, named when it explains nearly
+    all of the change.
 
     It fits a change at random too, but for the share of it that changes angles and lengths within
     the space of the samples, which is half of what lies there.
     """
-    gain = _gain("rotation", fits["identity"], fits["rotation"], seed)
-    identity, rotation = fits["identity"], fits["rotation"]
-    if identity.residual.mean() <= FLOOR["rotation"]:
+    unturned, rotation = fits["identity"], fits["rotation"]
+    gain = _gain("rotation", unturned, rotation, seed)
+    if unturned.residual.mean() <= FLOOR["rotation"]:
         return gain
-    left = rotation.residual.mean() / by_chance(
-        identity.target - identity.size * identity.predicted, directions(x)
-    )
-    if gain.named and left <= (1 - NEARLY_ALL) * identity.residual.mean():
+    change = unturned.target - unturned.size * unturned.predicted
+    left = rotation.residual.mean() / by_chance(change, directions(x))
+    if gain.named and left <= (1 - NEARLY_ALL) * unturned.residual.mean():
         return gain
     why = (
         f"{len(x)} samples in as many directions: a rotation that does not explain all of the "
@@ -193,23 +189,16 @@ def _beyond_noise(x: np.ndarray, y: np.ndarray, base: Fit, linear: Fit, seed: in
     a, b = x - x.mean(axis=0), y - y.mean(axis=0)
     turned = a if base.name == "identity" else a @ rotate(a, b)
     turned = turned * float(np.sqrt((b**2).sum() / (turned**2).sum()))
-    back, same = (
-        held_out("linear", regress, y, turned, seed),
-        held_out("identity", rotate_not, y, turned, seed),
-    )
+    back = held_out("linear", regress, y, turned, seed)
+    same = held_out("identity", identity, y, turned, seed)
     forth = linear.size * linear.predicted - base.size * base.predicted
-    opposite = (
-        -(forth * (back.size * back.predicted - same.size * same.predicted)).sum(axis=1)
-        / (b**2).sum(1).mean()
-    )
+    undone = back.size * back.predicted - same.size * same.predicted
+    opposite = -(forth * undone).sum(axis=1) / (b**2).sum(axis=1).mean()
     least = max(FLOOR["linear"], UNDONE * float((forth**2).sum() / (b**2).sum()))
     if opposite.mean() > least and interval(opposite, seed, "linear and back")[0] > 0:
         return gain
-    return replace(
-        gain,
-        named=False,
-        said=f"{gain.said}, as noise in the reference would cause: it cannot be undone",
-    )
+    words = f"{gain.said}, as noise in the reference would cause: it cannot be undone"
+    return replace(gain, named=False, said=words)
 
 
 def _angle(x: np.ndarray, y: np.ndarray, rotation: Finding) -> Finding:
@@ -219,7 +208,6 @@ def _angle(x: np.ndarray, y: np.ndarray, rotation: Finding) -> Finding:
     if not rotation.named:
         return replace(rotation, said="no rotation brings the samples closer")
     a = x - x.mean(axis=0)
-    angle = np.degrees(
-        np.arccos(np.clip((a * (a @ rotate(a, y - y.mean(axis=0)))).sum() / (a**2).sum(), -1, 1))
-    )
+    cosine = (a * (a @ rotate(a, y - y.mean(axis=0)))).sum() / (a**2).sum()
+    angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
     return replace(rotation, said=f"by {angle:.0f} degrees on average; {rotation.said}")

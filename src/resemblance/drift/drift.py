@@ -12,7 +12,12 @@ from ..progress import Progress, in_hundredths
 from ..provenance import environment
 from ..representation import Representation, fingerprint
 from ..rng import generator
-from .changes import (
+from .diagnosis import Diagnosis, diagnose
+from .findings import LOSSES, WORDS, Finding, not_assessed
+from .inputs import check_parameters, checked, checked_threshold, together, unit_of
+from .losses import classes_of, neighbours_of
+from .maps import Fit, radius
+from .moved import (
     MovedClass,
     Part,
     Reordered,
@@ -20,16 +25,18 @@ from .changes import (
     map_of_most,
     moved_classes,
     moved_samples,
-    radius,
 )
-from .diagnosis import Diagnosis, diagnose
-from .inputs import check_parameters, checked, checked_threshold, together, unit_of
-from .kinds import KINDS, LOSSES, Finding, not_assessed
-from .losses import classes_of, neighbours_of
-from .maps import Fit
 from .result import DriftReport
-from .retrieval import Lost, Search, Version, neighbours_lost, noise_draws, queries_of
-from .rows import rows_of, same_rows
+from .retrieval import (
+    Lost,
+    Rows,
+    Search,
+    neighbours_lost,
+    noise_draws,
+    queries_of,
+    rows_of,
+    same_rows,
+)
 from .table import Drift, Rules, neighbour_rows, noise_frame, noisy, table
 from .verdict import Purpose, has_drifted, judge, verdict
 
@@ -79,16 +86,16 @@ def drift(
     threshold : a number between 0 and 1, with which all drifts on a scale from 0 to 1 and all
         losses are compared; or ``"calibrated"``: each has a threshold of its own, the 95th
         percentile of what the reference gives against itself with noise of size ``tolerance`` (of
-        classes that moved, ``tolerance`` itself). For
-        drifts of distributions (MMD, Wasserstein, spectrum, directions) one random half of the
-        samples against the other counts if it gives more.
+        classes that moved, ``tolerance`` itself). For drifts of distributions (MMD, Wasserstein,
+        spectrum, directions) one random half of the samples against the other counts if it gives
+        more.
     tolerance : size of that noise in radii of the reference, alike in all directions that its
         samples span.
     draws : number of random halves for intervals, and of halves and noise for thresholds (of
         losses: at most 20).
     k : neighbours of every sample; fewer if n < 4k.
     max_samples : more samples than this are thinned out at random, by ``seed``; the settings say
-        how many were sample. Neighbours of 200 to 500 of them are looked up among all samples. All
+        how many were used. Neighbours of 200 to 500 of them are looked up among all samples. All
         values are checked for NaN.
     progress : show a bar on standard error if that is a terminal, or call ``progress(done,
         total)``.
@@ -105,8 +112,7 @@ def drift(
     thousands for neighbours; files stay on disk but for m rows and one block.
 
     Raises ``ValueError`` for versions that cannot be compared or whose sizes differ by more than
-    1e50,
-    :class:`~resemblance.Undefined` for a constant reference or NaN.
+    1e50, :class:`~resemblance.Undefined` for a constant reference or NaN.
 
     Reference: Raju 2026, Section 10, for most of the drifts. There CKA is called debiased and is
     not, Procrustes drift is the root (kept here with its square: it alone grows linearly with a
@@ -120,28 +126,45 @@ def drift(
     rules = Rules(limit, float(tolerance), int(draws), int(seed))
     names = {} if groups is None else dict(zip(groups.tolist(), np.asarray(labels).tolist()))
     sample = _sample(x, y, groups, rules, int(k), int(max_samples))
-    settings = {
-        "purpose": purpose,
-        "samples": x.shape[0],
-        "used": len(sample.rows),
-        "queries": len(sample.queries),
-        "widths": [x.shape[1], y.shape[1]],
-        "threshold": "calibrated" if limit is None else limit,
-        "tolerance": rules.tolerance,
-        "draws": rules.draws,
-        "k": sample.k,
-        "seed": rules.seed,
-        "labels": labels is not None,
-    }
     rows, diagnosis, reordered, classes = _measured(sample, rules, names, progress)
-    return _report(rows, diagnosis, reordered, classes, sample, x, y, names, settings)
+    findings = diagnosis.findings
+    sides = judge(purpose, rows, findings, (x.shape[1], y.shape[1]), sample.k)
+    drawn = None if groups is None else {i: names[groups[i]] for i in sample.rows.tolist()}
+    moved = moved_samples(sample.x, sample.y, diagnosis, sample.rows, x.ids, drawn)
+    return DriftReport(
+        drifted=has_drifted(sides, reordered),
+        verdict=verdict(purpose, sides, findings, reordered),
+        **sides,
+        drifts=rows,
+        findings=findings,
+        reordered=reordered,
+        map=diagnosis.fit.name,
+        unexplained=float(diagnosis.fit.residual.mean()),
+        ladder=diagnosis.ladder,
+        moved=tuple(sorted(moved, key=lambda m: -m.unexplained)[:MOST_MOVED]),
+        moved_before=tuple(sorted(moved, key=lambda m: -m.distance)[:MOST_MOVED]),
+        classes=classes,
+        picture=_picture(sample.x, sample.y, diagnosis),
+        settings={
+            "purpose": purpose,
+            "samples": x.shape[0],
+            "used": len(sample.rows),
+            "queries": len(sample.queries),
+            "widths": [x.shape[1], y.shape[1]],
+            "threshold": "calibrated" if limit is None else limit,
+            "tolerance": rules.tolerance,
+            "draws": rules.draws,
+            "k": sample.k,
+            "seed": rules.seed,
+            "labels": labels is not None,
+        },
+        provenance={**environment(), "reference": _identity(x), "current": _identity(y)},
+    )
 
 
 class Sample(NamedTuple):
-    """The samples in use, of both versions in one unit and width, with their rows and labels.
-
-    Also all rows of both versions, and their classes.
-    """
+    """The samples in use, of both versions in one unit and width, with their rows; all rows of both
+    versions, and their classes."""
 
     x: np.ndarray
     y: np.ndarray
@@ -149,7 +172,7 @@ class Sample(NamedTuple):
     rows: np.ndarray
     queries: np.ndarray
     k: int
-    all: tuple[Version, Version]
+    all: tuple[Rows, Rows]
     is_reduced: bool  # to fewer dimensions than there are
 
     @property
@@ -163,24 +186,23 @@ def _sample(
 ) -> Sample:
     n, both = x.shape[0], (rows_of(x), rows_of(y))
     indices = np.sort(generator(rules.seed, "samples", n).permutation(n)[:most])
-    before, after = (rows.take(indices) for rows in both)
-    unit, width = unit_of(before, after), max(x.shape[1], y.shape[1])
-    a, b, is_reduced = together(before, after, unit)
+    drawn = both[0].take(indices), both[1].take(indices)
+    unit, width = unit_of(*drawn), max(x.shape[1], y.shape[1])
+    a, b, is_reduced = together(*drawn, unit)
     queries = indices[queries_of(len(indices), n, width, rules.seed)]
-    whole = (Version(both[0], unit, width), Version(both[1], unit, width))
-    return Sample(
-        a, b, groups, indices, queries, max(1, min(k, len(indices) // 4)), whole, is_reduced
-    )
+    before, after = (rows._replace(unit=unit, width=width) for rows in both)
+    k = max(1, min(k, len(indices) // 4))
+    return Sample(a, b, groups, indices, queries, k, (before, after), is_reduced)
 
 
 def _measured(
     sample: Sample, rules: Rules, names: Mapping[int, Hashable], progress: Progress
 ) -> tuple[tuple[Drift, ...], Diagnosis, Reordered | None, tuple[MovedClass, ...]]:
     """The drifts, the findings, whether the rows are the same in another order, and the classes."""
-    n, width = len(sample.all[0].rows.source), sample.all[0].width
-    noise = (
-        noise_draws(rules.draws, len(sample.queries), n, width) if rules.threshold is None else 0
-    )
+    n, width = len(sample.all[0].source), sample.all[0].width
+    noise = 0
+    if rules.threshold is None:
+        noise = noise_draws(rules.draws, len(sample.queries), n, width)
     point = n / (30 * sample.x.size * min(sample.x.shape))  # one search among all rows, in draws
     total = rules.draws + FINDINGS + point * width * len(sample.queries) * (4 + 2 * noise)
     with in_hundredths(progress, total, "drift") as tick:
@@ -198,11 +220,7 @@ def _measured(
     if lost.moved:
         moved = not_assessed("moved_classes", "the rows are in another order")
     findings = (*diagnosis.findings[:-1], neighbours, diagnosis.findings[-1], moved)
-    order = (
-        Reordered(lost.moved, same_rows(*(version.rows for version in sample.all)))
-        if lost.moved
-        else None
-    )
+    order = Reordered(lost.moved, same_rows(*sample.all)) if lost.moved else None
     judged = diagnosis._replace(findings=_judged(findings, rows, sample, rules))
     return rows, judged, order, classes
 
@@ -218,10 +236,10 @@ def _classes(
 
 
 def _parts(sample: Sample, groups: np.ndarray, diagnosis: Diagnosis) -> Iterator[Part]:
-    """All samples with their classes, before, after, and where the map of most classes puts them.
+    """All samples with their classes, before, after, and where the map of most classes puts them;
+    where other samples have no map, only those in use.
 
-    Only those in use where other samples have no map. Where every class has a shift of its own,
-    most have none.
+    Where every class has a shift of its own, most have none.
     """
     (before, after), classes = sample.all, groups[sample.rows]
     has_shifts = diagnosis.fit.name == "classes"
@@ -248,11 +266,8 @@ def _lost(
     sample: Sample, diagnosis: Diagnosis, rules: Rules, noise: int, tick: Callable[[float], None]
 ) -> Lost:
     before, after = sample.all
-    whole = (
-        None
-        if sample.is_reduced or len(sample.rows) == len(before.rows.source)
-        else diagnosis.whole
-    )
+    is_part = not sample.is_reduced and len(sample.rows) < len(before.source)
+    whole = diagnosis.whole if is_part else None
     frame = noise_frame(before.take(sample.rows), rules.tolerance) if noise else None
     search = Search(before, after, sample.queries, sample.k, tick)
     return neighbours_lost(
@@ -265,7 +280,7 @@ def _collapsed(y: np.ndarray) -> Diagnosis:
     words = "all samples of the current version are the same point"
     findings = [
         Finding(kind, kind == "collapse", None, None, None, words, exceeds=kind == "collapse")
-        for kind in KINDS
+        for kind in WORDS
     ]
     fit = Fit("identity", 0 * y, 0 * y, 1.0, np.zeros(len(y)))
     return Diagnosis(tuple(findings), fit, 1.0, (), y, None, "")
@@ -294,61 +309,15 @@ def _judged(
 def _limit_of_classes(sample: Sample, rules: Rules) -> float:
     """The 95th percentile of the loss of class structure under noise of the tolerance."""
     versions = noisy(sample.x, rules, min(rules.draws, LOSS_DRAWS))
-    lost = [
-        classes_of(sample.x, other, sample.classes, rules.seed).amount or 0.0 for other in versions
-    ]
-    return max(0.0, float(np.quantile(lost, 0.95)))
+    losses = (classes_of(sample.x, other, sample.classes, rules.seed) for other in versions)
+    return max(0.0, float(np.quantile([loss.amount or 0.0 for loss in losses], 0.95)))
 
 
 def _exceeds(finding: Finding, limit: float | None) -> bool:
-    """Whether a kind of change counts as above its threshold.
-
-    A loss must also be named, but not that of neighbours: what the map accounts for is lost all the
-    same.
-    """
+    """Whether a loss is above its threshold: it must also be named, but for that of neighbours, as
+    what the map accounts for is lost all the same."""
     counts = finding.named or (finding.kind == "neighbours" and finding.assessed)
     return counts and (finding.amount is None or limit is None or finding.amount > limit)
-
-
-def _report(
-    rows: tuple[Drift, ...],
-    diagnosis: Diagnosis,
-    reordered: Reordered | None,
-    classes: tuple[MovedClass, ...],
-    sample: Sample,
-    x: Representation,
-    y: Representation,
-    names: Mapping[int, Hashable],
-    settings: dict[str, Any],
-) -> DriftReport:
-    purpose, a, b = settings["purpose"], sample.x, sample.y
-    sides = judge(purpose, rows, diagnosis.findings, (x.shape[1], y.shape[1]), sample.k)
-    labels = (
-        None
-        if sample.classes is None
-        else dict(zip(sample.rows.tolist(), map(names.get, sample.classes.tolist())))
-    )
-    moved = moved_samples(a, b, diagnosis, sample.rows, x.ids, labels)
-    provenance = {**environment(), "reference": _identity(x), "current": _identity(y)}
-    return DriftReport(
-        has_drifted(sides, reordered),
-        verdict(purpose, sides, diagnosis.findings, reordered),
-        sides["geometry"],
-        sides["coordinates"],
-        sides["index"],
-        rows,
-        diagnosis.findings,
-        reordered,
-        diagnosis.fit.name,
-        float(diagnosis.fit.residual.mean()),
-        diagnosis.ladder,
-        tuple(sorted(moved, key=lambda m: -m.unexplained)[:MOST_MOVED]),
-        tuple(sorted(moved, key=lambda m: -m.distance)[:MOST_MOVED]),
-        classes,
-        _picture(a, b, diagnosis),
-        settings,
-        provenance,
-    )
 
 
 def _identity(x: Representation) -> dict[str, Any]:

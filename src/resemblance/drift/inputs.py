@@ -31,11 +31,8 @@ def checked_threshold(threshold: Any) -> float | None:
         remedy = (
             ": it judges shares, which are never above 1, so this would find no drift in anything"
         )
-        remedy += (
-            f"; {float(threshold):g} % is {float(threshold) / 100:g}"
-            if float(threshold) < 100
-            else ""
-        )
+        if float(threshold) < 100:
+            remedy += f"; {float(threshold):g} % is {float(threshold) / 100:g}"
     raise ValueError(
         f'drift: threshold must be "calibrated" or a number between 0 and 1; got '
         f"{threshold!r}{remedy}"
@@ -66,10 +63,8 @@ def check_parameters(*, tolerance: Any, purpose: Any, **counts: Any) -> None:
 def checked(
     reference: Any, current: Any, labels: Any
 ) -> tuple[Representation, Representation, np.ndarray | None]:
-    """Return both versions, and the classes as integers from 0.
-
-    Raises ``ValueError`` if they cannot be compared.
-    """
+    """Return both versions, and the classes as integers from 0; raise ``ValueError`` if they cannot
+    be compared."""
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
     need_samples_at_hand("drift", x, y)
     (n, _), (m, _) = x.shape, y.shape
@@ -90,10 +85,8 @@ def checked(
 
 
 def unit_of(x: np.ndarray, y: np.ndarray) -> float:
-    """Return the largest value of both.
-
-    Raises ``ValueError`` if the reference is constant or the sizes cannot be compared.
-    """
+    """Return the largest value of both; raise ``ValueError`` if the reference is constant or the
+    sizes cannot be compared."""
     unit = max(float(np.abs(x).max()), float(np.abs(y).max())) or 1.0
     before, after = (float(np.abs(data / unit - data[:1] / unit).max()) for data in (x, y))
     if not np.ptp(x / unit, axis=0).any() and not np.ptp(x, axis=0).any():
@@ -108,10 +101,8 @@ def unit_of(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def together(x: np.ndarray, y: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return both in the same dimensions, at most 2n, and in one unit of size.
-
-    Also whether dimensions were left out.
-    """
+    """Return both in the same dimensions, at most 2n, and in one unit of size, and whether
+    dimensions were left out."""
     width = max(x.shape[1], y.shape[1])
     a, b = (np.pad(data / unit, ((0, 0), (0, width - data.shape[1]))) for data in (x, y))
     if width <= 2 * len(x):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .kinds import FLOOR, Finding, interval, margin, not_assessed, percent
+from .findings import FLOOR, Finding, interval, margin, not_assessed, percent
 from .maps import Fit, components, folds, held_out, regress, variances
 from .retrieval import Lost
 
@@ -17,9 +17,8 @@ Parts = tuple[np.ndarray, ...]
 def collapse_of(
     x: np.ndarray, y: np.ndarray, linear: Fit | None, seed: int
 ) -> tuple[Finding, Parts]:
-    """Return the lost dimensions, and the reference without them, about its mean.
-
-    They are judged by where the rest arrives or comes from.
+    """Return the lost dimensions, and the reference without them, about its mean, by where the rest
+    arrives or comes from.
 
     They are lost when the effective rank falls, the reference can be predicted from the current
     version clearly worse than the other way round, and some direction keeps less than a tenth of
@@ -66,11 +65,9 @@ def _narrowed(x: np.ndarray, y: np.ndarray) -> tuple[Parts, str]:
 
 
 def neighbours_of(lost: Lost, k: int, beyond: str, seed: int) -> Finding:
-    """Return the neighbours that are lost when everything is embedded again.
-
-    Named if they are lost beyond the chosen map too.
-    """
-    least = min((lost.reembedded, lost.mapped), key=lambda shares: float(shares.mean()))
+    """Return the neighbours that are lost when everything is embedded again, named if they are lost
+    beyond the chosen map too."""
+    least = min(lost.reembedded, lost.mapped, key=np.mean)
     low, high = interval(lost.reembedded, seed, "neighbours")
     named = interval(least, seed, "neighbours")[0] > FLOOR["neighbours"]
     old = (
@@ -84,34 +81,24 @@ def neighbours_of(lost: Lost, k: int, beyond: str, seed: int) -> Finding:
         f"samples) {percent(lost.reembedded.mean())} are lost when everything is embedded "
         f"again{old}, and {percent(lost.mapped.mean())}{among} beyond what {beyond}"
     )
-    most = max(
-        (lost.reembedded, lost.old_index),
-        key=lambda shares: 0.0 if shares is None else float(shares.mean()),
-    )
-    explained = (
-        not named
-        and most is not None
-        and interval(most, seed, "neighbours")[0] > FLOOR["neighbours"]
-    )
+    shares = [lost.reembedded] if lost.old_index is None else [lost.reembedded, lost.old_index]
+    most = interval(max(shares, key=np.mean), seed, "neighbours")[0]
+    explained = not named and most > FLOOR["neighbours"]
     amount = float(lost.reembedded.mean())
     return Finding("neighbours", bool(named), amount, low, high, words, explained=explained)
 
 
 def classes_of(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Finding:
-    """Return the loss of accuracy of a linear discriminant.
-
-    No invertible linear map changes it, unless the discriminant is shrunk.
-    """
+    """Return the loss of accuracy of a linear discriminant, which no invertible linear map changes
+    unless the discriminant is shrunk."""
     if classes is None:
         return not_assessed("classes", "it needs labels")
     shrunk = len(x) < FEW * max(components(x), components(y))
-    right = [discriminated(data, classes, shrunk, seed) for data in (x, y)]
-    lost = right[0] - right[1]
+    before, after = (discriminated(data, classes, shrunk, seed) for data in (x, y))
+    lost = before - after
     low, high = interval(lost, seed, "classes")
-    words = (
-        f"accuracy of a linear discriminant from {percent(right[0].mean())} to "
-        f"{percent(right[1].mean())}"
-    )
+    accuracies = f"from {percent(before.mean())} to {percent(after.mean())}"
+    words = f"accuracy of a linear discriminant {accuracies}"
     named = lost.mean() > FLOOR["classes"] and low > 0
     return Finding("classes", bool(named), float(lost.mean()), low, high, words)
 
@@ -130,10 +117,8 @@ def discriminated(x: np.ndarray, classes: np.ndarray, shrunk: bool, seed: int) -
 
 
 def _covariance(within: np.ndarray, shrunk: bool) -> np.ndarray:
-    """Return the covariance within classes, made invertible.
-
-    ``shrunk``: towards a sphere by the amount that pays (Ledoit & Wolf).
-    """
+    """Return the covariance within classes, made invertible; if ``shrunk``, towards a sphere by the
+    amount that pays (Ledoit & Wolf)."""
     n, d = within.shape
     covariance = within.T @ within / n
     variance = float(np.trace(covariance)) / d or 1.0
@@ -142,4 +127,4 @@ def _covariance(within: np.ndarray, shrunk: bool) -> np.ndarray:
         away = float((covariance**2).sum()) - d * variance**2
         noise = float(((within**2).sum(axis=1) ** 2).mean() - (covariance**2).sum()) / n
         weight = max(weight, min(1.0, noise / away)) if away > 0 else 1.0
-    return np.asarray((1 - weight) * covariance + weight * variance * np.eye(d))
+    return (1 - weight) * covariance + weight * variance * np.eye(d)

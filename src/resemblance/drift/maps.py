@@ -10,26 +10,21 @@ import numpy as np
 from ..significance.resampling import groups_of
 
 FOLDS = 5
-NEGLIGIBLE = (
-    1e-6  # components with less than this share of the variance, as rounding leaves them, are none
-)
+# Components with less than this share of the variance, as rounding leaves them, are none.
+NEGLIGIBLE = 1e-6
 Map = Callable[[np.ndarray, np.ndarray], np.ndarray | None]
 
 
 class Fit(NamedTuple):
-    """A map from reference to current, with centred predictions and residuals.
-
-    Also its name, and the map without each fold.
-    """
+    """A map from reference to current by its name, with centred predictions and residuals, and the
+    matrices without each fold."""
 
     name: str
     predicted: np.ndarray  # (n, d), for samples the map was not fitted to
     target: np.ndarray  # (n, d), the current version minus the mean of the samples fitted to
     size: float  # factor, not negative, that brings the predictions closest to the targets
     residual: np.ndarray  # (n,), squared, 1 on average for a map that explains nothing
-    matrices: tuple[
-        np.ndarray | None, ...
-    ] = ()  # (d, d) each, None for the map that changes nothing
+    matrices: tuple[np.ndarray | None, ...] = ()  # (d, d); None for the map that changes nothing
 
     @property
     def is_in_sample(self) -> bool:
@@ -49,7 +44,7 @@ class Affine(NamedTuple):
         return self.after + self.factor * apply(rows - self.before, self.matrix)
 
 
-def rotate_not(x: np.ndarray, y: np.ndarray) -> None:
+def identity(x: np.ndarray, y: np.ndarray) -> None:
     """The map that changes nothing."""
 
 
@@ -61,18 +56,18 @@ def rotate(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """
     if len(x) >= x.shape[1]:
         u, _, vt = np.linalg.svd(x.T @ y)
-        return np.asarray(u @ vt)
+        return u @ vt
     (p, a), (q, b) = np.linalg.qr(x.T), np.linalg.qr(y.T)
     u, _, vt = np.linalg.svd(a @ b.T)
-    return np.asarray(p @ (u @ vt) @ q.T)
+    return p @ (u @ vt) @ q.T
 
 
 def regress(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The linear map that brings x closest to y, of least size if many do."""
-    return np.asarray(np.linalg.lstsq(x, y, rcond=1e-10)[0])
+    return np.linalg.lstsq(x, y, rcond=1e-10)[0]
 
 
-MAPS: dict[str, Map] = {"identity": rotate_not, "rotation": rotate, "linear": regress}
+MAPS: dict[str, Map] = {"identity": identity, "rotation": rotate, "linear": regress}
 
 
 def apply(x: np.ndarray, matrix: np.ndarray | None) -> np.ndarray:
@@ -116,9 +111,8 @@ def fitted(name: str, fit: Map, x: np.ndarray, y: np.ndarray) -> Fit:
 def _judged(
     name: str, predicted: np.ndarray, target: np.ndarray, matrices: Sequence[np.ndarray | None]
 ) -> Fit:
-    size = float(
-        np.maximum(0.0, (predicted * target).sum() / ((predicted**2).sum() or 1.0))
-    )  # max() would hide NaN
+    slope = (predicted * target).sum() / ((predicted**2).sum() or 1.0)
+    size = float(np.maximum(0.0, slope))  # max() would hide NaN
     residual = ((target - size * predicted) ** 2).sum(axis=1) / (target**2).sum(axis=1).mean()
     return Fit(name, predicted, target, size, residual, tuple(matrices))
 
@@ -126,7 +120,7 @@ def _judged(
 def directions(x: np.ndarray) -> np.ndarray:
     """Orthonormal directions (d, r) of the components of x that are not negligible."""
     _, s, vt = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
-    return np.asarray(vt[s**2 > NEGLIGIBLE * (s**2).sum()].T)
+    return vt[s**2 > NEGLIGIBLE * (s**2).sum()].T
 
 
 def variances(x: np.ndarray) -> np.ndarray:
@@ -134,7 +128,12 @@ def variances(x: np.ndarray) -> np.ndarray:
     ones."""
     a = x - x.mean(axis=0)
     sizes = np.linalg.eigvalsh(a.T @ a if len(a) > a.shape[1] else a @ a.T)[::-1]
-    return np.asarray(sizes[sizes > NEGLIGIBLE * sizes.sum()] / sizes.sum())
+    return sizes[sizes > NEGLIGIBLE * sizes.sum()] / sizes.sum()
+
+
+def radius(x: np.ndarray) -> float:
+    """Root mean square distance from the mean, 1 for a point."""
+    return float(np.sqrt(x.var(axis=0).sum())) or 1.0
 
 
 def components(x: np.ndarray) -> int:
@@ -144,17 +143,13 @@ def components(x: np.ndarray) -> int:
 
 def by_chance(change: np.ndarray, basis: np.ndarray) -> float:
     """Share of a change that no fitted rotation removes: half of what the samples span."""
-    return max(
-        0.5 * float(((change @ basis) ** 2).sum() / ((change**2).sum() or 1.0)),
-        1 / len(change) ** 2,
-    )
+    share = float(((change @ basis) ** 2).sum() / ((change**2).sum() or 1.0))
+    return max(0.5 * share, 1 / len(change) ** 2)
 
 
 def is_wide(x: np.ndarray) -> bool:
-    """Whether a map fitted to four fifths of the samples says nothing about the others.
-
-    That is so when x has too many directions.
-    """
+    """Whether x has so many directions that a map fitted to four fifths of the samples says nothing
+    about the others."""
     return components(x) >= len(x) - -(-len(x) // FOLDS) - 1
 
 

@@ -8,8 +8,8 @@ from html import escape
 from typing import Any
 
 from ..display import drawn, picture
-from .changes import Moved, MovedClass, Reordered
-from .kinds import Finding, brief
+from .findings import Finding, brief
+from .moved import Moved, MovedClass, Reordered
 from .table import Drift
 from .verdict import Judgement, lines
 
@@ -30,9 +30,7 @@ class DriftReport:
     index: Judgement
     drifts: tuple[Drift, ...]
     findings: tuple[Finding, ...]
-    reordered: (
-        Reordered | None
-    )  # if the current version holds the same, or nearly the same, rows in another order
+    reordered: Reordered | None  # whether the current version has (nearly) the same rows, moved
     map: str  # the map from reference to current that was chosen
     unexplained: float  # share of the variance of the current version that it does not explain
     ladder: tuple[tuple[str, float], ...]  # the same share for maps of growing freedom
@@ -50,10 +48,8 @@ class DriftReport:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the verdicts, a sentence each.
-
-        On the geometry, the coordinates, and new queries against old vectors.
-        """
+        """The verdicts on the geometry, the coordinates, and new queries against old vectors, a
+        sentence each."""
         return lines(self.settings["purpose"], (self.geometry, self.coordinates, self.index))
 
     def to_dict(self) -> dict[str, Any]:
@@ -62,10 +58,8 @@ class DriftReport:
 
     def to_json(self) -> str:
         """Return everything as JSON."""
-        return (
-            json.dumps(self.to_dict(), ensure_ascii=False, indent=1, allow_nan=False, default=str)
-            + "\n"
-        )
+        options: dict[str, Any] = {"ensure_ascii": False, "indent": 1, "default": str}
+        return json.dumps(self.to_dict(), allow_nan=False, **options) + "\n"
 
     def __repr__(self) -> str:
         return "\n".join([f"DriftReport: {self.verdict}", *(f"  {line}" for line in self.lines)])
@@ -74,9 +68,8 @@ class DriftReport:
         rows = "".join(
             f"<tr><td>{escape(d.label)}</td><td>{brief(d.value)}</td></tr>" for d in self.drifts
         )
-        kinds = "".join(
-            f"<li>{escape(f'{f.kind}: {f.said}')}</li>" for f in self.findings if f.named
-        )
+        named = (f"{f.kind}: {f.said}" for f in self.findings if f.named)
+        kinds = "".join(f"<li>{escape(words)}</li>" for words in named)
         all_sides = "".join(f"<p>{escape(line)}</p>" for line in self.lines)
         return (
             f"<p><b>{escape(self.verdict)}</b></p>{all_sides}<ul>{kinds}</ul>{picture(self)}"

@@ -1,4 +1,5 @@
-"""Which nearest neighbours a change loses: some samples are looked up among all, in blocks.
+"""Which nearest neighbours a change loses: some samples are looked up among all, in blocks, so that
+a memory-mapped file is never in memory as a whole.
 
 Neighbours are the k other samples at the smallest Euclidean distance. One that is found is right if
 it is at most as far, in the version that decides, as the k-th nearest there: so ties are no losses,
@@ -8,61 +9,89 @@ however a search orders them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
 
+from ..arrays import to_numpy
+from ..representation import Representation, Undefined, title
 from ..rng import generator
 from .maps import Affine
-from .rows import Rows
 
-MANY, FEW = (
-    500,
-    200,
-)  # samples that are looked up: many, unless each has to be compared with a lot of numbers
+MANY, FEW = 500, 200  # samples looked up: many, unless each is compared with a lot of numbers
 EFFORT = 5 * 10**10  # products for one search of all that are looked up
 MOST_NOISE = 20  # versions with noise, for thresholds
 NEAR, NEARLY_ALL = 0.1, 0.95  # of the distance to the k-th neighbour; of the samples
-
 POINTS = 500  # compared with a block at a time
+VALUES, HEIGHT = 2**22, 2**13  # in a block, at most: 32 MB in double precision; and rows
 
 Blocks = Iterable[tuple[int, np.ndarray]]
 Take = Callable[[np.ndarray], np.ndarray]
 
 
-class Version(NamedTuple):
-    """All rows of one version, and the unit and width that both versions share."""
+class Rows(NamedTuple):
+    """The rows of a version as given, on disk if they are there, and how they count: in which
+    precision, unit, and width."""
 
-    rows: Rows
+    source: np.ndarray
+    precision: str
     unit: float
     width: int
 
     def take(self, indices: np.ndarray) -> np.ndarray:
-        """These rows, shape (..., width)."""
-        return self._placed(self.rows.take(indices))
+        """These rows, shape (..., width) for indices of any shape."""
+        return self._counted(self.source[indices.ravel()]).reshape(*indices.shape, self.width)
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the index of the first row and the rows of one block after the other."""
-        for start, block in self.rows.blocks():
-            yield start, self._placed(block.astype(np.float64))
+        height = max(1, min(HEIGHT, VALUES // self.source.shape[1]))
+        for start in range(0, len(self.source), height):
+            yield start, self._counted(self.source[start : start + height])
 
-    def _placed(self, rows: np.ndarray) -> np.ndarray:
-        missing = self.width - rows.shape[-1]
-        padded = np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(0, missing)]) if missing else rows
-        return padded / self.unit
+    def _counted(self, rows: np.ndarray) -> np.ndarray:
+        rows = np.asarray(rows).astype(self.precision, copy=False).astype(np.float64, copy=False)
+        missing = self.width - rows.shape[1]
+        return (np.pad(rows, [(0, 0), (0, missing)]) if missing else rows) / self.unit
+
+
+def same_rows(x: Rows, y: Rows) -> bool:
+    """Whether both hold exactly the same rows, as often as each other, in whatever order."""
+    return x.source.shape == y.source.shape and _total(x) == _total(y)
+
+
+def _total(rows: Rows) -> int:
+    """The sum of the digests of all rows, the same in any order."""
+    return sum(
+        int.from_bytes(blake2b(row.tobytes(), digest_size=32).digest(), "big")
+        for _, block in rows._replace(unit=1.0).blocks()
+        for row in block + 0.0
+    )
+
+
+def rows_of(x: Representation) -> Rows:
+    """Return the rows of a representation; raise :class:`Undefined`, naming the first row with a
+    NaN or an infinite value."""
+    rows = Rows(to_numpy(x.source), x.precision, 1.0, x.shape[1])
+    for start, block in rows.blocks():
+        if not (np.isfinite(block.min()) and np.isfinite(block.max())):
+            row, column = (int(i) for i in np.argwhere(~np.isfinite(block))[0])
+            where = f"the first at row {start + row}, column {column}"
+            raise Undefined(
+                f"{title(x)} has NaN or infinite values, {where}; leave those samples out or fill "
+                "them in"
+            )
+    return rows
 
 
 class Lost(NamedTuple):
-    """Shares of the k nearest neighbours lost, one per sample that was looked up.
-
-    And what noise makes of the same.
-    """
+    """Shares of the k nearest neighbours lost, one per sample that was looked up, and what noise
+    makes of the same."""
 
     old_index: np.ndarray | None  # of new rows among old ones; None if the widths differ
     reembedded: np.ndarray  # of new rows among new ones
-    mapped: (
-        np.ndarray
-    )  # of new rows among old ones that went through the map, against new ones among new ones
+    # of new rows among old ones that went through the map, against new ones among new ones
+    mapped: np.ndarray
     noise_old_index: np.ndarray
     noise_reembedded: np.ndarray
     among: int
@@ -85,10 +114,8 @@ def noise_draws(draws: int, queries: int, n: int, d: int) -> int:
 def nearest(
     points: np.ndarray, selves: np.ndarray, blocks: Blocks, centre: np.ndarray, k: int
 ) -> np.ndarray:
-    """Indices of the k rows nearest to every point, shape (len(points), k).
-
-    The point itself, the row of ``selves``, is left out.
-    """
+    """Indices of the k rows nearest to every point, without the point itself, the row of
+    ``selves``; shape (len(points), k)."""
     twice = 2 * (points - centre)
     best, rows = np.full((len(points), k), -np.inf), np.zeros((len(points), k), dtype=np.int64)
     for start, block in blocks:
@@ -111,24 +138,19 @@ def _closeness(
     np.nan_to_num(close, copy=False, nan=-np.inf, neginf=-np.inf)
     inside = np.flatnonzero((selves >= 0) & (selves < len(block)))
     close[inside, selves[inside]] = -np.inf
-    return np.asarray(close)
+    return close
 
 
 def _merge(best: np.ndarray, rows: np.ndarray, close: np.ndarray, start: int) -> None:
     """Keep, in place, the k largest of those before and those of another block."""
-    k = best.shape[1]
-    columns = (
-        np.argpartition(close, -k, axis=1)[:, -k:]
-        if close.shape[1] > k
-        else np.indices(close.shape)[1]
-    )
+    k, columns = best.shape[1], np.indices(close.shape)[1]
+    if close.shape[1] > k:
+        columns = np.argpartition(close, -k, axis=1)[:, -k:]
     values = np.concatenate([best, np.take_along_axis(close, columns, axis=1)], axis=1)
     where = np.concatenate([rows, columns + start], axis=1)
     largest = np.argpartition(values, -k, axis=1)[:, -k:]
-    best[:], rows[:] = (
-        np.take_along_axis(values, largest, axis=1),
-        np.take_along_axis(where, largest, axis=1),
-    )
+    best[:] = np.take_along_axis(values, largest, axis=1)
+    rows[:] = np.take_along_axis(where, largest, axis=1)
 
 
 def lost(points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: Take) -> np.ndarray:
@@ -149,14 +171,14 @@ def lost(points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: Take) 
 def distances(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Squared distances from every point to its rows, shapes (m, d) and (m, k, d)."""
     with np.errstate(over="ignore"):
-        return np.asarray(((rows - points[:, None]) ** 2).sum(axis=2))
+        return ((rows - points[:, None]) ** 2).sum(axis=2)
 
 
 class Search(NamedTuple):
     """A search for neighbours: the two versions, the samples looked up, and how many neighbours."""
 
-    x: Version
-    y: Version
+    x: Rows
+    y: Rows
     queries: np.ndarray  # rows
     k: int
     tick: Callable[[float], None]  # called with how many points were looked up
@@ -185,7 +207,8 @@ def neighbours_lost(
     and where they are; ``whole`` is the map for all rows, or ``None``: then the map is judged among
     those drawn. ``frame``: the directions of the noise times its length, or ``None`` for no noise.
     """
-    x, y, is_same = search.x, search.y, _same_width(search)
+    x, y = search.x, search.y
+    is_same = x.source.shape[1] == y.source.shape[1]
     a, b, centre = x.take(search.queries), y.take(search.queries), x.take(drawn).mean(axis=0)
     noisy = [] if frame is None else [a + _noise(frame, len(a), seed, i, -1) for i in range(draws)]
     points = np.concatenate([a, b, *noisy])
@@ -206,14 +229,10 @@ def neighbours_lost(
         _beyond(search, b, new, drawn, mapped, current, whole),
         noise_old,
         noise_again,
-        len(x.rows.source),
-        len(drawn) if whole is None else len(x.rows.source),
+        len(x.source),
+        len(drawn) if whole is None else len(x.source),
         _moved(search, a, b, true, old) if is_same else 0.0,
     )
-
-
-def _same_width(search: Search) -> bool:
-    return bool(search.x.rows.source.shape[1] == search.y.rows.source.shape[1])
 
 
 def _beyond(
@@ -240,7 +259,7 @@ def _beyond(
 
 
 def _mapped(
-    x: Version, whole: Affine, drawn: np.ndarray, mapped: np.ndarray
+    x: Rows, whole: Affine, drawn: np.ndarray, mapped: np.ndarray
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Old rows through the map: those it was fitted to as a map fitted to others puts them."""
     for start, block in x.blocks():
@@ -251,7 +270,7 @@ def _mapped(
 
 
 def _with_noise(
-    x: Version, frame: np.ndarray, seed: int, draw: int
+    x: Rows, frame: np.ndarray, seed: int, draw: int
 ) -> Iterator[tuple[int, np.ndarray]]:
     for start, block in x.blocks():
         yield start, block + _noise(frame, len(block), seed, draw, start)
@@ -259,7 +278,7 @@ def _with_noise(
 
 def _noise(frame: np.ndarray, count: int, seed: int, draw: int, start: int) -> np.ndarray:
     random = generator(seed, "noise of neighbours", draw, start)
-    return np.asarray(random.standard_normal((count, len(frame))) @ frame)
+    return random.standard_normal((count, len(frame))) @ frame
 
 
 def _moved(
@@ -269,18 +288,13 @@ def _moved(
 
     A sample that is where another one was and still is, is a copy of it, not one in another place.
     """
-    nearest_before, distance, place = (
-        np.empty(len(a)),
-        np.empty(len(a)),
-        np.empty(len(a), dtype=np.int64),
-    )
+    nearest_before, distance = np.empty(len(a)), np.empty(len(a))
+    place = np.empty(len(a), dtype=np.int64)
     for some in (slice(i, i + 50) for i in range(0, len(a), 50)):
         nearest_before[some] = distances(a[some], search.x.take(true[some])).min(axis=1)
         far = distances(b[some], search.x.take(old[some]))
-        distance[some], place[some] = (
-            far.min(axis=1),
-            old[some][np.arange(len(far)), far.argmin(axis=1)],
-        )
+        distance[some] = far.min(axis=1)
+        place[some] = old[some][np.arange(len(far)), far.argmin(axis=1)]
     reach = NEAR**2 * nearest_before
     stayed = distances(b, a[:, None])[:, 0] <= reach
     is_copy = distances(search.y.take(place), search.x.take(place)[:, None])[:, 0] <= reach

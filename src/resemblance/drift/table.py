@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Literal, NamedTuple
@@ -27,11 +28,12 @@ from ..significance.resampling import halves_of, interval_around
 from ..statistics.spectrum import effective_rank, participation_ratio
 from ..views.points import size
 from ..views.spectra import decomposition
-from .kinds import interval
+from .findings import interval
 from .maps import NEGLIGIBLE
 from .retrieval import Lost
 
 Side = Literal["geometry", "coordinates", "index"]
+Pair = tuple[Representation, Representation]
 COMPONENTS = 5
 
 
@@ -97,100 +99,48 @@ def _subspace(x: Representation, y: Representation) -> float:
     return 1 - float(subspace_overlap.where(k=min(COMPONENTS, k)).evaluate(x, y))
 
 
-class _Row(NamedTuple):
-    """A line of the table: names, the verdict, whether samples are paired and numbers can judge it,
-    and the number."""
+class Row(NamedTuple):
+    """A line of the table: what :class:`Drift` says of it before anything is computed."""
 
     name: str
     label: str
     judges: Side
     paired: bool
     is_share: bool
-    of: Callable[[Any, Any], float]
 
 
 ROWS = (
-    _Row(
-        "cka",
-        "CKA: 1 − debiased linear CKA",
-        "geometry",
-        True,
-        True,
-        lambda x, y: 1 - cka.where(estimator="debiased").evaluate(x, y),
-    ),
-    _Row(
-        "procrustes",
-        "Procrustes, squared",
-        "geometry",
-        True,
-        True,
-        lambda x, y: procrustes.where(squared=True).evaluate(x, y) / 2,
-    ),
-    _Row(
-        "procrustes_root",
-        "Procrustes, root of it",
-        "geometry",
-        True,
-        False,
-        lambda x, y: procrustes.evaluate(x, y) / 2**0.5,
-    ),
-    _Row("subspace", "Subspace of the five leading components", "geometry", True, True, _subspace),
-    _Row(
-        "eigenspectrum",
-        "Eigenspectrum",
-        "geometry",
-        False,
-        True,
-        lambda x, y: 1 - eigenspectrum_similarity.evaluate(x, y),
-    ),
-    _Row(
-        "participation_ratio",
-        "Participation ratio, relative change",
-        "geometry",
-        False,
-        True,
-        lambda x, y: _relative(x, y, participation_ratio.evaluate),
-    ),
-    _Row(
-        "effective_rank",
-        "Effective rank, relative change",
-        "geometry",
-        False,
-        True,
-        lambda x, y: _relative(x, y, effective_rank.evaluate),
-    ),
-    _Row(
-        "displacement",
-        "Displacement, squared, in radii of the reference",
-        "coordinates",
-        True,
-        True,
-        _displaced,
-    ),
-    _Row(
-        "rdm",
-        "RDM: 1 − RSA of cosine dissimilarities",
-        "coordinates",
-        True,
-        True,
-        lambda x, y: 1 - rsa.where(rdm="cosine").evaluate(x, y),
-    ),
-    _Row(
-        "sliced_wasserstein",
-        "Sliced Wasserstein, in radii of the reference",
-        "coordinates",
-        False,
-        False,
-        _carried,
-    ),
-    _Row("mmd", "MMD", "coordinates", False, False, lambda x, y: mmd.evaluate(x, y)),
+    Row("cka", "CKA: 1 − debiased linear CKA", "geometry", True, True),
+    Row("procrustes", "Procrustes, squared", "geometry", True, True),
+    Row("procrustes_root", "Procrustes, root of it", "geometry", True, False),
+    Row("subspace", "Subspace of the five leading components", "geometry", True, True),
+    Row("eigenspectrum", "Eigenspectrum", "geometry", False, True),
+    Row("participation_ratio", "Participation ratio, relative change", "geometry", False, True),
+    Row("effective_rank", "Effective rank, relative change", "geometry", False, True),
+    Row("displacement", "Displacement, squared, in radii of the reference",
+        "coordinates", True, True),
+    Row("rdm", "RDM: 1 − RSA of cosine dissimilarities", "coordinates", True, True),
+    Row("sliced_wasserstein", "Sliced Wasserstein, in radii of the reference",
+        "coordinates", False, False),
+    Row("mmd", "MMD", "coordinates", False, False),
+)  # fmt: skip
+SEARCHES = (
+    Row("neighbours", "Neighbours lost, everything embedded again", "geometry", True, True),
+    Row("old_index", "Neighbours lost, new queries on old vectors", "index", True, True),
 )
-
-
-LOOKED_UP: tuple[tuple[tuple[str, str], Side], ...] = (
-    (("neighbours", "Neighbours lost, everything embedded again"), "geometry"),
-    (("old_index", "Neighbours lost, new queries on old vectors"), "index"),
-)
+VALUES: dict[str, Callable[[Representation, Representation], Any]] = {
+    "cka": lambda x, y: 1 - cka.where(estimator="debiased").evaluate(x, y),
+    "procrustes": lambda x, y: procrustes.where(squared=True).evaluate(x, y) / 2,
+    "procrustes_root": lambda x, y: procrustes.evaluate(x, y) / 2**0.5,
+    "subspace": _subspace,
+    "eigenspectrum": lambda x, y: 1 - eigenspectrum_similarity.evaluate(x, y),
+    "participation_ratio": lambda x, y: _relative(x, y, participation_ratio.evaluate),
+    "effective_rank": lambda x, y: _relative(x, y, effective_rank.evaluate),
+    "displacement": _displaced,
+    "rdm": lambda x, y: 1 - rsa.where(rdm="cosine").evaluate(x, y),
+    "sliced_wasserstein": _carried,
+    "mmd": mmd.evaluate,
+}
 
 
 class Rules(NamedTuple):
@@ -221,7 +171,7 @@ def noise_frame(x: np.ndarray, tolerance: float) -> np.ndarray:
     shape (r, d)."""
     u, vt, length = _spanned(x, tolerance)
     largest = np.abs(u).argmax(axis=0)
-    return np.asarray(length * np.sign(u[largest, np.arange(len(vt))])[:, None] * vt)
+    return length * np.sign(u[largest, np.arange(len(vt))])[:, None] * vt
 
 
 def _spanned(x: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, float]:
@@ -242,7 +192,7 @@ def table(
     larger.
     """
     whole = Representation(x), Representation(y)
-    around, noise, halves = _none(), _none(), _none()
+    around, noise, halves = ({row.name: list[float]() for row in ROWS} for _ in range(3))
     others = noisy(x, rules, rules.draws) if rules.threshold is None else repeat(x)
     for half, other in zip(halves_of(len(x), draws=rules.draws, seed=rules.seed), others):
         first, rest = Representation(x[half]), np.delete(x, half, axis=0)
@@ -254,54 +204,44 @@ def table(
             _add(noise, (whole[0], Representation(other)), ROWS)
         tick(1)
     limits = {row.name: _limit(row, rules, noise[row.name], halves[row.name]) for row in ROWS}
-    return tuple(_row(row, whole, around[row.name], limits[row.name]) for row in ROWS)
+    return tuple(_drift(row, whole, around[row.name], limits[row.name]) for row in ROWS)
 
 
-def _none() -> dict[str, list[float]]:
-    return {row.name: [] for row in ROWS}
-
-
-def _limit(row: _Row, rules: Rules, noise: list[float], halves: list[float]) -> float | None:
+def _limit(row: Row, rules: Rules, noise: list[float], halves: list[float]) -> float | None:
     if rules.threshold is not None:
         return rules.threshold if row.is_share else None
     return max([1e-6, *(float(np.quantile(values, 0.95)) for values in (noise, halves) if values)])
 
 
-def _add(values: dict[str, list[float]], pair: Any, rows: Sequence[_Row]) -> None:
+def _add(values: dict[str, list[float]], pair: Pair, rows: Sequence[Row]) -> None:
     with comparing(*pair):
         for row in rows:
-            try:
+            with suppress(Undefined):
                 values[row.name].append(_value(row, pair))
-            except Undefined:
-                continue
 
 
-def _value(row: _Row, pair: Any) -> float:
+def _value(row: Row, pair: Pair) -> float:
     with np.errstate(all="ignore"):
-        value = float(row.of(*pair))
+        value = float(VALUES[row.name](*pair))
     if not math.isfinite(value):
         raise Undefined("one version is constant up to rounding, or its numbers overflow")
     return value
 
 
-def _row(row: _Row, whole: Any, around: list[float], limit: float | None) -> Drift:
-    about = row.judges, row.paired, row.is_share
+def _drift(row: Row, whole: Pair, around: list[float], limit: float | None) -> Drift:
     try:
         value = max(0.0, _value(row, whole))
     except Undefined as error:
-        lost = _is_defined(row, whole[0])  # the reference has a value, the current version has not
-        return Drift(row.name, row.label, None, None, None, None, lost, *about, str(error))
+        # Drift if the reference has a value, and the current version has not.
+        return _without(row, str(error), exceeds=_is_defined(row, whole[0]))
     if len(around) < 2:
-        return Drift(row.name, row.label, value, None, None, limit, _above(value, limit), *about)
-    low, high = interval_around(value, around, "halves", Drift.level, (0.0, math.inf))
-    return Drift(row.name, row.label, value, low, high, limit, _above(value, limit), *about)
+        return _with(row, value, limit)
+    return _with(
+        row, value, limit, *interval_around(value, around, "halves", 0.95, (0.0, math.inf))
+    )
 
 
-def _above(value: float, limit: float | None) -> bool:
-    return limit is not None and value > limit
-
-
-def _is_defined(row: _Row, reference: Representation) -> bool:
+def _is_defined(row: Row, reference: Representation) -> bool:
     try:
         _value(row, (reference, reference))
     except Undefined:
@@ -309,31 +249,32 @@ def _is_defined(row: _Row, reference: Representation) -> bool:
     return True
 
 
+def _with(
+    row: Row, value: float, limit: float | None, low: float | None = None, high: float | None = None
+) -> Drift:
+    exceeds = limit is not None and value > limit
+    return Drift(row.name, row.label, value, low, high, limit, exceeds, *row[2:])
+
+
+def _without(row: Row, reason: str, *, exceeds: bool) -> Drift:
+    return Drift(row.name, row.label, None, None, None, None, exceeds, *row[2:], reason)
+
+
 def neighbour_rows(lost: Lost | None, rules: Rules) -> tuple[Drift, ...]:
     """The losses of neighbours as drifts; ``None`` when all samples of the current version are one
     point."""
     if lost is None:
         why = "all samples of the current version are one point: none is nearer than another"
-        return tuple(
-            Drift(*about, None, None, None, None, True, side, True, True, why)
-            for about, side in LOOKED_UP
-        )
+        return tuple(_without(row, why, exceeds=True) for row in SEARCHES)
     parts = (lost.reembedded, lost.noise_reembedded), (lost.old_index, lost.noise_old_index)
-    return tuple(
-        _looked_up(about, side, *part, rules) for (about, side), part in zip(LOOKED_UP, parts)
-    )
+    return tuple(_searched(row, *part, rules) for row, part in zip(SEARCHES, parts))
 
 
-def _looked_up(
-    about: tuple[str, str], side: Side, lost: np.ndarray | None, noise: np.ndarray, rules: Rules
-) -> Drift:
+def _searched(row: Row, lost: np.ndarray | None, noise: np.ndarray, rules: Rules) -> Drift:
     if lost is None:
-        why = "new queries have another width than old vectors"
-        return Drift(*about, None, None, None, None, True, side, True, True, why)
-    value, limit = float(lost.mean()), rules.threshold
+        return _without(row, "new queries have another width than old vectors", exceeds=True)
+    limit = rules.threshold
     if limit is None:
-        limit = max(
-            1e-6, interval(noise, rules.seed, "noise", about[0], level=0.9, size=len(lost))[1]
-        )
-    low, high = interval(lost, rules.seed, about[0], level=0.95)
-    return Drift(*about, value, low, high, limit, value > limit, side, True, True)
+        highest = interval(noise, rules.seed, "noise", row.name, level=0.9, size=len(lost))[1]
+        limit = max(1e-6, highest)
+    return _with(row, float(lost.mean()), limit, *interval(lost, rules.seed, row.name, level=0.95))

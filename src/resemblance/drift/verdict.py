@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .changes import Reordered
-from .kinds import WORDS, Finding, happened, percent
+from .findings import WORDS, Finding, happened, percent
+from .moved import Reordered
 from .table import Drift, Side
 
 Purpose = Literal["index", "head", "geometry"]
@@ -38,9 +38,8 @@ def judge(
 ) -> dict[Side, Judgement]:
     """Judge the geometry, the coordinates, and old vectors that new queries search."""
     wider = f"the width changed from {widths[0]} to {widths[1]}" if widths[0] != widths[1] else ""
-    losses = [
-        happened(f) for f in findings if f.exceeds and f.kind != "neighbours"
-    ]  # that is a row of its own
+    # That of neighbours is a row of its own.
+    losses = [happened(f) for f in findings if f.exceeds and f.kind != "neighbours"]
     geometry = _above([d for d in rows if d.judges == "geometry"], losses)
     coordinates = _above([d for d in rows if d.judges == "coordinates"], [wider] if wider else [])
     (old,) = (d for d in rows if d.judges == "index")
@@ -55,10 +54,8 @@ def judge(
 
 
 def _above(rows: Sequence[Drift], more: Sequence[str]) -> str:
-    far, judged = (
-        sum(d.exceeds for d in rows),
-        sum(d.exceeds or d.threshold is not None for d in rows),
-    )
+    far = sum(d.exceeds for d in rows)
+    judged = sum(d.exceeds or d.threshold is not None for d in rows)
     return ", ".join([f"{far} of {judged} tests above the threshold", *more] if far else more)
 
 

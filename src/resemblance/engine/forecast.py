@@ -7,33 +7,24 @@ import warnings
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..compare import checked_budget, schedule
 from ..display import card
 from ..extras import need
 from ..measure import Measure, together
-from ..outline import (
-    Outline,
-    Request,
-    RunPlan,
-    Settings,
-    checked_budget,
-    outline_of,
-    plan_of,
-    read_scores,
-)
-from ..plan import TileTask
 from ..representation import Representation
-from ..scoring import SIDE
-from ..tiles import Sharing, in_units, pair_bytes, views_used
 from .costs import Kind, cost_table, slowness
+from .memory import available_memory, in_units
 from .scores import LARGE
+from .scoring import SIDE
 from .shared_views import lending
 from .store import Store
+from .view_sizes import bytes_of_views, pair_bytes
+from .work import RunOptions, TileTask, Work, read_scores
 from .workers import shares_files, workers_of
 
 FEWEST = 2  # samples
@@ -171,40 +162,40 @@ def plan(
 
     Raises ``ValueError`` for what ``compare`` refuses. The file of ``save`` is only read.
     """
-    settings = Settings(executor, memory, tile, False, save, spill)
-    budget = checked_budget(settings)
-    outline = outline_of(Request(representations, measures, other))
+    options: RunOptions = {"executor": executor, "memory": memory, "tile": tile}
+    budget, work = checked_budget(options), Work.of(representations, measures, other)
     if save is not None and Path(save).exists():
         with Store(save, read_only=True) as store:
-            read_scores(store, [outline])
-    compared, chosen = outline.work, outline.selection.measures
+            read_scores(store, [work])
+    todo, left = work.todo(), available_memory()
+    missing = {spec: int(np.count_nonzero(mask)) for spec, mask in todo.items()}
     with warnings.catch_warnings(), lending(executor, spill, budget) as lender:
         warnings.simplefilter("ignore")  # of memory, which the forecast says itself
-        is_lent = lender is not None and lender.has_room(compared.all, tuple(chosen))
-        run = plan_of([outline], settings, budget, lender, None)
+        is_lent = lender is not None and lender.has_room(work.all, tuple(work.measures))
+        _, (tasks,) = schedule([work], [todo], options, budget, left, lender)
     finds: Finds = "previous" if executor is None else "all" if is_lent else "none"
-    widths = [r.shape[1] for r in compared.all]
-    tallies = _tallies(chain.from_iterable(run.streams), finds, widths)
+    widths = [r.shape[1] for r in work.all]
+    tallies = _tallies(tasks, finds, widths)
     is_here = executor is None or shares_files(executor)
     workers = workers_of(executor) if executor else 1
-    tasks = sum(t.tasks for t in tallies)
+    count = sum(t.tasks for t in tallies)
     views, pairs = np.sum([(0.0, 0.0), *(t.seconds(*t.measures) for t in tallies)], axis=0)
     uses = sum(len(t.measures) for t in tallies)
     loads = sum(t.loads.sum() * len(t.measures) for t in tallies)
     return Forecast(
-        measures=tuple(_expected(m, outline, run, tallies) for m in chosen),
-        samples=compared.rows[0].shape[0],
+        measures=tuple(_expected(m, work, missing[m.spec], left, tallies) for m in work.measures),
+        samples=work.largest[0],
         features=(min(widths), max(widths)),
         representations=len(widths),
         views=slowness() * float(views),
         pairs=slowness() * float(pairs),
         passes=float(loads) / max(1, uses) / len(widths),
-        tasks=tasks,
+        tasks=count,
         workers=workers,
-        memory=_peak(outline, tallies, min(workers, max(1, tasks)) if is_here else 1),
+        memory=_peak(work, tallies, min(workers, max(1, count)) if is_here else 1),
         budget=budget,
-        available=run.available,
-        unknown=tuple(m.spec for m in chosen if cost_table().name_of(m) is None),
+        available=left,
+        unknown=tuple(m.spec for m in work.measures if cost_table().name_of(m) is None),
         machine=cost_table().machine,
         slowness=slowness(),
     )
@@ -275,14 +266,9 @@ class Tally:
                 pairs += count * table.seconds("pair views", plain, n, width)
         return views, pairs
 
-    def bytes(self, sharing: Sharing) -> int:
+    def bytes(self, copied: bool) -> int:
         """Return the bytes of the views that are held at a time."""
-        sizes = []
-        for d in self.widths.tolist():
-            used: dict[object, int] = {}
-            for m in self.measures:
-                used |= views_used(m, self.n, d, sharing)
-            sizes.append(sum(used.values()))
+        sizes = [bytes_of_views(self.measures, self.n, d, copied) for d in self.widths.tolist()]
         return max(int(np.dot(counts, sizes)) for counts in self.largest)
 
     def _pairs(self, todo: np.ndarray, task: TileTask) -> np.ndarray:
@@ -318,35 +304,33 @@ def _tallies(tasks: Iterable[TileTask], finds: Finds, widths: Sequence[int]) -> 
 # ----------------------------------------------------------------------------------- by measure
 
 
-def _expected(m: Measure, outline: Outline, run: RunPlan, tallies: Sequence[Tally]) -> Expected:
-    """Return what a measure will take by itself."""
-    work, name = outline.work, cost_table().name_of(m)
-    widest = max(r.shape[1] for r in work.all)
+def _expected(
+    m: Measure, work: Work, missing: int, left: int | None, tallies: Sequence[Tally]
+) -> Expected:
+    """Return what a measure will take by itself; ``missing``: the pairs that have no value yet."""
+    name = cost_table().name_of(m)
     mine = [t for t in tallies if m in t.measures]
     values = int(sum(t.values[t.measures.index(m)].sum() for t in mine))
-    hopeless = sum(column.size for column in run.hopeless if column.measure == m.spec)
     views, pairs = np.sum([(0.0, 0.0), *(t.seconds(m) for t in mine)], axis=0) * slowness()
+    note = "cost not known" if name is None else "" if name == m.spec else f"as {name}"
     return Expected(
         m.spec,
         values,
-        int(np.count_nonzero(work.wanted(m))) - values - hopeless,
+        int(np.count_nonzero(work.wanted(m))) - missing,
         float(views) if name else None,
         float(pairs) if name else None,
-        pair_bytes(m, work.rows[0].shape[0], widest, widest, work.sharing),
-        _note(m, name, outline, run),
+        work.bytes_of_pair(m),
+        note if values == missing else _fitting(m, work, left or math.inf),
     )
 
 
-def _note(m: Measure, name: str | None, outline: Outline, run: RunPlan) -> str:
-    """Return what else is to be said: how many samples would fit, or where its costs are from."""
-    if all(column.measure != m.spec for column in run.hopeless):
-        return "cost not known" if name is None else "" if name == m.spec else f"as {name}"
-    work, available = outline.work, run.available or math.inf
-    widest = max(r.shape[1] for r in work.all)
-    low, high = FEWEST, work.rows[0].shape[0]
+def _fitting(m: Measure, work: Work, available: float) -> str:
+    """Return how many samples would fit, for a measure of which a pair does not."""
+    high, widest = work.largest
+    low = FEWEST
     while high - low > 1:
         middle = (low + high) // 2
-        fits = pair_bytes(m, middle, widest, widest, work.sharing) <= available
+        fits = pair_bytes(m, middle, widest, widest, work.is_copied) <= available
         low, high = (middle, high) if fits else (low, middle)
     if low == FEWEST:
         return "does not fit: take fewer features"
@@ -357,12 +341,11 @@ def _note(m: Measure, name: str | None, outline: Outline, run: RunPlan) -> str:
 # ---------------------------------------------------------------------------------------- memory
 
 
-def _peak(outline: Outline, tallies: Sequence[Tally], workers: int) -> int:
+def _peak(work: Work, tallies: Sequence[Tally], workers: int) -> int:
     """Return the bytes that all workers here hold at a time, and the matrices of values."""
-    work = outline.work
-    views = max((t.bytes(work.sharing) for t in tallies), default=0)
+    views = max((t.bytes(work.is_copied) for t in tallies), default=0)
     matrix = 8 * len(work.sides[0]) * len(work.sides[1])
-    matrices = len(outline.selection.measures) if matrix <= LARGE else 0
+    matrices = len(work.measures) if matrix <= LARGE else 0
     return workers * views + matrices * matrix
 
 

@@ -183,6 +183,8 @@ class Matrix:
         """Take in the entries of a column that are about this measure and these data."""
         if (column.measure, column.version) != (self.measure, self.version):
             return
+        if not len(self._places(column.data)[0]):
+            return
         taken = self._put(column, column.x, column.y)
         if self.symmetric:
             mirrored = self._put(column, column.y, column.x)
@@ -226,10 +228,13 @@ class Matrix:
         self.reasons[i, j] = reason
 
     def _places(self, data: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the row and the column of each of these data, -1 for none; many columns in turn
-        have the same."""
+        """Return the row and the column of each of these data, -1 for none; empty arrays where no
+        entry is about them, as in most of many comparisons. Many columns in turn have the same."""
         if self._last is None or self._last[0] is not data:
-            self._last = data, _positions(self.rows, data), _positions(self.columns, data)
+            rows, columns = _positions(self.rows, data), _positions(self.columns, data)
+            if max(rows, default=-1) < 0 or max(columns, default=-1) < 0:
+                rows, columns = rows[:0], columns[:0]
+            self._last = data, rows, columns
         return self._last[1:]
 
     def missing(self) -> np.ndarray:

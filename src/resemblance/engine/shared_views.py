@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,12 +28,12 @@ import numpy as np
 
 from ..json_files import replacing
 from ..locks import is_alive, locked
-from ..machine import available_memory
 from ..measure import Measure
-from ..plan import TileTask
 from ..reasons import is_out_of_memory
 from ..representation import Representation, comparing, fingerprint, stored
-from ..tiles import group_measures
+from .memory import available_memory
+from .view_sizes import bytes_of_views
+from .work import TileTask
 from .workers import Call, has_processes, is_local_cluster, single_threaded, workers_of
 
 Measures = tuple[Measure, ...]
@@ -281,10 +281,10 @@ class SharedViews:
     def _size(self, x: Representation, measures: Measures) -> float:
         """Return about how many bytes a representation and its views take where they are lent."""
         if self._lend is by_thread:
-            return bytes_of_views(*x.shape, measures)
+            return bytes_of_views(measures, *x.shape)
         if not isinstance(x.source, np.ndarray):
             return math.inf
-        return bytes_of_views(*x.shape, measures) + (0 if x.path else 8 * math.prod(x.shape))
+        return bytes_of_views(measures, *x.shape) + (0 if x.path else 8 * math.prod(x.shape))
 
 
 def by_thread(x: Representation, measures: Measures, place: Any) -> Lent:
@@ -359,12 +359,6 @@ def names_of(measures: Measures) -> str:
     """Return what measures are called in messages."""
     more = f" and {len(measures) - 3} more" if len(measures) > 3 else ""
     return ", ".join(m.name for m in measures[:3]) + more
-
-
-@lru_cache(maxsize=64)
-def bytes_of_views(n: int, d: int, measures: Measures) -> int:
-    """Return about how many bytes the views of an (n, d) array take."""
-    return group_measures(measures, n, d, 1, 2**62)[0].size
 
 
 def _room(folder: Path) -> float:

@@ -7,27 +7,29 @@ import math
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from itertools import groupby, repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..locks import has_locks, held
-from .scores import CAVEAT, COLUMNS, NO_MEMORY, VALUE, Column, gathered
+from .scores import CAVEAT, COLUMNS, NO_MEMORY, PACKED, VALUE, Column, gathered
 
-FORMAT = 7
+FORMAT = 8
 LONGEST = 2**22  # entries of a row: SQLite has no values of more than 1 GB
+MANY = 16  # rows of few entries that are joined when the file is closed
 EVIDENCE = "evidence"  # the entry of a description that says how inference was made
 NOTHING = ""  # in place of data: what follows from all of them, in the order of the description
-# The tables as SQLite records them. A row has the entries of a column; ``alone`` of them are of
-# data with themselves, and ``lacking`` failed for lack of memory. Blobs are last, and not read with
-# the rest.
+# The tables as SQLite records them. A row has the entries of a column. Blobs are last, and not read
+# with the rest.
 SCORES = (
     "CREATE TABLE scores (id INTEGER PRIMARY KEY, measure TEXT, version INTEGER, kind TEXT, "
-    "size INTEGER, alone INTEGER, lacking INTEGER, data TEXT, notes TEXT, pairs BLOB, numbers BLOB)"
+    "size INTEGER, data TEXT, notes TEXT, pairs BLOB, numbers BLOB)"
 )
 HEADER = "CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), description TEXT)"
 TIMEOUT = 60.0  # seconds to wait for another process
@@ -77,6 +79,8 @@ class Store:
             try:
                 if self._pending:
                     self.flush()
+                if not self._read_only:
+                    self._join_rows()
             finally:
                 if not self._read_only:
                     self._leave_one_file()
@@ -122,9 +126,41 @@ class Store:
             self._insert(gathered(sorted(self._pending, key=lambda c: (c.measure, c.kind))))
         self._pending, self._written = [], time.monotonic()
 
-    def _insert(self, columns: Iterable[Column]) -> None:
-        places = ", ".join("?" * 10)
-        self._db.executemany(f"INSERT INTO scores VALUES (NULL, {places})", map(_row_of, columns))
+    def _insert(
+        self, columns: Iterable[Column], numbers: Iterable[int | None] = repeat(None)
+    ) -> None:
+        """Write columns, in place of the rows with these numbers or as new rows."""
+        rows = ((number, *_row_of(column)) for column, number in zip(columns, numbers))
+        places = ", ".join("?" * 9)
+        self._db.executemany(f"INSERT OR REPLACE INTO scores VALUES ({places})", rows)
+
+    def _join_rows(self) -> None:
+        """Join rows of few entries that follow one another, in one transaction.
+
+        Scores that take long come one by one, and it takes as long to read a row of one as of
+        hundreds. What cannot be read stays for those who ask for it.
+        """
+        kinds = (
+            "SELECT measure, version, kind FROM scores WHERE size < ? "
+            "GROUP BY measure, version, kind HAVING count(*) >= ?"
+        )
+        rows = "SELECT id, size FROM scores WHERE (measure, version, kind) = (?, ?, ?) ORDER BY id"
+        with suppress(ValueError), reading(self.path):
+            if self._db.execute(kinds, [PACKED, MANY]).fetchone() is None:
+                return
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")  # who closes the file meanwhile waits
+                for kind in self._db.execute(kinds, [PACKED, MANY]).fetchall():
+                    entries = self._db.execute(rows, kind).fetchall()
+                    for is_small, run in groupby(entries, lambda row: row[1] < PACKED):
+                        if is_small:
+                            self._join([number for number, _ in run])
+
+    def _join(self, numbers: Sequence[int]) -> None:
+        """Write the entries of these rows into the first of them; the rest end."""
+        rest = iter(numbers)
+        self._insert(gathered(map(self._column, numbers)), rest)
+        self._db.executemany("DELETE FROM scores WHERE id = ?", ([number] for number in rest))
 
     def columns(
         self, of: Iterable[str] | None = None, *, by_inference: bool = False
@@ -147,18 +183,26 @@ class Store:
         # Statements end here, also when the caller stops: an open one keeps the file locked.
         for number, names in self._db.execute(query, [VALUE]).fetchall():
             if data is None or not data.isdisjoint(json.loads(names)):
-                row = self._db.execute("SELECT * FROM scores WHERE id = ?", [number]).fetchone()
-                yield _column_of(*row[1:])
+                yield self._column(number)
+
+    def _column(self, number: int) -> Column:
+        row = self._db.execute("SELECT * FROM scores WHERE id = ?", [number]).fetchone()
+        return _column_of(*row[1:])
 
     def count(self, *, alone: bool = False) -> int:
         """Return how many scores there are; ``alone``: of data with themselves.
 
-        What failed for lack of memory does not count, and what two processes computed counts twice.
+        What failed for lack of memory does not count, and what two processes computed counts once.
         """
-        number = "alone" if alone else "size - lacking"
-        with reading(self.path):
-            query = f"SELECT coalesce(sum({number}), 0) FROM scores WHERE kind = ?"
-            return int(self._db.execute(query, [VALUE]).fetchone()[0])
+        names, pairs = dict[str, int](), defaultdict[tuple[str, int], list[np.ndarray]](list)
+        for column in self.columns():
+            data = np.array([names.setdefault(name, len(names)) for name in column.data])
+            counted = column.x == column.y if alone else np.ones(column.size, dtype=bool)
+            without = [k for k, why in column.reasons.items() if why.startswith(NO_MEMORY)]
+            counted[without] = False
+            of_pairs = data[column.x[counted]] << 32 | data[column.y[counted]]
+            pairs[column.measure, column.version].append(of_pairs)
+        return sum(len(np.unique(np.concatenate(parts))) for parts in pairs.values())
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -288,8 +332,6 @@ def _row_of(column: Column) -> tuple[Any, ...]:
         column.version,
         column.kind,
         column.size,
-        int((pairs[0] == pairs[1]).sum()),
-        sum(reason.startswith(NO_MEMORY) for reason in column.reasons.values()),
         json.dumps(list(places)),
         json.dumps(notes, allow_nan=False),
         zlib.compress(pairs.tobytes(), 1),
@@ -299,8 +341,8 @@ def _row_of(column: Column) -> tuple[Any, ...]:
 
 def _column_of(*row: Any) -> Column:
     """Return the column of a row; ``ValueError`` for what cannot be one."""
-    measure, version, kind, size, _, _, data, notes, pairs, numbers = row
-    kinds: tuple[type, ...] = (str, int, str, int, int, int, str, str, bytes, bytes)
+    measure, version, kind, size, data, notes, pairs, numbers = row
+    kinds: tuple[type, ...] = (str, int, str, int, str, str, bytes, bytes)
     if not all(map(isinstance, row, kinds)) or not 0 < size <= LONGEST:
         raise ValueError(f"this is not a row of scores: {measure!r}")
     entry = json.loads(notes)

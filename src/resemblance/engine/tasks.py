@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ..measure import Measure
-from ..plan import TileTask
-from ..scoring import scores_of
 from .scores import Column
+from .scoring import scores_of
 from .shared_views import SharedViews, names_of, opened
 from .store import Store
+from .work import TileTask
 from .workers import Call, check_travel, results_of, single_threaded
 
 
@@ -23,29 +24,38 @@ def run_tasks(
     executor: Executor | None,
     views: SharedViews | None,
     save: str | Path | None,
+    workers_write: bool,
+    called: str = "compare",
 ) -> Generator[list[Column], None, None]:
     """Yield scores as they come: in this process, or task by task from an executor.
 
-    ``streams`` are the tasks of each comparison.
+    ``streams`` are the tasks of each comparison; ``workers_write``: into the file of ``save``.
+    ``called`` is the function that errors name.
     """
     if executor is None:
         yield from _run_here(chain.from_iterable(streams))
         return
     checked = set[Measure]()
+    call_of = partial(_call_of, file=save if workers_write else None)
     groups = (_travelling(tasks, executor, checked) for tasks in streams)
     calls = (views.calls(g, call_of) if views else map(call_of, g) for g in groups)
-    for call, columns in results_of(chain.from_iterable(calls), executor, save):
+    for call, columns in results_of(chain.from_iterable(calls), executor, save, called):
         if views:
             views.done(call)
         if call.function is run_task:
             yield columns
 
 
+def columns_of(task: TileTask) -> Iterator[list[Column]]:
+    """Yield what a task computes, some of it at a time."""
+    return task.job(task) if task.job else scores_of(task)
+
+
 def _run_here(tasks: Iterable[TileTask]) -> Iterator[list[Column]]:
     previous: TileTask | None = None
     for task in chain(tasks, [None]):
         if previous is not None:
-            yield from scores_of(previous)
+            yield from columns_of(previous)
             continues = task is not None and task.measures == previous.measures
             needed = set(map(id, task.representations)) if task and continues else set()
             for representation in previous.representations:
@@ -64,7 +74,7 @@ def _travelling(
         yield task
 
 
-def call_of(task: TileTask, loans: Sequence[Any] = ()) -> Call:
+def _call_of(task: TileTask, loans: Sequence[Any] = (), *, file: str | Path | None = None) -> Call:
     """Return the call of a task, on what was lent in place of its representations or on these.
 
     They are named by their places among the arguments, because a cluster replaces futures only
@@ -75,20 +85,21 @@ def call_of(task: TileTask, loans: Sequence[Any] = ()) -> Call:
     ends = [(task.rows[i], task.columns[i]) for i in (0, -1)]
     pairs = dict.fromkeys(" and ".join(r.name for r in pair) for pair in ends)
     title = f"{' to '.join(pairs)} by {names_of(task.measures)}"
-    return Call(title, run_task, (task.on(rows, columns), *(loans or task.representations)))  # type: ignore[arg-type]
+    places_only = task.on(rows, columns)  # type: ignore[arg-type]
+    return Call(title, run_task, (places_only, file, *(loans or task.representations)))
 
 
-def run_task(task: TileTask, *loans: Any) -> list[Column]:
+def run_task(task: TileTask, file: str | Path | None, *loans: Any) -> list[Column]:
     """Compute one task in a worker, on representations that end with it.
 
-    ``loans`` are what was lent in their place. Scores are written to the file of the task, if it
-    has one, as soon as they are computed.
+    ``loans`` are what was lent in their place. Scores are written to the file, if there is one, as
+    soon as they are computed.
     """
     scores: list[Column] = []
-    with single_threaded(), Store(task.keep) if task.keep else nullcontext() as store:
+    with single_threaded(), Store(file) if file else nullcontext() as store:
         inputs = list(map(opened, loans))
         rows, columns = ([inputs[p] for p in side] for side in (task.rows, task.columns))  # type: ignore[call-overload]
-        for batch in scores_of(task.on(rows, columns)):
+        for batch in columns_of(task.on(rows, columns)):
             scores += batch
             if store:
                 store.put(batch)

@@ -2,133 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
-from contextlib import nullcontext
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from itertools import compress
 
 import numpy as np
 
+from ..engine.memory import parse_bytes
 from ..engine.scores import Column
+from ..engine.shared_views import lending
 from ..engine.store import Store
-from ..engine.workers import (
-    Call,
-    check_travel,
-    results_of,
-    shares_files,
-    single_threaded,
-    workers_of,
-)
-from ..locks import has_locks
+from ..engine.tasks import run_tasks
+from ..engine.work import Job, RunOptions, TileTask, Work
+from ..engine.workers import shares_files, single_threaded, workers_of
 from ..measure import Measure
 from .layout import Layout, Pair
-from .tasks import LeftOutTask, NullTask, Task, run_vectors
 
 PIECES_PER_WORKER = 2
+Wanted = Mapping[Measure, list[Pair]]
 VectorKey = tuple[str, int, str, str, str]  # measure, version, data of both sides, kind
 
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """Carries out tasks here or by an executor, and keeps their vectors, also in a file.
+    """Carries out tasks of a layout, and keeps their vectors, also in the file of the options.
 
     ``vectors`` are those computed so far, in this run or an earlier one with the same file.
-    ``tick`` counts finished work.
+    ``advance`` counts what there is of each pair: its value, chunks of draws, and values on parts.
     """
 
     layout: Layout
-    executor: Executor | None
-    memory: int
-    save: Path | None
-    tick: Callable[[float], None]
-    spill: str | Path | bool | None = None
+    options: RunOptions
+    advance: Callable[[int], None]
     vectors: dict[VectorKey, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def memory(self) -> int:
+        """The budget for the views of a task."""
+        return parse_bytes(self.options["memory"])
 
     @property
     def pieces(self) -> int:
         """Into how many tasks work is cut."""
-        return PIECES_PER_WORKER * workers_of(self.executor) if self.executor else 1
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """How comparisons are computed here."""
-        settings = {"executor": self.executor, "memory": self.memory, "save": self.save}
-        return {**settings, "spill": self.spill, "progress": False}
+        executor = self.options.get("executor")
+        return PIECES_PER_WORKER * workers_of(executor) if executor else 1
 
     def remember(self) -> None:
         """Read the vectors of these representations from the file, if there is one."""
-        if self.save is not None:
-            with Store(self.save) as store:
+        save = self.options.get("save")
+        if save is not None:
+            with Store(save) as store:
                 self._take(store.columns(self.layout.tokens, by_inference=True))
 
-    def has(self, m: Measure, pair: Pair, kind: str) -> bool:
-        """Say whether a vector was computed before."""
-        return self._key(m, pair, kind) in self.vectors
+    def missing(self, wanted: Wanted, kind: str, size: int = 0) -> dict[Measure, list[Pair]]:
+        """Return the pairs that have no vector of at least so many numbers."""
+        missing = dict[Measure, list[Pair]]()
+        for m, pairs in wanted.items():
+            known = [self.vectors.get(self._key(m, pair, kind)) for pair in pairs]
+            lacks = [numbers is None or len(numbers) < size for numbers in known]
+            missing[m] = list(compress(pairs, lacks))
+        return missing
 
     def vector(self, m: Measure, pair: Pair, kind: str) -> np.ndarray:
         """Return a vector that was computed."""
         return self.vectors[self._key(m, pair, kind)]
 
-    def run(self, tasks: Sequence[Task], weight: float) -> None:
-        """Carry out tasks, which count for ``weight`` together."""
-        steps = sum(map(_size, tasks)) or 1
-        keep = self._keep()
-        with Store(self.save) if self.save and not keep else nullcontext() as store:
-            for batch in self._finished(tasks, keep):
+    def tasks(
+        self,
+        wanted: Wanted,
+        job_of: Callable[[tuple[str, ...]], Job],
+        memory: int | None = None,
+        blocks: int = 1,
+    ) -> Iterator[TileTask]:
+        """Yield the tasks of some pairs, by at least so many blocks of representations.
+
+        ``job_of`` returns the job of a task from what identifies its representations.
+        """
+        everything, tokens = self.layout.all, self.layout.tokens
+        work = Work(everything, None, [m for m in wanted if wanted[m]], [], {})
+        todo = {m.spec: np.zeros((len(everything), len(everything)), bool) for m in work.measures}
+        for m in work.measures:
+            todo[m.spec][tuple(np.transpose(wanted[m]))] = True
+        token_of = {id(r): token for r, token in zip(everything, tokens)}
+        height = math.ceil(len(everything) / blocks)
+        # A view that is carried over has memory of its own.
+        for task in work.tasks(todo, memory or self.memory, height=height, apart=True):
+            yield task._replace(job=job_of(tuple(token_of[id(r)] for r in task.representations)))
+
+    def run(self, tasks: Iterable[TileTask], *, counted: bool = False, lent: bool = False) -> None:
+        """Carry out tasks, which count in the progress if they are ``counted``.
+
+        ``lent``: workers find the views of representations that another task has computed.
+        """
+        executor, save = self.options.get("executor"), self.options.get("save")
+        with ExitStack() as file, ExitStack() as stack:
+            store = file.enter_context(Store(save)) if save is not None else None
+            workers_write = store is not None and store.is_shared and shares_files(executor)
+            stack.enter_context(single_threaded())
+            spill = self.options.get("spill") if lent else False
+            views = stack.enter_context(lending(executor, spill, self.memory))
+            if workers_write:  # a process that is forked with the file open would keep it
+                file.close()
+                store = None
+            batches = run_tasks([tasks], executor, views, save, workers_write, "evidence")
+            for batch in stack.enter_context(closing(batches)):
                 self._take(batch)
                 if store:
                     store.put(batch)
-                self.tick(weight * len(batch) / steps)
-        if not tasks:
-            self.tick(weight)
-
-    def _keep(self) -> Path | None:
-        """Return the file if workers write it themselves; it is closed here then."""
-        if self.save is None or self.executor is None or not shares_files(self.executor):
-            return None
-        return self.save if has_locks(self.save.parent) else None
-
-    def _finished(self, tasks: Sequence[Task], keep: Path | None) -> Iterator[list[Column]]:
-        if self.executor is None:
-            return _here(tasks)
-        check_travel({m for task in tasks for m in task.measures}, self.executor)
-        calls = [Call(title_of(task), run_vectors, (task, keep)) for task in tasks]
-        results = results_of(calls, self.executor, self.save, "evidence")
-        return (vectors for _, vectors in results)
+                if counted:
+                    self.advance(sum(column.size for column in batch))
 
     def _take(self, columns: Iterable[Column]) -> None:
         for c in columns:
             for x, y, numbers in zip(c.x.tolist(), c.y.tolist(), c.values):
-                self.vectors[c.measure, c.version, c.data[x], c.data[y], c.kind] = numbers
+                key = c.measure, c.version, c.data[x], c.data[y], c.kind
+                if len(numbers) >= len(self.vectors.get(key, ())):  # of fewer draws
+                    self.vectors[key] = numbers
 
     def _key(self, m: Measure, pair: Pair, kind: str) -> VectorKey:
         tokens = self.layout.tokens
         return m.spec, m.version, tokens[pair[0]], tokens[pair[1]], kind
-
-
-def title_of(task: Task) -> str:
-    """Return what a task is called in messages: its representations and its measures."""
-    names = [r.name for r in task.representations.values()]
-    measures = ", ".join(dict.fromkeys(m.name for m in task.measures))
-    ends = names if len(names) < 3 else [names[0], "...", names[-1]]
-    return f"evidence for {', '.join(ends)} by {measures}"
-
-
-def _here(tasks: Sequence[Task]) -> Iterator[list[Column]]:
-    with single_threaded():
-        for task, following in zip(tasks, [*tasks[1:], None]):
-            for column in task.vectors():
-                yield [column]
-            needed = set(map(id, following.representations.values())) if following else set()
-            for representation in task.representations.values():
-                if id(representation) not in needed:
-                    representation.forget()
-
-
-def _size(task: Task) -> int:
-    """Return how many vectors a task yields."""
-    if isinstance(task, NullTask):
-        return sum(len(chunk.cells) for chunk in task.chunks)
-    return len(task.cells) if isinstance(task, LeftOutTask) else len(task.measures)

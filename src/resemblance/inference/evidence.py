@@ -10,28 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import Sides, select_measures, sides_of
+from ..arguments import select_measures, sides_of
 from ..compare import compare_many
+from ..engine.memory import budget_of
+from ..engine.work import RunOptions, Work
 from ..inputs import check_order, order_of
 from ..measure import Measure
-from ..outline import Request
-from ..progress import Progress, in_hundredths
+from ..progress import Progress, reporting
 from ..representation import title
-from ..significance.orders import DRAWS, Design, design_of
+from ..significance.orders import DRAWS, design_of
 from ..streamed import need_samples_at_hand
-from ..tiles import budget_of
 from .bench import Bench
 from .cautions import cautions_of
-from .intervals import intervals_of
+from .intervals import intervals_of, kind_of, steps_of
 from .layout import layout_of
-from .nulls import nulls_of
+from .nulls import chunks_of, nulls_of
 from .result import Evidence, EvidenceOrigin
 
 # Three views of similarity, all with exact moments: linear, of distances, of neighbours.
 DEFAULT = ("cka[estimator=debiased]", "rsa", "mutual_knn")
-
-
-VALUES, NULLS, INTERVALS = 10, 60, 30  # shares of the steps in the progress bar
 
 
 def evidence(
@@ -103,38 +100,34 @@ def evidence(
         raise ValueError(f"evidence: level must be between 0 and 1, such as 0.95; got {level!r}")
     if not isinstance(exact, bool | np.bool_):
         raise ValueError(f"evidence: exact must be True or False; got {exact!r}")
-    sides = sides_of(representations, other)
-    need_samples_at_hand("evidence", *sides.all)
+    rows, columns = sides_of(representations, other)
+    everything = rows + (columns or [])
+    need_samples_at_hand("evidence", *everything)
     for role, labels in (("within", within), ("blocks", blocks)):
-        for r in sides.all:
+        for r in everything:
             check_order("evidence", title(r), r.order, f"{role}=", order_of(labels, f"{role}="))
-    chosen = select_measures(DEFAULT if measures is None else measures).measures
-    layout = layout_of(sides)
+    chosen, _ = select_measures(DEFAULT if measures is None else measures)
+    layout = layout_of(rows, columns)
     design = design_of(
         layout.n, within=within, blocks=blocks, series=series, draws=draws, seed=seed
     )
-    budget, path = budget_of(memory, executor), None if save is None else Path(save)
-    with in_hundredths(progress, VALUES + NULLS + INTERVALS, "evidence") as tick:
-        bench = Bench(layout, executor, budget, path, tick, spill)
-        result = _gathered(bench, sides, chosen, design, level, exact)
-    if path is not None:
-        result.save(path)
+    options: RunOptions = {"executor": executor, "memory": budget_of(memory, executor)}
+    options |= {"save": save, "spill": spill, "progress": False}
+    pairs = {m: len(layout.pairs(m)) for m in chosen}
+    of_null = 1 + len(chunks_of(design))
+    of_interval = {m: steps_of(kind_of(m, design, layout.widest), design) for m in chosen}
+    steps = sum(pairs[m] * (of_null + of_interval[m]) for m in chosen)
+    with reporting(progress, steps, "evidence") as advance:
+        bench = Bench(layout, options, advance)
+        (comparison,) = compare_many([Work.of(rows, chosen, columns)], **options)
+        advance(sum(pairs.values()))
+        bench.remember()
+        nulls = nulls_of(bench, comparison, chosen, design, exact)
+        parts = intervals_of(bench, comparison, chosen, design)
+    names = ({r.name: r for r in side} for side in (rows, columns or rows))
+    origin = EvidenceOrigin(*names, {m.spec: m for m in chosen})
+    cautions, is_square = cautions_of(layout, design), layout.is_square
+    result = Evidence(comparison, design, level, nulls, parts, is_square, cautions, origin)
+    if save is not None:
+        result.save(save)
     return result
-
-
-def _gathered(
-    bench: Bench, sides: Sides, measures: list[Measure], design: Design, level: float, exact: bool
-) -> Evidence:
-    """Compute values, what they are by chance, and what they are on parts of the samples."""
-    request = Request(sides.rows, measures, sides.columns)
-    (comparison,) = compare_many([request], **bench.options)
-    bench.tick(VALUES)
-    bench.remember()
-    nulls = nulls_of(bench, comparison, measures, design, exact, NULLS)
-    parts = intervals_of(bench, comparison, measures, design, INTERVALS)
-    rows, columns = (
-        {r.name: r for r in side} for side in (sides.rows, sides.columns or sides.rows)
-    )
-    origin = EvidenceOrigin(rows, columns, {m.spec: m for m in measures})
-    cautions, is_square = cautions_of(bench.layout, design), bench.layout.is_square
-    return Evidence(comparison, design, level, nulls, parts, is_square, cautions, origin)

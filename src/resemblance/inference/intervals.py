@@ -10,14 +10,14 @@ import numpy as np
 
 from ..compare import compare_many
 from ..comparison import Comparison, Failure
+from ..engine.work import Work
 from ..measure import Measure
-from ..outline import Request
 from ..significance.orders import Design
 from ..significance.resampling import HALVES, Kind, groups_of, halves_of
 from .bench import Bench
 from .jackknife import is_closed, on_rows, rows_of
-from .layout import Layout, Pair, chosen, tiled
-from .tasks import LEFT_OUT, LeftOutTask
+from .layout import Layout, Pair
+from .tasks import LEFT_OUT, LeftOut
 
 # Their values depend on ever fewer neighbours when single samples are left out, and the jackknife
 # of a value that jumps is too wide or too narrow; random halves are not.
@@ -62,7 +62,7 @@ def kind_of(measure: Measure, design: Design, widest: int) -> Kind:
 
 
 def parts_of(kind: Kind, design: Design) -> list[np.ndarray]:
-    """Return the rows that are used, for each half or without each group."""
+    """Return the rows that are used, for each half or without each group or sample."""
     if kind == "halves":
         return halves_of(design.n, blocks=design.blocks, seed=design.seed)
     groups = groups_of(design.n, blocks=design.blocks, series=bool(design.shifts), seed=design.seed)
@@ -70,30 +70,37 @@ def parts_of(kind: Kind, design: Design) -> list[np.ndarray]:
     return [np.delete(rows, group) for group in groups]
 
 
+def steps_of(kind: Kind, design: Design) -> int:
+    """Return how many steps the interval of a pair takes: one for all values without a sample."""
+    return 1 if kind == "left_out" else len(parts_of(kind, design))
+
+
 def intervals_of(
-    bench: Bench, comparison: Comparison, measures: Sequence[Measure], design: Design, weight: float
+    bench: Bench, comparison: Comparison, measures: Sequence[Measure], design: Design
 ) -> dict[str, PartCells]:
     """Compute the values without parts of the samples, and return them by measure."""
     layout = bench.layout
-    widest = max(r.shape[1] for r in layout.all)
     whole = min(map(len, parts_of("groups", design)))
-    kinds: dict[Measure, Kind] = {m: kind_of(m, design, widest) for m in measures}
+    kinds = {m: kind_of(m, design, layout.widest) for m in measures}
     fewest = {m: design.n // 2 if kind == "halves" else whole for m, kind in kinds.items()}
-    cells = {
-        m.spec: _too_few(bench, m, comparison, design, fewest[m])
-        for m in measures
-        if fewest[m] < FEWEST
-    }
-    measures = [m for m in measures if m.spec not in cells]
-    pairs = {
-        m: layout.with_values(m, comparison[m.spec]) for m in measures if kinds[m] == "left_out"
-    }
-    closed = _left_out(bench, pairs, 0.2 * weight)
+    few = [m for m in measures if fewest[m] < FEWEST]
+    cells = {m.spec: _too_few(bench, m, comparison, design, fewest[m]) for m in few}
+    bench.advance(sum(len(layout.pairs(m)) * steps_of(kinds[m], design) for m in few))
+    closed = _left_out(
+        bench,
+        {
+            m: layout.with_values(m, comparison[m.spec])
+            for m in measures
+            if kinds[m] == "left_out" and m not in few
+        },
+    )
     rest: dict[Measure, Kind] = {
-        m: "groups" if kinds[m] == "left_out" else kinds[m] for m in measures if m not in closed
+        m: "groups" if kinds[m] == "left_out" else kinds[m]
+        for m in measures
+        if m not in few and m not in closed
     }
     cells |= {m.spec: PartCells("left_out", closed[m]) for m in closed}
-    cells |= dict(_by_comparing(bench, rest, design, 0.8 * weight))
+    cells |= dict(_by_comparing(bench, rest, design))
     return {spec: _varying(comparison, spec, of) for spec, of in cells.items()}
 
 
@@ -129,22 +136,15 @@ def _too_few(
 # ------------------------------------------------------------------------------ without each sample
 
 
-def _left_out(
-    bench: Bench, pairs: Mapping[Measure, list[Pair]], weight: float
-) -> dict[Measure, np.ndarray]:
+def _left_out(bench: Bench, pairs: Mapping[Measure, list[Pair]]) -> dict[Measure, np.ndarray]:
     """Return the (rows, columns, n) values of the measures that have all of them."""
-    missing = {m: _missing(bench, m, pairs[m]) for m in pairs}
-    tasks = []
-    for measures, cells in tiled(bench.layout, missing, bench.memory // VIEWS, bench.pieces):
-        inputs, tokens = chosen(bench.layout, cells)
-        tasks.append(LeftOutTask(measures, inputs, tokens, tuple(cells)))
-    bench.run(tasks, weight)
+    missing = bench.missing(pairs, LEFT_OUT)
+    bench.advance(sum(len(bench.layout.pairs(m)) - len(missing[m]) for m in pairs))
+    blocks = math.ceil(math.sqrt(2 * bench.pieces))
+    tasks = bench.tasks(missing, LeftOut, bench.memory // VIEWS, blocks)
+    bench.run(tasks, counted=True)
     tables = {m: _table(bench, m, pairs[m]) for m in pairs}
     return {m: table for m, table in tables.items() if table is not None}
-
-
-def _missing(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> list[Pair]:
-    return [pair for pair in pairs if not bench.has(m, pair, LEFT_OUT)]
 
 
 def _table(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> np.ndarray | None:
@@ -164,34 +164,35 @@ def _table(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> np.ndarray | None
 
 
 def _by_comparing(
-    bench: Bench, kinds: dict[Measure, Kind], design: Design, weight: float
+    bench: Bench, kinds: dict[Measure, Kind], design: Design
 ) -> Iterator[tuple[str, PartCells]]:
     """Yield the values on parts of the samples, each a comparison of its own."""
-    parts = {kind: parts_of(kind, design) for kind in dict.fromkeys(kinds.values())}
-    total = sum(len(parts[kind]) for kind in kinds.values())
-    for kind, rows_of_parts in parts.items():
+    for kind in dict.fromkeys(kinds.values()):
         measures = [m for m in kinds if kinds[m] == kind]
-        share = weight * len(measures) * len(rows_of_parts) / total
-        values = _on_parts(bench, rows_of_parts, measures, share)
+        parts = parts_of(kind, design)
+        values = _on_parts(bench, parts, measures, design)
         for m in measures:
-            specs = [on_rows(m, rows, design.n).spec for rows in rows_of_parts]
-            tables = [c[spec] for c, spec in zip(values, specs)]
-            table = _untested(bench, np.stack(tables, -1))
+            specs = [on_rows(m, rows, design.n).spec for rows in parts]
+            table = np.stack([c[spec] for c, spec in zip(values, specs)], -1)
+            if bench.layout.is_square:  # nothing is tested with itself
+                table[np.diag_indices(len(table))] = np.nan
             yield m.spec, PartCells(kind, table, tuple(_reasons(m, kind, values, specs)))
 
 
 def _on_parts(
-    bench: Bench, parts: Sequence[np.ndarray], measures: list[Measure], weight: float
+    bench: Bench, parts: Sequence[np.ndarray], measures: list[Measure], design: Design
 ) -> list[Comparison]:
     """Compare parts of the samples, as many at a time as fit the memory."""
     layout = bench.layout
-    size = sum(8 * math.prod(r.shape) for r in layout.all)
-    batch = max(1, bench.memory // (2 * size))
+    # Values without each sample that were tried before count already.
+    counted = (m for m in measures if kind_of(m, design, layout.widest) != "left_out")
+    pairs = sum(len(layout.pairs(m)) for m in counted)
+    batch = max(1, bench.memory // (2 * sum(8 * math.prod(r.shape) for r in layout.all)))
     comparisons: list[Comparison] = []
     for start in range(0, len(parts), batch):
-        requests = [_request(layout, rows, measures) for rows in parts[start : start + batch]]
-        comparisons += compare_many(requests, **bench.options, described=False)
-        bench.tick(weight * len(requests) / len(parts))
+        works = [_work_on(layout, rows, measures) for rows in parts[start : start + batch]]
+        comparisons += compare_many(works, **bench.options, described=False)
+        bench.advance(len(works) * pairs)
     return comparisons
 
 
@@ -207,13 +208,6 @@ def _reasons(
                 yield Failure(m.spec, x, y, f"no interval by {kind}: {reason}")
 
 
-def _request(layout: Layout, rows: np.ndarray, measures: list[Measure]) -> Request:
+def _work_on(layout: Layout, rows: np.ndarray, measures: list[Measure]) -> Work:
     sides = [[rows_of(r, rows) for r in side] for side in (layout.rows, layout.columns or ())]
-    return Request(sides[0], [on_rows(m, rows, layout.n) for m in measures], sides[1] or None)
-
-
-def _untested(bench: Bench, values: np.ndarray) -> np.ndarray:
-    """Return values without those of representations with themselves."""
-    if bench.layout.is_square:
-        values[np.diag_indices(len(values))] = np.nan
-    return values
+    return Work.of(sides[0], [on_rows(m, rows, layout.n) for m in measures], sides[1] or None)

@@ -1,32 +1,18 @@
-"""The pairs that are tested: of two lists all, of one list all but those with themselves; and which
-of them are computed together, so that the views of their representations fit the memory."""
+"""The pairs that are tested: of two lists all, of one list all but those with themselves."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
-from ..arguments import Sides
 from ..measure import Measure
 from ..representation import Representation, fingerprint
-from ..tiles import Tile, group_measures, tiles
 
 Pair = tuple[int, int]  # positions among all representations: of x, and of y, whose samples move
-Wanted = Mapping[Measure, list[Pair]]
-
-
-class TaskCell(NamedTuple):
-    """The position of a measure in its task, and of x and y among all representations."""
-
-    measure: int
-    x: int
-    y: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +36,11 @@ class Layout:
     def n(self) -> int:
         """The number of samples."""
         return self.rows[0].shape[0]
+
+    @property
+    def widest(self) -> int:
+        """The largest number of features."""
+        return max(r.shape[1] for r in self.all)
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
@@ -80,12 +71,14 @@ class Layout:
         """The positions of the representations whose samples are reordered."""
         return range(self.first_column, len(self.all))
 
-    def pairs(self, measure: Measure) -> Iterator[Pair]:
-        """Yield the pairs that are computed: of a symmetric measure in a square, half of them."""
-        for j in self.movable:
-            for i in range(len(self.rows)):
-                if not self.is_square or i < j or (i > j and not measure.symmetric):
-                    yield i, j
+    def pairs(self, measure: Measure) -> list[Pair]:
+        """Return the pairs that are computed: of a symmetric measure in a square, half of them."""
+        return [
+            (i, j)
+            for j in self.movable
+            for i in range(len(self.rows))
+            if not self.is_square or i < j or (i > j and not measure.symmetric)
+        ]
 
     def with_values(self, measure: Measure, values: np.ndarray) -> list[Pair]:
         """Return the pairs that are computed, without those that have no value."""
@@ -98,16 +91,15 @@ class Layout:
         return [(i, j), (j, i)] if self.is_square and measure.symmetric else [(i, j)]
 
 
-def layout_of(sides: Sides) -> Layout:
+def layout_of(rows: Sequence[Representation], columns: Sequence[Representation] | None) -> Layout:
     """Return the pairs of these representations."""
-    rows = tuple(map(_without_ids, sides.rows))
-    if sides.columns is None and len(rows) < 2:
+    if columns is None and len(rows) < 2:
         raise ValueError(
             "evidence: two representations are needed, as nothing is tested with itself; give a "
             "dictionary of several, or the other one as second argument"
         )
-    columns = None if sides.columns is None else tuple(map(_without_ids, sides.columns))
-    return Layout(rows, columns)
+    first = tuple(map(_without_ids, rows))
+    return Layout(first, None if columns is None else tuple(map(_without_ids, columns)))
 
 
 def _without_ids(x: Representation) -> Representation:
@@ -116,47 +108,3 @@ def _without_ids(x: Representation) -> Representation:
     plain = copy(x)
     plain.order = None
     return plain
-
-
-# ------------------------------------------------------------------------------------------- tiles
-
-
-def tiled(
-    layout: Layout, pairs: Wanted, memory: int, pieces: int = 1
-) -> Iterator[tuple[tuple[Measure, ...], list[TaskCell]]]:
-    """Yield the measures and the cells of each tile, those of a column one after the other.
-
-    There are at least about ``pieces`` tiles if there are as many pairs.
-    """
-    measures = [m for m in pairs if pairs[m]]
-    if not measures:
-        return
-    widest = max(r.shape[1] for r in layout.all)
-    # A view that is carried over has memory of its own.
-    groups = group_measures(measures, layout.n, widest, len(layout.all), memory, sharing="none")
-    rows, columns = layout.shape
-    block = math.ceil(max(rows, columns) / math.ceil(math.sqrt(pieces)))
-    for tile in tiles(groups, rows, None if layout.is_square else columns, memory, block):
-        cells = _cells_in(layout, tile, pairs)
-        if cells:
-            yield tile.measures, cells
-
-
-def chosen(
-    layout: Layout, cells: Iterable[TaskCell]
-) -> tuple[dict[int, Representation], dict[int, str]]:
-    """Return the representations of some cells and what identifies them, by position."""
-    used = sorted({k for cell in cells for k in cell[1:]})
-    return {k: layout.all[k] for k in used}, {k: layout.tokens[k] for k in used}
-
-
-def _cells_in(layout: Layout, tile: Tile, pairs: Wanted) -> list[TaskCell]:
-    columns = {c + layout.first_column for c in tile.columns}
-    rows = set(tile.rows)
-    cells = [
-        TaskCell(p, i, j)
-        for p, m in enumerate(tile.measures)
-        for i, j in pairs[m]
-        if (i in rows and j in columns) or (layout.is_square and i in columns and j in rows)
-    ]
-    return sorted(cells, key=lambda cell: (cell.y, cell.x, cell.measure))

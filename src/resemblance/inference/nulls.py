@@ -4,28 +4,31 @@ orders of the samples."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import chain, groupby
 from typing import NamedTuple, get_args
 
 import numpy as np
 
 from ..comparison import Comparison
+from ..engine.work import TileTask
 from ..measure import Measure
 from ..significance.multiple_testing import ROUNDING
 from ..significance.orders import Design
-from .bench import Bench
-from .layout import Layout, Pair, TaskCell, Wanted, chosen, tiled
+from .bench import Bench, Wanted
+from .layout import Layout, Pair
 from .moments import PROBES, Profile, Side, exact_null, is_trusted, takes_few_values
 from .reordered_views import moves_of
-from .tasks import CHUNK, PROFILE, Chunk, GuardTask, NullTask, ProfileTask, profile_from
+from .tasks import CHUNK, PROFILE, Agreement, Draws, Profiles, profile_from
 
 EXACT = "exact moments"
 FIXED = "does not depend on the pairing"
 SMALLEST = 1e-4  # p-values of exact moments are not trusted below
 MOST_SAMPLES = 5000  # for exact moments, whose matrices are n x n
 
-Profiles = dict[Pair, tuple[Profile, Profile]]
+ProfilesOfPairs = dict[Pair, tuple[Profile, Profile]]
 
 
 class NullCells(NamedTuple):
@@ -92,19 +95,17 @@ class Guards(NamedTuple):
 
 
 def nulls_of(
-    bench: Bench,
-    comparison: Comparison,
-    measures: Sequence[Measure],
-    design: Design,
-    exact: bool,
-    weight: float,
+    bench: Bench, comparison: Comparison, measures: Sequence[Measure], design: Design, exact: bool
 ) -> dict[str, NullCells]:
     """Compute chance, spread and p-values of all pairs, and return them by measure."""
-    guards = _guards(bench, measures, design, 0.02 * weight)
+    guards = _guards(bench, measures, design)
     pairs = {m: bench.layout.with_values(m, comparison[m.spec]) for m in measures}
-    by_moments = _by_moments(bench, pairs, design, guards, exact, 0.08 * weight)
+    by_moments = _by_moments(bench, pairs, design, guards, exact)
     drawn = {m: _varying(pairs[m], m, guards) for m in measures if m not in by_moments}
-    bench.run(_null_tasks(bench, drawn, design, guards), 0.9 * weight)
+    missing = _missing(bench, drawn, design)
+    left = sum(len(wanted[m]) for wanted in missing.values() for m in wanted)
+    bench.advance(len(missing) * sum(len(bench.layout.pairs(m)) for m in measures) - left)
+    bench.run(_tasks(bench, missing, design, guards), counted=True, lent=True)
     return {
         m.spec: _cells_of(bench, comparison, m, by_moments.get(m), design, guards) for m in measures
     }
@@ -117,31 +118,25 @@ def _varying(pairs: Sequence[Pair], m: Measure, guards: Guards) -> list[Pair]:
 # ------------------------------------------------------------------------------------- the guard
 
 
-def _guards(bench: Bench, measures: Sequence[Measure], design: Design, weight: float) -> Guards:
+def _guards(bench: Bench, measures: Sequence[Measure], design: Design) -> Guards:
     """Compute two orders of each column both ways, and see whether the values agree."""
+    layout, kind = bench.layout, _kind(design, bench.layout, "guard")
     if design.shifts:
-        bench.tick(weight)
-        pairs = {(m, j) for m in measures for j in range(len(bench.layout.all))}
-        return Guards(frozenset(pairs), frozenset())
-    kind, layout = _kind(design, bench.layout, "guard"), bench.layout
-    tasks = []
-    for j in layout.movable:
-        pair = _witness(layout, j), j
-        missing = tuple(m for m in measures if not bench.has(m, pair, kind))
-        if missing:
-            inputs = {k: layout.all[k] for k in pair}
-            tokens = {k: layout.tokens[k] for k in pair}
-            tasks.append(GuardTask(missing, inputs, tokens, design, layout.is_square, kind))
-    bench.run(tasks, weight)
+        return Guards(frozenset(), frozenset())
+    pairs = [(_witness(layout, j), j) for j in layout.movable]
+    missing = bench.missing(dict.fromkeys(measures, pairs), kind)
+    job = partial(Agreement, design, layout.is_square, kind)
+    memory = bench.memory // _copies(measures, bench, design)
+    bench.run(bench.tasks(missing, job, memory, blocks=bench.pieces))
     anew, fixed = set(), set()
     for m in measures:
         moves = moves_of(m)
-        for j in layout.movable:
-            holds = bool(bench.vector(m, (_witness(layout, j), j), kind)[0])
+        for pair in pairs:
+            holds = bool(bench.vector(m, pair, kind)[0])
             if moves.of_view is None or not holds:
-                anew.add((m, j))
+                anew.add((m, pair[1]))
             if moves.is_fixed and holds:
-                fixed.add((m, j))
+                fixed.add((m, pair[1]))
     return Guards(frozenset(anew), frozenset(fixed))
 
 
@@ -154,8 +149,8 @@ def _witness(layout: Layout, column: int) -> int:
 
 
 def _by_moments(
-    bench: Bench, pairs: Wanted, design: Design, guards: Guards, exact: bool, weight: float
-) -> dict[Measure, Profiles]:
+    bench: Bench, pairs: Wanted, design: Design, guards: Guards, exact: bool
+) -> dict[Measure, ProfilesOfPairs]:
     """Return the profiles of both sides of all pairs, for measures whose moments say enough.
 
     A measure for which they do not, because a guard failed, one sample dominates both sides of a
@@ -164,14 +159,17 @@ def _by_moments(
     """
     is_possible = exact and design.is_free and design.count > max(design.draws, PROBES)
     is_possible &= design.n <= MOST_SAMPLES
-    anew = {m for m, j in guards.anew if j in bench.layout.movable}
+    anew = {m for m, _ in guards.anew}
     usable = [m for m in pairs if m.product and is_possible and m not in anew]
-    bench.run(list(_profile_tasks(bench, {m: pairs[m] for m in usable})), weight / 2)
+    for side in get_args(Side):
+        ends = {m: _ends(m, pairs[m], side) for m in usable}
+        missing = bench.missing(ends, f"{PROFILE} {side}")
+        bench.run(bench.tasks(missing, partial(Profiles, side), blocks=bench.pieces))
     sides = {m: _profiles(bench, m, pairs[m]) for m in usable}
     profiles = {m: known for m, known in sides.items() if known is not None}
     clumped = {m: _clumped(known) for m, known in profiles.items()}
     probes = replace(design, draws=PROBES)
-    bench.run(_null_tasks(bench, clumped, probes, guards), weight / 2)
+    bench.run(_tasks(bench, _missing(bench, clumped, probes), probes, guards), lent=True)
     coarse = {
         m
         for m, known in profiles.items()
@@ -181,16 +179,10 @@ def _by_moments(
     return {m: known for m, known in profiles.items() if m not in coarse}
 
 
-def _profile_tasks(bench: Bench, pairs: Wanted) -> Iterator[ProfileTask]:
-    layout, needed = bench.layout, dict[tuple[int, Side], list[Measure]]()
-    for m in pairs:
-        sides = {s for i, j in pairs[m] for s in ((i, _side(m, "left")), (j, _side(m, "right")))}
-        for position, side in sides:
-            if not bench.has(m, (position, position), f"{PROFILE} {side}"):
-                needed.setdefault((position, side), []).append(m)
-    for (position, side), measures in sorted(needed.items(), key=lambda entry: entry[0]):
-        inputs, tokens = {position: layout.all[position]}, {position: layout.tokens[position]}
-        yield ProfileTask(tuple(measures), inputs, tokens, side)
+def _ends(m: Measure, pairs: Sequence[Pair], side: Side) -> list[Pair]:
+    """Return each representation whose profile is of this side, with itself."""
+    ends = {end for pair in pairs for end, of in zip(pair, get_args(Side)) if _side(m, of) == side}
+    return [(end, end) for end in sorted(ends)]
 
 
 def _side(m: Measure, side: Side) -> Side:
@@ -198,7 +190,7 @@ def _side(m: Measure, side: Side) -> Side:
     return side if m.product and m.product.right else "left"
 
 
-def _profiles(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> Profiles | None:
+def _profiles(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> ProfilesOfPairs | None:
     """Return the profiles of both sides of each pair; None if some say too little."""
     profiles = {}
     for pair in pairs:
@@ -212,7 +204,7 @@ def _profiles(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> Profiles | Non
     return profiles
 
 
-def _clumped(profiles: Profiles) -> list[Pair]:
+def _clumped(profiles: ProfilesOfPairs) -> list[Pair]:
     """Return the pairs whose matrices both have entries in clumps: others take many values."""
     return [pair for pair, (x, y) in profiles.items() if x.is_clumped and y.is_clumped]
 
@@ -224,18 +216,36 @@ def _profile(bench: Bench, m: Measure, position: int, side: Side) -> Profile | N
 # ------------------------------------------------------------------------------------------- orders
 
 
-def _null_tasks(bench: Bench, pairs: Wanted, design: Design, guards: Guards) -> list[NullTask]:
-    """Return the draws that are missing, in tiles whose views fit the memory."""
+def _missing(bench: Bench, pairs: Wanted, design: Design) -> dict[range, Wanted]:
+    """Return the pairs that lack each chunk of draws."""
+    kind = _kind(design, bench.layout)
+    return {c: bench.missing(pairs, f"{kind} from {c.start}", len(c)) for c in chunks_of(design)}
+
+
+def chunks_of(design: Design) -> list[range]:
+    """Return the draws that are stored together; shifts begin with the unshifted windows."""
+    total = design.total + bool(design.shifts)
+    return [range(start, min(start + CHUNK, total)) for start in range(0, total, CHUNK)]
+
+
+def _tasks(
+    bench: Bench, missing: dict[range, Wanted], design: Design, guards: Guards
+) -> Iterable[TileTask]:
+    """Return the draws that are missing, in tiles whose views fit the memory; those of the same
+    measures follow one another."""
     layout, kind = bench.layout, _kind(design, bench.layout)
-    budget, tasks = bench.memory // _copies(pairs, bench, design), []
-    for measures, cells in tiled(layout, pairs, budget):
-        chunks = _chunks(bench, measures, cells, kind, design)
-        anew = frozenset((measures.index(m), k) for m, k in guards.anew if m in measures)
-        for part in _parts(chunks, bench.pieces):
-            inputs, tokens = chosen(layout, [cell for chunk in part for cell in chunk.cells])
-            of_task = (measures, inputs, tokens, design, layout.is_square, kind, anew)
-            tasks.append(NullTask(*of_task, part))
-    return tasks
+    anew = frozenset((m, layout.tokens[j]) for m, j in guards.anew)
+    by_measures = dict[tuple[Measure, ...], list[TileTask]]()
+    for wanted, group in groupby(missing, key=missing.__getitem__):
+        chunks = list(group)
+        size = math.ceil(len(chunks) / bench.pieces)
+        for part in (chunks[i : i + size] for i in range(0, len(chunks), size)):
+            ends = part[0].start, part[-1].stop
+            job = partial(Draws, design, layout.is_square, kind, anew, *ends)
+            memory = bench.memory // _copies(wanted, bench, design)
+            for task in bench.tasks(wanted, job, memory):
+                by_measures.setdefault(task.measures, []).append(task)
+    return chain.from_iterable(by_measures.values())
 
 
 def _copies(measures: Iterable[Measure], bench: Bench, design: Design) -> int:
@@ -250,39 +260,6 @@ def _copies(measures: Iterable[Measure], bench: Bench, design: Design) -> int:
     return 2 * moved if has_pairs and not design.shifts else moved
 
 
-def _chunks(
-    bench: Bench, measures: Sequence[Measure], cells: Sequence[TaskCell], kind: str, design: Design
-) -> list[Chunk]:
-    chunks = []
-    for start, stop in pieces_of(design):
-        missing = tuple(
-            cell
-            for cell in cells
-            if not _is_stored(bench, measures[cell.measure], cell, kind, start, stop)
-        )
-        if missing:
-            chunks.append(Chunk(start, stop, missing))
-    return chunks
-
-
-def _is_stored(bench: Bench, m: Measure, cell: TaskCell, kind: str, start: int, stop: int) -> bool:
-    pair, kind = (cell.x, cell.y), f"{kind} from {start}"
-    return bench.has(m, pair, kind) and len(bench.vector(m, pair, kind)) >= stop - start
-
-
-def pieces_of(design: Design) -> list[tuple[int, int]]:
-    """Return the ends of the chunks of draws; shifts begin with the unshifted windows."""
-    total = design.total + bool(design.shifts)
-    return [(start, min(start + CHUNK, total)) for start in range(0, total, CHUNK)]
-
-
-def _parts(chunks: Sequence[Chunk], count: int) -> Iterator[tuple[Chunk, ...]]:
-    """Cut chunks into at most so many parts."""
-    size = max(1, -(-len(chunks) // count))
-    for start in range(0, len(chunks), size):
-        yield tuple(chunks[start : start + size])
-
-
 def _kind(design: Design, layout: Layout, what: str = "null") -> str:
     return f"{what} {'square ' if layout.is_square else ''}{design.key}"
 
@@ -294,7 +271,7 @@ def _cells_of(
     bench: Bench,
     comparison: Comparison,
     m: Measure,
-    profiles: Profiles | None,
+    profiles: ProfilesOfPairs | None,
     design: Design,
     guards: Guards,
 ) -> NullCells:
@@ -336,9 +313,9 @@ def _drawn_entry(
 
 
 def _draws(bench: Bench, m: Measure, pair: Pair, design: Design) -> np.ndarray:
-    kind = _kind(design, bench.layout)
-    pieces = pieces_of(design)
-    return np.concatenate([bench.vector(m, pair, f"{kind} from {a}")[: b - a] for a, b in pieces])
+    kind, chunks = _kind(design, bench.layout), chunks_of(design)
+    parts = [bench.vector(m, pair, f"{kind} from {c.start}")[: len(c)] for c in chunks]
+    return np.concatenate(parts)
 
 
 def _words(
@@ -347,7 +324,7 @@ def _words(
     """Say how the null of a pair was computed."""
     moves_both = bench.layout.is_square and not design.is_exhaustive
     moved = pair if moves_both else pair[1:]
-    is_anew = not design.shifts and any((m, side) in guards.anew for side in moved)
+    is_anew = any((m, side) in guards.anew for side in moved)
     anew = ", views anew" if is_anew else ""
     without = f", {missing} without a value" if missing else ""
     return f"{design.words}{anew}{without}"

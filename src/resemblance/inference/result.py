@@ -16,9 +16,9 @@ from ..catalogue import get_measure
 from ..compare import compare_many
 from ..comparison import AnyMeasure, Comparison, Failure, MeasureInfo, most_similar
 from ..display import did_you_mean, drawn, shown, worded
+from ..engine.work import Work
 from ..extras import need
 from ..measure import Measure
-from ..outline import Request
 from ..representation import Representation
 from ..rng import generator
 from ..significance.multiple_testing import ROUNDING, holm, step_down
@@ -236,7 +236,8 @@ class Evidence:
 
     def best(self, measure: AnyMeasure) -> Best:
         """Return the pair furthest above chance, with a p-value that pays for the search."""
-        standardised = self._standardised(measure, self._null(measure).observed)
+        observed = self._standardised(measure, self._null(measure).observed)
+        standardised = np.where(self._tested(measure), observed, np.nan)
         if np.isnan(standardised).all():
             spec = self.comparison.info(measure).spec
             raise ValueError(f"best: no pair of {spec} has a chance level")
@@ -342,13 +343,13 @@ class Evidence:
             )
         n, points = self.n_samples, []
         for size in sorted({max(2, round(f * n)) for f in fractions}):
-            requests = []
+            works = []
             for draw in range(draws if size < n else 1):
                 random = generator(self.design.seed, "curve", n, size, draw)
                 rows = np.sort(random.choice(n, size, replace=False))
                 x, y = (rows_of(r, rows) for r in sides)
-                requests.append(Request([x], [on_rows(m, rows, n)], [y]))
-            comparisons = compare_many(requests, progress=False)
+                works.append(Work.of([x], [on_rows(m, rows, n)], [y]))
+            comparisons = compare_many(works, progress=False)
             values = np.array([c[c.measures[0].spec][0, 0] for c in comparisons])
             spread = float(values.std(ddof=1)) if size < n else 0.0
             points.append(CurvePoint(size, float(values.mean()), spread))

@@ -17,13 +17,13 @@ from ..streamed import (
     conditioning_of_components,
     conditioning_of_variance,
 )
+from ..views.matrices import leading_projection, projection, uncentred_projection
 from ..views.pairs import basis_overlap, canonical_decomposition, overlap_energy, principal_overlap
 from ..views.resi_code import resi_pwcca, resi_svcca_components
 from ..views.spectra import basis_coordinates, components_for, with_tied
 from .chance import of_column_spaces, of_components, of_leading_spans, of_spans, of_weighted_spans
-from .expected import mean_of_column_spaces, mean_of_components, mean_of_spans
+from .inner_products import compares, of_larger, of_smaller, width
 from .leaving_out.spans import eigenspace_overlap_without, squared_cca_without
-from .products import LEADING_SPANS, SPANS, SPANS_OF_COLUMNS, UNCENTRED_SPANS
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation", "sample_rotation"}
 
@@ -42,11 +42,13 @@ SHAPE = {"orthogonal", "isotropic_scaling", "translation", "sample_rotation"}
         when({"divisor": "width"}, identity=False),
         when(
             {"aggregation": "mean_squared"},
-            product=SPANS,
             left_out=squared_cca_without,
-            chance=mean_of_spans,
+            **compares(projection, value=of_smaller),
         ),
-        when({"aggregation": "mean_squared", "divisor": "width"}, product=SPANS_OF_COLUMNS),
+        when(
+            {"aggregation": "mean_squared", "divisor": "width"},
+            **compares(projection, value=of_smaller, scale=width),
+        ),
     ),
     diagnostics=conditioning,
     uninformative=of_spans,
@@ -208,8 +210,7 @@ def pwcca(
     limits={"k": (1, np.inf)},
     diagnostics=conditioning_of_components,
     uninformative=of_components,
-    product=LEADING_SPANS,
-    chance=mean_of_components,
+    **compares(leading_projection, value=of_larger),
 )
 def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Array:
     r"""Subspace overlap: how much the k leading principal components of the samples span the same
@@ -246,9 +247,8 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
     identity=False,
     diagnostics=conditioning_of_columns,
     uninformative=of_column_spaces,
-    product=UNCENTRED_SPANS,
     left_out=eigenspace_overlap_without,
-    chance=mean_of_column_spaces,
+    **compares(uncentred_projection, value=of_larger, scale=width),
 )
 def eigenspace_overlap(x: Representation, y: Representation) -> Array:
     r"""Eigenspace overlap score: how much of the column spaces two representations share.

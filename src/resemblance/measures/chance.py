@@ -15,19 +15,20 @@ import numpy as np
 
 from ..arrays import norm, scalar
 from ..representation import Representation
-from ..views.flatness import (
-    direction_flatness,
-    dissimilarity_flatness,
-    distance_flatness,
-    gram_flatness,
-    root_flatness,
+from ..views.grams import GramKernel
+from ..views.matrices import (
+    centred_distances,
+    dissimilarities,
+    expected_cosine,
+    expected_inner,
+    kernel_gram,
+    smoother,
 )
-from ..views.grams import GramKernel, Pairs
 from ..views.neighbours import own_cosines
 from ..views.points import size, unit_rows
-from ..views.spectra import components_for, rank, with_tied
+from ..views.spectra import components_for, direction_flatness, rank, root_flatness, with_tied
 from ..views.summaries import uniformity
-from .expected import chance_of_return, mean_of_leading_grams, mean_of_smoothers, smoother_energy
+from .expected import chance_of_return, mean_of_leading_grams
 
 NEAR = 0.8
 STEPS = (0.99, 0.95, 0.9, NEAR)
@@ -110,8 +111,8 @@ def of_smoothers(x: Representation, y: Representation, ridge: float, **_: Any) -
         return ""
     if not ridge and max(rank(x), rank(y)) == n - 1:
         return fixed(n)
-    total = smoother_energy(x, ridge) + smoother_energy(y, ridge)
-    return near(n, 1 - mean_of_smoothers(x, y, ridge=ridge) / total)
+    P, Q = smoother(x, ridge), smoother(y, ridge)
+    return near(n, 2 * expected_inner(P, Q) / (P.square + Q.square))
 
 
 def of_grams(
@@ -119,8 +120,7 @@ def of_grams(
     y: Representation,
     kernel: str = "linear",
     estimator: str = "biased",
-    bandwidth: float = 1.0,
-    pairs: Pairs = "distinct",
+    **width: Any,
 ) -> str:
     """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
     d; not debiased."""
@@ -128,8 +128,9 @@ def of_grams(
         return fixed(2)
     if estimator != "biased" or (kernel in ("linear", "cosine") and is_low(x, y)):
         return ""
-    gram = GramKernel(kernel, bandwidth, pairs)
-    return near(x.n_samples, gram_flatness(x, gram) * gram_flatness(y, gram))
+    of = GramKernel(kernel, **width)
+    K, L = kernel_gram(x, of), kernel_gram(y, of)
+    return near(x.n_samples, expected_cosine(K, L))
 
 
 def of_shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> str:
@@ -149,7 +150,7 @@ def of_leading_grams(x: Representation, y: Representation, explained_variance: f
 def of_distances(x: Representation, y: Representation, squared: bool) -> str:
     """Near when the distances between samples are nearly equal, as for few samples of many
     features."""
-    share = distance_flatness(x) * distance_flatness(y)
+    share = expected_cosine(centred_distances(x), centred_distances(y))
     return near(x.n_samples, share if squared else math.sqrt(max(share, 0.0)))
 
 
@@ -158,9 +159,7 @@ def of_dissimilarities(x: Representation, y: Representation, rdm: str, compare: 
     samples."""
     if compare != "cosine":
         return ""
-    return near(
-        x.n_samples, dissimilarity_flatness(x, kind=rdm) * dissimilarity_flatness(y, kind=rdm)
-    )
+    return near(x.n_samples, expected_cosine(*(dissimilarities(r, rdm, compare) for r in (x, y))))
 
 
 def of_rotations(x: Representation, y: Representation, alpha: float = 1.0, **_: Any) -> str:

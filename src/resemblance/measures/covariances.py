@@ -20,15 +20,17 @@ from ..arrays import (
 from ..measure import measure
 from ..representation import Representation
 from ..streamed import conditioning_of_shrinkage
-from ..views.pairs import basis_overlap, cross_products, nuclear_norm, principal_overlap
+from ..views.grams import gram_energy
+from ..views.matrices import LINEAR, linear_gram
+from ..views.pairs import basis_overlap, gram_inner, nuclear_norm, principal_overlap
 from ..views.points import preshape
-from ..views.spectra import components_for, decomposition, energy, smallest_singular, with_tied
+from ..views.spectra import components_for, decomposition, smallest_singular, with_tied
 from .alignment import procrustes_size_shape
 from .chance import of_grams, of_leading_grams, of_rotations, of_shrunk_grams
-from .expected import mean_of_leading_grams, mean_of_shared_dimensions
+from .expected import mean_of_leading_grams
+from .inner_products import compares, over_both_squares
 from .leaving_out.products import ensd_without
 from .leaving_out.rotations import nbs_without, size_and_shape_without
-from .products import SHARED_DIMENSIONS
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation", "sample_rotation"}
 
@@ -216,9 +218,8 @@ def _ratios(a: Array, b: Array) -> Array:
     invariant_to=SHAPE,
     identity=False,
     uninformative=of_grams,
-    product=SHARED_DIMENSIONS,
     left_out=ensd_without,
-    chance=mean_of_shared_dimensions,
+    **compares(linear_gram, value=over_both_squares),
 )
 def ensd(x: Representation, y: Representation) -> Array:
     r"""Effective number of shared dimensions: linear CKA in units of dimensions.
@@ -237,8 +238,8 @@ def ensd(x: Representation, y: Representation) -> Array:
 
     Reference: Giaffar et al. 2024. Their code leaves centring to the user.
     """
-    products = cross_products(x, y)  # of points with tr K = tr L = 1
-    return inner(products, products) / (energy(x) ** 2 * energy(y) ** 2)
+    # Of points with tr K = tr L = 1
+    return gram_inner(x, y, LINEAR) / (gram_energy(x, LINEAR) * gram_energy(y, LINEAR))
 
 
 @measure(

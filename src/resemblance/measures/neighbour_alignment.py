@@ -12,9 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from ..claims import when
+from ..claims import Product, when
 from ..measure import measure
 from ..representation import Representation
+from ..views.matrices import (
+    expected_cosine,
+    nearness,
+    neighbour_shares,
+    neighbour_weights,
+    neighbour_weights_in_chance,
+)
 from ..views.neighbour_kernels import spread
 from ..views.neighbours import Index, NeighbourSearch, nearest
 from ..views.recall import recall_of_both
@@ -22,10 +29,10 @@ from ..views.shared_neighbours import mean_product, mean_share, ranks_of, relati
 from ..views.similarities import Affinity, Metric
 from ..views.ties import Nearest
 from .chance import of_mean_ranks, of_neighbour_sets, of_returns
-from .expected import above_chance, chance_of_return, mean_of_returns, mean_share_of_neighbours, one
+from .expected import above_chance, chance_of_return, mean_of_returns, one, zero
+from .inner_products import beyond_chance, compares, minus_itself
 from .leaving_out.neighbour_sets import mutual_knn_without
 from .neighbours import APPROXIMATE, COSINE
-from .products import NEIGHBOURS, NEIGHBOURS_AND_RANKS, NEIGHBOURS_BEYOND_CHANCE
 
 EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
 
@@ -44,15 +51,19 @@ EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
     limits={"k": (1, np.inf)},
     changes=(
         EUCLIDEAN,
-        when({"corrected": True}, range=(-1, 1), product=NEIGHBOURS_BEYOND_CHANCE),
+        when(
+            {"corrected": True},
+            range=(-1, 1),
+            product=Product(neighbour_weights_in_chance, symmetric=False, value=beyond_chance),
+            chance=zero,
+        ),
         APPROXIMATE,
         when({"index": "hnsw"}, left_out=None),
     ),
     diagnostics=recall_of_both,
     uninformative=of_neighbour_sets,
-    product=NEIGHBOURS,
     left_out=mutual_knn_without,
-    chance=mean_share_of_neighbours,
+    **compares(neighbour_weights, symmetric=False),
 )
 def mutual_knn(
     x: Representation,
@@ -94,7 +105,8 @@ def mutual_knn(
     value = relative(mean_share, x, y, NeighbourSearch(k, metric, index))
     if not corrected:
         return value
-    return above_chance(value, mean_share_of_neighbours(x, y, k, metric, False, index))
+    K, L = (neighbour_weights(r, k, metric, index) for r in (x, y))
+    return above_chance(value, expected_cosine(K, L))
 
 
 @measure(
@@ -201,7 +213,7 @@ def _entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
     changes=(when({"metric": "cosine"}, invariant_to=COSINE),),
     uninformative=of_mean_ranks,
     chance=one,
-    product=NEIGHBOURS_AND_RANKS,
+    product=Product(neighbour_shares, nearness, symmetric=False, value=minus_itself),
 )
 def information_imbalance(
     x: Representation,

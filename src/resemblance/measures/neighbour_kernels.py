@@ -8,40 +8,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..claims import when
+from ..claims import Product, when
 from ..measure import measure
 from ..representation import Representation, Undefined
-from ..views.neighbour_kernels import (
-    Kernel,
-    affinity,
-    centered_trace,
-    double_centered_product,
-    fuzzy_kernel,
-    fuzzy_size,
-    graph,
-    kernel_graph,
-    local_rbf_kernel,
-    local_rbf_size,
-    row_centered_product,
+from ..views.matrices import (
+    cut_kernel,
+    expected_cosine,
+    fuzzy,
+    fuzzy_in_chance,
+    neighbour_kernel,
+    transposed_cut_kernel,
 )
+from ..views.neighbour_kernels import Kernel, affinity, centered_trace, graph, kernel_graph
 from ..views.neighbours import Index, NeighbourSearch
 from ..views.recall import recall_of_both
 from ..views.similarities import Metric
-from .expected import (
-    above_chance,
-    mean_of_fuzzy_kernels,
-    mean_of_local_kernels,
-    mean_of_masked_kernels,
-    product_of_traces,
-)
+from .expected import above_chance, zero
+from .inner_products import beyond_chance, compares, itself
 from .neighbours import APPROXIMATE, COSINE
-from .products import (
-    CUT_KERNELS,
-    CUT_KERNELS_OF_CODE,
-    FUZZY_KERNELS,
-    FUZZY_KERNELS_BEYOND_CHANCE,
-    NEIGHBOUR_KERNELS,
-)
 
 SIMILARITIES = COSINE | {"translation"}
 
@@ -60,12 +44,16 @@ SIMILARITIES = COSINE | {"translation"}
     limits={"k": (1, np.inf)},
     changes=(
         when({"metric": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
-        when({"baseline": "permutation"}, range=(-np.inf, 1), product=FUZZY_KERNELS_BEYOND_CHANCE),
+        when(
+            {"baseline": "permutation"},
+            range=(-np.inf, 1),
+            product=Product(fuzzy_in_chance, symmetric=False, value=beyond_chance),
+            chance=zero,
+        ),
         APPROXIMATE,
     ),
     diagnostics=recall_of_both,
-    product=FUZZY_KERNELS,
-    chance=mean_of_fuzzy_kernels,
+    **compares(fuzzy, symmetric=False),
 )
 def mka(
     x: Representation,
@@ -118,14 +106,10 @@ def mka(
     of at most 1000, and Theorem 4.1 whether or not the rows have the sum it assumes; k = 100 is
     that of the paper's experiments.
     """
-    search = NeighbourSearch(k, metric, index)
-    K, L = (fuzzy_kernel(r, search, symmetrize=symmetrize, diagonal=diagonal) for r in (x, y))
-    product = double_centered_product if symmetrize else row_centered_product
-    a, b = (fuzzy_size(r, search, symmetrize=symmetrize, diagonal=diagonal) for r in (x, y))
-    similarity = float(np.clip(product(K, L) / (a.norm * b.norm), -1, 1))
+    K, L = (fuzzy(r, k, metric, symmetrize, diagonal, index) for r in (x, y))
     if baseline == "none":
-        return similarity
-    return above_chance(similarity, product_of_traces(a, b, x.shape[0]))
+        return K.cosine(L)
+    return above_chance(K.cosine(L), expected_cosine(K, L))
 
 
 @measure(
@@ -145,13 +129,12 @@ def mka(
             {"variant": "code"},
             range=(-np.inf, np.inf),
             identity=False,
-            product=CUT_KERNELS_OF_CODE,
+            **compares(cut_kernel, transposed_cut_kernel, symmetric=False, value=itself),
         ),
         APPROXIMATE,
     ),
     diagnostics=recall_of_both,
-    product=CUT_KERNELS,
-    chance=mean_of_local_kernels,
+    **compares(cut_kernel, symmetric=False),
 )
 def kcka(
     x: Representation,
@@ -182,12 +165,10 @@ def kcka(
 
     Reference: Islam et al. 2025, Eqs. 18-19.
     """
-    code, search = variant == "code", NeighbourSearch(k, "euclidean", index)
-    K, L = (local_rbf_kernel(r, search, squared=code, diagonal=code) for r in (x, y))
-    product = centered_trace if code else row_centered_product
-    a, b = (local_rbf_size(r, search, squared=code, diagonal=code) for r in (x, y))
-    value = product(K, L) / (a.norm * b.norm)
-    return value if code else float(np.clip(value, -1, 1))
+    K, L = (cut_kernel(r, k, index, variant) for r in (x, y))
+    if variant == "code":
+        return K.factor * L.factor * centered_trace(K.kernel, L.kernel)
+    return K.cosine(L)
 
 
 @measure(
@@ -209,8 +190,7 @@ def kcka(
             symmetric=True,
             range=(-1, 1),
             identity=True,
-            product=NEIGHBOUR_KERNELS,
-            chance=mean_of_masked_kernels,
+            **compares(neighbour_kernel, symmetric=False),
         ),
         APPROXIMATE,
     ),

@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, namespace, scalar, to_numpy
+from ..arrays import Array, as_float64, namespace, scalar, to_numpy
 from ..measure import measure
 from ..representation import Representation, Undefined, title
 from .expected import mean_of_predictions, predictions
-from .leaving_out.digits import as_float64, mean_without, need_samples
+from .leaving_out.digits import mean_without, need_samples
 
 
 def accuracy_difference_without(

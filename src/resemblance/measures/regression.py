@@ -11,13 +11,13 @@ from ..claims import when
 from ..measure import measure
 from ..representation import Representation
 from ..streamed import conditioning
+from ..views.matrices import linear_gram, projection, smoother
 from ..views.pairs import basis_overlap, explained_energy, principal_overlap
 from ..views.points import preshape
 from ..views.spectra import decomposition
 from .chance import of_predictor, of_smoothers
-from .expected import mean_of_prediction, mean_of_smoothers
+from .inner_products import compares, itself, squared_distance
 from .leaving_out.spans import gulp_without, regression_without
-from .products import EXPLAINED, EXPLAINED_BACKWARDS, SMOOTHERS, SQUARED_SMOOTHERS
 
 SHAPE = {"orthogonal", "translation", "isotropic_scaling", "sample_rotation"}
 RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the total variance
@@ -32,12 +32,11 @@ RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the
     symmetric=False,
     reference="kornblith2019similarity",
     invariant_to=SHAPE,
-    changes=(when({"predict": "first"}, product=EXPLAINED_BACKWARDS),),
+    changes=(when({"predict": "first"}, **compares(linear_gram, projection, value=itself)),),
     diagnostics=conditioning,
     uninformative=of_predictor,
-    product=EXPLAINED,
     left_out=regression_without,
-    chance=mean_of_prediction,
+    **compares(projection, linear_gram, value=itself),
 )
 def linear_regression(
     x: Representation, y: Representation, *, predict: Literal["second", "first"] = "second"
@@ -129,13 +128,13 @@ def _left_out_error(basis: Array, singular: Array, targets: Array, ridge: float)
     rows_of_maps="positions",
     invariant_to={"affine", "sample_rotation"},
     changes=(
-        when({"squared": True}, metric=False, product=SQUARED_SMOOTHERS, chance=mean_of_smoothers),
+        when({"squared": True}, metric=False, **compares(smoother, value=squared_distance)),
         when({"ridge": lambda ridge: ridge > 0}, invariant_to=SHAPE, left_out=None),
     ),
     diagnostics=conditioning,
     uninformative=of_smoothers,
-    product=SMOOTHERS,
     left_out=gulp_without,
+    **compares(smoother, value=squared_distance, root=True),
 )
 def gulp(
     x: Representation, y: Representation, *, ridge: float = 0.0, squared: bool = False

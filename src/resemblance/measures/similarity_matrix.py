@@ -24,6 +24,7 @@ from ..views.distances import (
     row_blocks,
 )
 from ..views.grams import Estimator, GramKernel, Pairs, hsic_norm
+from ..views.matrices import actual_distances, centred_distances, centred_gram, dissimilarities
 from ..views.pairs import hsic
 from ..views.points import size
 from ..views.rectangles import ABOVE
@@ -32,10 +33,10 @@ from .all_pairs.dissimilarities import dissimilarity_correlations, rank_error
 from .all_pairs.distances import distance_correlations, rsm_norm_differences
 from .all_pairs.grams import kernel_alignments
 from .chance import of_dissimilarities, of_distances, of_grams
-from .expected import mean_of_dissimilarities, mean_of_distances, mean_of_grams, zero
+from .expected import zero
+from .inner_products import compares, squared_distance
 from .leaving_out.dissimilarities import rsa_without, rsm_norm_without
 from .leaving_out.products import cka_without, distance_correlation_without
-from .products import ACTUAL_DISTANCES, DISSIMILARITIES, DISTANCES, GRAMS, SQUARED_DISTANCES
 
 RIGID = {"orthogonal", "translation"}
 SHAPE = RIGID | {"isotropic_scaling"}
@@ -76,14 +77,14 @@ OF_DISTANCES: dict[str, Any] = {
             streams_with=None,
             invariant_to={"permutation", "isotropic_scaling", "translation"},
             product=None,
+            chance=zero,
             left_out=None,
             all_pairs=None,
         ),
     ),
     uninformative=of_grams,
-    product=GRAMS,
     left_out=cka_without,
-    chance=mean_of_grams,
+    **compares(centred_gram),
 )
 def cka(
     x: Representation,
@@ -124,10 +125,13 @@ def cka(
     itself, and changes when the features are rotated.
 
     X is (n, d), Y is (n, e). O(n d e) time with no n x n matrix for linear and cosine kernels when
-    d, e <= n; for the others O(n^2 d) time, one n x n matrix per representation, and none for more
-    than 4096 samples: then the matrices are computed again, piece by piece, in four passes. Raises
-    ``Undefined`` for a constant representation, or when an estimate of a self-similarity is not
-    positive, and ``ValueError`` for ``"features"`` with another kernel.
+    d, e <= n. The linear kernel takes n^2/2 numbers and O(n^2 d) time per representation, and
+    O(n^2) per pair, where 3 min(d, e) >= n or one is wider than n: n and the widths decide, so to
+    the last bit a value depends on nothing else. The other kernels take O(n^2 d) time, one n x n
+    matrix per representation, and none for more than 4096 samples: then the matrices are computed
+    again, piece by piece, in four passes. Raises ``Undefined`` for a constant representation, or
+    when an estimate of a self-similarity is not positive, and ``ValueError`` for ``"features"``
+    with another kernel.
 
     Reference: Kornblith et al. 2019, Eqs. 3-4; Cortes et al. 2012. The width is a multiple of the
     median *distance* between different samples. ``pairs="all"`` takes the median of all n²
@@ -156,10 +160,10 @@ def cka(
     symmetric=True,
     reference="szekely2007measuring",
     invariant_to=RIGID | {"isotropic_scaling"},
-    changes=(when({"squared": True}, product=SQUARED_DISTANCES, chance=mean_of_distances),),
+    changes=(when({"squared": True}, **compares(centred_distances)),),
     uninformative=of_distances,
-    product=DISTANCES,
     left_out=distance_correlation_without,
+    **compares(centred_distances, root=True),
     all_pairs=AllPairs(distance_correlations, ABOVE),
 )
 def distance_correlation(x: Representation, y: Representation, *, squared: bool = False) -> Array:
@@ -195,16 +199,15 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     differentiable=False,
     changes=(
         when({"compare": "pearson"}, differentiable=True),
-        when({"compare": "kendall"}, product=None, left_out=None),
-        when({"compare": "cosine"}, differentiable=True, chance=mean_of_dissimilarities),
+        when({"compare": "kendall"}, product=None, chance=zero, left_out=None),
+        when({"compare": "cosine"}, differentiable=True),
         when({"rdm": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
         when({"rdm": "euclidean"}, invariant_to=RIGID | {"isotropic_scaling"}),
         when({"rdm": "sqeuclidean"}, invariant_to=RIGID | {"isotropic_scaling"}),
     ),
     uninformative=of_dissimilarities,
-    product=DISSIMILARITIES,
     left_out=rsa_without,
-    chance=zero,
+    **compares(dissimilarities),
     all_pairs=AllPairs(dissimilarity_correlations, ABOVE),
     diagnostics=rank_error,
 )
@@ -262,8 +265,8 @@ def rsa(
     reference="shahbazi2021using",
     invariant_to=RIGID,
     changes=(when({"norm": "spectral"}, differentiable=False, product=None, left_out=None),),
-    product=ACTUAL_DISTANCES,
     left_out=rsm_norm_without,
+    **compares(actual_distances, value=squared_distance, root=True),
     all_pairs=AllPairs(rsm_norm_differences, ABOVE),
 )
 def rsm_norm_difference(

@@ -6,13 +6,13 @@ Colours differ in lightness, so that figures can be printed in grey, and dark me
 the direction of a measure.
 """
 
-from .arranged import mds, tree
 from .curves import layers
 from .diagrams import critical_difference
 from .drawing import draw
+from .embeddings import mds, tree
+from .intervals import drift, intervals
 from .maps import heatmap
-from .rows import drift, intervals
-from .standings import box, ranks
+from .ranks import box, ranks
 from .style import style
 
 __all__ = [

@@ -13,7 +13,7 @@ from ..display import did_you_mean
 from ..inference.result import Evidence
 from ..measure import Measure
 from ..report.svg import shortened
-from .asked import chance_level, compared, direction, measure_of, taken
+from .arguments import chance_level, compared, direction, measure_of, taken
 from .style import GREY, POINTS, WIDTH, Axes, axes, legend, letter_size, look, plain, text_width
 
 MOST_MARKED = 24  # points of a line that are marked

@@ -10,12 +10,12 @@ from ..display import did_you_mean
 from ..drift import DriftReport
 from ..inference.result import Evidence
 from ..results.result import Result
-from .arranged import mds, tree
 from .curves import layers
 from .diagrams import critical_difference
+from .embeddings import mds, tree
+from .intervals import drift, intervals
 from .maps import heatmap
-from .rows import drift, intervals
-from .standings import box, ranks
+from .ranks import box, ranks
 from .style import Axes
 
 PAIRS: Mapping[str, Callable[..., Axes]] = {

@@ -122,7 +122,4 @@ def _from_oklab(lab: np.ndarray) -> np.ndarray:
         ]
     )
     linear = np.clip((lab @ to_cones.T) ** 3 @ to_rgb.T, 0, 1)
-    encoded: np.ndarray = np.where(
-        linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055
-    )
-    return encoded
+    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)

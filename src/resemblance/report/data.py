@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..catalogue import get_measure
-from ..comparison import ORDINARY, Comparison, MeasureInfo, chance_of, without_rounding
+from ..comparison import Comparison, MeasureInfo, chance_of
+from ..display import ORDINARY, without_rounding
 from ..measure import Measure
 from ..significance import average_ranks
 from .numbers import number

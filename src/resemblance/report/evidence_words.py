@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..comparison import ROUNDING, MeasureInfo, diagnostic_notes, label_of, without_rounding
-from ..display import picture, table
+from ..comparison import MeasureInfo, label_of
+from ..display import ROUNDING, diagnostic_notes, picture, table, without_rounding
 from ..engine.scores import CHANCE
 from ..inference.nulls import EXACT, FIXED, p_text, p_words
 from ..inference.result import Evidence, above_chance

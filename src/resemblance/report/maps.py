@@ -10,13 +10,14 @@ from ..results.figures import HeatMap
 from .colours import css_class, is_dark, level, limits
 from .numbers import number
 from .pixels import picture
-from .svg import drawing, shortened, tag, text
+from .svg import drawing, shortened, tag, text, title
 
 WIDTH = 480.0
 SCALE = 62.0  # room for the colour scale at the right
 FONT, SMALLEST_FONT = 11.0, 9.0
 SMALLEST_NUMBER = 8.5  # font of numbers in cells
 MOST_SQUARES = 40  # along a side; the cells of larger maps are a picture
+MOST_READ = 20  # along a side of a map whose cells have titles
 CHARACTER = 0.56  # of the font size: mean width of a character
 LONGEST = 24  # characters of a name along an axis
 TALLEST = 2.5  # of the width of the cells
@@ -34,6 +35,11 @@ class ModelSpan(NamedTuple):
     name: str
     start: int
     stop: int
+
+    @property
+    def middle(self) -> float:
+        """Where its name is."""
+        return (self.start + self.stop - 1) / 2
 
 
 class Name(NamedTuple):
@@ -78,6 +84,17 @@ def empty_map(rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
     return _frame(heat, [], (0.0, 1.0), class_="chart matrix", tabindex=0)
 
 
+def still_map(heat: HeatMap) -> str:
+    """Draw a heat map where no program reads it: the pointer reads the titles of the cells, unless
+    they are many."""
+    unseen = {"width": 1, "height": 1, "fill": "none", "pointer_events": "all"}
+    cells = [(i, j, words) for i, row in enumerate(heat.titles) for j, words in enumerate(row)]
+    if max(len(heat.rows), len(heat.columns)) > MOST_READ:
+        cells = []
+    titles = [tag("rect", title(words), x=j, y=i, **unseen) for i, j, words in cells if words]
+    return _frame(heat, [*_squares(heat), *titles], limits(heat), class_="chart matrix")
+
+
 def _frame(heat: HeatMap, inside: list[str], ends: tuple[float, float], **attributes: Any) -> str:
     """Draw names, borders between models, and the scale around cells."""
     rows, columns = max(len(heat.rows), 1), max(len(heat.columns), 1)
@@ -93,7 +110,8 @@ def _frame(heat: HeatMap, inside: list[str], ends: tuple[float, float], **attrib
     parts += _written(heat, cells, ends) if inside else []
     parts += [*_left(left, cells), *_below(bottom, cells)]
     parts += [*_borders(left, bottom, cells), *_scale(heat, cells, ends)]
-    label = f"Heat map: {heat.title}; arrow keys read single values"
+    keys = "; arrow keys read single values" if "tabindex" in attributes else ""
+    label = f"Heat map: {heat.title}{keys}"
     attributes["style"] = f"--columns:{columns}"  # few cells are not drawn large
     return drawing(WIDTH, height + 8 + bottom.room, parts, label, **attributes)
 
@@ -198,7 +216,7 @@ def axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> Names:
     for group in groups:
         name, length = shortened(group.name, LONGEST), (group.stop - group.start) * pitch
         is_upright = turn and text_width(name, FONT) + 6 > length
-        titles.append(Name((group.start + group.stop - 1) / 2, name, depth + 6, FONT, is_upright))
+        titles.append(Name(group.middle, name, depth + 6, FONT, is_upright))
     across = [text_width(t.name, FONT) if t.is_upright or not turn else FONT for t in titles]
     room = depth + (6 + max(across) if across else 0) + 4
     return Names((*written, *titles), tuple(g.start for g in groups[1:]), room)

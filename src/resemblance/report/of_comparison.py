@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..arrangements import models_of
-from ..comparison import Comparison, diagnostic_notes
+from ..comparison import Comparison
+from ..display import diagnostic_notes
 from ..engine.scores import CHANCE
 from ..inference.result import Evidence
 from ..measure import Measure

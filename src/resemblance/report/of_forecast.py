@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..engine.forecast import Forecast, duration
-from ..tiles import in_units
+from ..engine.memory import in_units
 from .output import Output
 from .terminal import plain_table
 

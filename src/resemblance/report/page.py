@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..comparison import Comparison
+from ..drift import DriftReport
 from ..extras import need
 from ..inference.result import Evidence
 from ..json_files import write_atomically
@@ -25,6 +26,7 @@ from .colours import style_sheet
 from .diagrams import diagram
 from .numbers import duration, minus
 from .of_comparison import result_of
+from .of_drift import drift_result
 from .of_evidence import result_of_evidence
 from .page_data import page_data
 from .rows import bars
@@ -50,7 +52,7 @@ MANY_MAPS = 6  # more of them are smaller
 
 
 def write_page(
-    result: Result | Comparison | Evidence,
+    result: Result | Comparison | Evidence | DriftReport,
     path: str | Path,
     *,
     title: str = "",
@@ -61,7 +63,7 @@ def write_page(
     stretch: bool = False,
     provenance: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a result, a comparison or an evidence to one HTML file and return its path.
+    """Write a result, comparison, evidence or drift report to one HTML file and return its path.
 
     The page has what leads, then for every section what it is about, its claims, figures and
     tables, and why something has no value; at the end the mean ranks of the measures, times, and
@@ -72,7 +74,7 @@ def write_page(
     Parameters
     ----------
     result : from the ``run`` of a suite, or ``load_result``; or what :func:`resemblance.compare`,
-        :func:`resemblance.load` or ``resemblance.evidence`` returned.
+        :func:`resemblance.load`, ``resemblance.evidence`` or :func:`resemblance.drift` returned.
     path : the file to write; its folder must exist.
     title : the heading; by default that of the result.
     introduction : a paragraph before everything else, as plain text.
@@ -92,6 +94,8 @@ def write_page(
         result = result_of(result, evidence=evidence, measure=measure, stretch=stretch)
     elif isinstance(result, Evidence):
         result = result_of_evidence(result, measure=measure, stretch=stretch)
+    elif isinstance(result, DriftReport):
+        result = drift_result(result)
     result = replace(result, provenance={**result.provenance, **(provenance or {})})
     heading = title or result.title or f"The {result.suite} suite"
     content = _content(result, facts or {})

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..claims import INVARIANCES
-from ..comparison import Comparison, MeasureInfo, diagnostic_notes, without_rounding
+from ..comparison import Comparison, MeasureInfo
+from ..display import diagnostic_notes, without_rounding
 from ..engine.scores import CHANCE
 from ..measure import Measure
 from .data import chance_words, extremes, is_square, summary

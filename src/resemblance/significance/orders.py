@@ -33,8 +33,7 @@ class _Units(NamedTuple):
         """Return the rows of units, one unit after the other."""
         size = self.size[units]
         skipped = self.start[units] - (np.cumsum(size) - size)
-        rows: np.ndarray = self.rows[np.arange(size.sum()) + np.repeat(skipped, size)]
-        return rows
+        return self.rows[np.arange(size.sum()) + np.repeat(skipped, size)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,7 @@ def _compiled_ranks(vector: np.ndarray, rounding: float) -> np.ndarray:
         return np.empty(0)
     from ._radix import mean_ranks
 
-    return np.asarray(mean_ranks(vector, low, high, rounding))
+    return mean_ranks(vector, low, high, rounding)
 
 
 def _with_means_of_ties(ranks: Array, new: Array) -> Array:
@@ -70,8 +70,7 @@ def ranks_of_rows(values: np.ndarray) -> np.ndarray:
     """
     from scipy.stats import rankdata  # takes as long to import as the rest of the library
 
-    ranks: np.ndarray = rankdata(values, axis=-1)
-    return ranks
+    return rankdata(values, axis=-1)
 
 
 def rank_correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -171,8 +171,7 @@ def bootstrap_counts(
     random = generator(seed, "bootstrap", n)
     if crossed is not None:
         first, second = (_drawn(random, n, names, draws) for names in crossed)
-        product: np.ndarray = first * second
-        return product
+        return first * second
     labels = list(range(n)) if blocks is None else list(blocks)
     if nested is None:
         return _drawn(random, n, labels, draws)
@@ -193,8 +192,7 @@ def _drawn(random: np.random.Generator, n: int, names: Sequence[Any], draws: int
             f"{len(blocks)}"
         )
     drawn = random.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)), size=draws)
-    counts: np.ndarray = drawn[:, [blocks.index(name) for name in names]]
-    return counts
+    return drawn[:, [blocks.index(name) for name in names]]
 
 
 def check_whole(function: str, **numbers: Any) -> None:

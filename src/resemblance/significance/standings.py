@@ -276,8 +276,7 @@ def _rows(
 
 def _means(tables: Iterable[Sampled]) -> np.ndarray:
     """Mean over groups of the mean ranks over cells, (measures,)."""
-    mean: np.ndarray = np.mean([known_mean(table.ranks) for table in tables], axis=0)
-    return mean
+    return np.mean([known_mean(table.ranks) for table in tables], axis=0)
 
 
 def _drawn_means(tables: Iterable[Sampled]) -> np.ndarray:
@@ -287,14 +286,12 @@ def _drawn_means(tables: Iterable[Sampled]) -> np.ndarray:
         known = ~np.isnan(table.ranks)
         with np.errstate(invalid="ignore"):
             means.append((table.times @ np.where(known, table.ranks, 0)) / (table.times @ known))
-    mean: np.ndarray = np.mean(means, axis=0)
-    return mean
+    return np.mean(means, axis=0)
 
 
 def _shares_before(gaps: np.ndarray) -> np.ndarray:
     """Share of the samples in which a gap is positive, zeros half; NaN where none is known."""
-    shares: np.ndarray = known_mean((1 + np.sign(gaps)) / 2)
-    return shares
+    return known_mean((1 + np.sign(gaps)) / 2)
 
 
 def _tie_groups(

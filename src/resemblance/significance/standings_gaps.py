@@ -45,8 +45,7 @@ class Sampled(NamedTuple):
 
     def of_strata(self, values: np.ndarray) -> np.ndarray:
         """Return the sums of values of cells over every stratum, (strata, ...)."""
-        sums: np.ndarray = np.add.reduceat(values, self.starts, axis=0)
-        return sums
+        return np.add.reduceat(values, self.starts, axis=0)
 
 
 def sampled(
@@ -157,13 +156,11 @@ def _parts(table: Sampled, first: np.ndarray, second: np.ndarray) -> Linear:
 def _centred(table: Sampled, values: np.ndarray) -> np.ndarray:
     """Values of cells minus their means over the stratum."""
     means = table.of_strata(values) / table.sizes[:, None]
-    centred: np.ndarray = values - np.repeat(means, table.sizes, axis=0)
-    return centred
+    return values - np.repeat(means, table.sizes, axis=0)
 
 
 def _freedom(sizes: np.ndarray) -> np.ndarray:
-    freedom: np.ndarray = np.maximum(sizes - 1, 1)
-    return freedom
+    return np.maximum(sizes - 1, 1)
 
 
 def margins(tables: Sequence[Sampled], pairs: MeasurePairs, settled: np.ndarray) -> np.ndarray:
@@ -244,16 +241,12 @@ def _deviations(table: Sampled, parts: np.ndarray) -> np.ndarray:
     """How far sums over the cells of samples are from that over all cells, (draws, ...), with the
     variance that independent cells have."""
     sizes = np.repeat(table.sizes, table.sizes)[:, None]
-    deviations: np.ndarray = table.times @ (
-        _centred(table, parts) * np.sqrt(sizes / _freedom(sizes))
-    )
-    return deviations
+    return table.times @ (_centred(table, parts) * np.sqrt(sizes / _freedom(sizes)))
 
 
 def _apart(values: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Values of the second measures minus those of the first, by row."""
-    difference: np.ndarray = values[:, second] - values[:, first]
-    return difference
+    return values[:, second] - values[:, first]
 
 
 def _over_tables(

@@ -186,8 +186,7 @@ def readable(path: Path) -> Path:
 
 def _from_archive(path: Path, key: str) -> np.ndarray:
     with np.load(path, allow_pickle=False) as archive:
-        data: np.ndarray = archive[key]
-        return data
+        return archive[key]
 
 
 def _tensor_names(path: Path) -> list[str]:

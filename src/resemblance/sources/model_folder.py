@@ -340,8 +340,7 @@ def is_file_name(name: str) -> bool:
 def _optional(path: Path, verify: Verify) -> np.ndarray | None:
     if not path.exists():
         return None
-    array: np.ndarray = np.load(_checked(path, verify), allow_pickle=False)
-    return array
+    return np.load(_checked(path, verify), allow_pickle=False)
 
 
 def _checked(path: Path, verify: Verify) -> Path:

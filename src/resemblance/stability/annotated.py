@@ -20,10 +20,8 @@ from ..significance.labels import is_missing
 
 CONTROL_NAMES = frozenset({
     "control", "controls", "ctrl", "negctrl", "neg", "negative", "negativecontrol", "nt", "ntc",
-    "nontargeting",
-    "nontargetingcontrol", "scramble", "scrambled", "intergenic", "unperturbed", "untreated",
-    "vehicle", "dmso", "mock",
-    "gal4", "gfp",
+    "nontargeting", "nontargetingcontrol", "scramble", "scrambled", "intergenic", "unperturbed",
+    "untreated", "vehicle", "dmso", "mock", "gal4", "gfp",
 })  # fmt: skip
 # Libraries of arrays that become dense a few rows at a time.
 LAZY = {"scipy", "h5py", "anndata", "zarr"}
@@ -116,10 +114,8 @@ def _values(data: Any, layer: str | None, obsm: str | None) -> Any:
 
 
 def _column(data: Any, column: Any, role: str) -> Any:
-    """Return a column of the annotations, or the argument itself.
-
-    A Series by the names of its index, anything else as it is.
-    """
+    """Return a column of the annotations, or the argument itself: a Series by the names of its
+    index, anything else as it is."""
     if isinstance(column, str):
         return _entry(data.obs, column, "obs")
     if not (hasattr(column, "reindex") and hasattr(column, "loc")) or column.index.equals(
@@ -144,10 +140,8 @@ def _entry(entries: Mapping[str, Any], key: str, where: str) -> Any:
 
 
 def _source(X: Any) -> Any:
-    """Return values that can be indexed by rows.
-
-    Sparse ones stay sparse, dense ones in a file stay there.
-    """
+    """Return values that can be indexed by rows; sparse ones stay sparse, dense ones in a file stay
+    there."""
     if type(X).__module__.partition(".")[0] in LAZY:
         # Sparse on disk: rows cannot be read there by every SciPy.
         X = X.to_memory() if hasattr(X, "to_memory") else X
@@ -164,10 +158,8 @@ def _source(X: Any) -> Any:
 
 
 def _coded(values: Any, n: int, role: str) -> tuple[list[str], np.ndarray]:
-    """Return the sorted texts of the labels, and the place of every sample's among them.
-
-    -1 where it has none.
-    """
+    """Return the sorted texts of the labels, and the place of every sample's label among them, -1
+    for none."""
     if hasattr(values, "cat") or hasattr(values, "categories"):
         values = values.astype(object)  # a missing category would make whole numbers 1.0, 2.0
     array = to_numpy(values) if hasattr(values, "__dlpack__") else np.asarray(values)
@@ -191,10 +183,8 @@ def _coded(values: Any, n: int, role: str) -> tuple[list[str], np.ndarray]:
 
 
 def control_labels(control: Any, known: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of the controls.
-
-    Raises ``ValueError``, with the labels of the samples, when one of them is missing.
-    """
+    """Return the labels of the controls; raise ``ValueError``, with the labels of the samples, when
+    one of them is missing."""
     if control is None:
         usual = _usual(known)
         if len(usual) == 1:

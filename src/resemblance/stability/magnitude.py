@@ -96,9 +96,8 @@ def discordance(
     coherence: str = "perturbation_coherence",
     magnitude: str = "perturbation_magnitude",
 ) -> np.ndarray:
-    r"""Return how much less coherent every perturbation is than its magnitude predicts.
-
-    In standard deviations.
+    r"""Return how much less coherent every perturbation is than its magnitude predicts, in standard
+    deviations.
 
     .. math:: \operatorname{z}(f(m) - s), \quad \operatorname{z}(r(m) - r(s)), \quad
         \operatorname{z}(\operatorname{z}(m) - \operatorname{z}(s))
@@ -126,9 +125,8 @@ def discordance(
             f"leave 3 of {len(s)} perturbations or more; got {form!r} and {share}"
         )
     result = np.full(len(known), np.nan)
-    result[known] = _z(
-        _excess(s, m, form, share), float(np.abs(s).max()) if form in ("linear", "loess") else 1.0
-    )
+    scale = float(np.abs(s).max()) if form in ("linear", "loess") else 1.0
+    result[known] = _z(_excess(s, m, form, share), scale)
     return result
 
 
@@ -144,10 +142,8 @@ def _excess(s: np.ndarray, m: np.ndarray, form: str, share: float) -> np.ndarray
 
 
 def _local_line(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
-    """Fit a robust locally weighted line at every x (Cleveland 1979).
-
-    Tricube weights over the k nearest, then bisquare.
-    """
+    """Fit a robust locally weighted line at every x (Cleveland 1979): tricube weights over the k
+    nearest, then bisquare."""
     apart = np.abs(x[:, None] - x)
     radius = np.sort(apart, axis=1)[:, k - 1 : k]
     near = np.where(radius > 0, np.clip(apart / np.where(radius > 0, radius, 1), 0, 1), apart > 0)
@@ -172,8 +168,7 @@ def _z(values: np.ndarray, scale: float) -> np.ndarray:
         raise Undefined(
             "discordance: magnitudes and coherences agree perfectly or do not vary; nothing departs"
         )
-    scaled: np.ndarray = (values - values.mean()) / deviation
-    return scaled
+    return (values - values.mean()) / deviation
 
 
 def _columns(function: str, results: Columns, *names: str) -> np.ndarray:

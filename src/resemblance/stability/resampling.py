@@ -122,7 +122,8 @@ def _on_a_half(
                 f"interval: {statistic} needs {statistic.min_samples} samples and half of them are "
                 f"{len(half)}"
             )
-        inputs = [_given(name, data, half, controls) for name, data in roles.items()]
+        places = dict.fromkeys(SHARED, half) | {"control": controls}
+        inputs = [_taken(data, places.get(name)) for name, data in roles.items()]
         try:
             return _as_parted(statistic, parts[half]).evaluate(_rows(x, half), *inputs)
         except Unfilled:
@@ -134,13 +135,11 @@ def _on_a_half(
 
 
 def _parts(statistic: Statistic, groups: np.ndarray) -> np.ndarray:
-    """1 for late trials where early and late ones are compared; else 0 and 1 in turn.
-
-    In turn among those of a condition.
-    """
+    """1 for late trials where early and late ones are compared; else 0 and 1 in turn among those of
+    a condition, where these are split; else 0."""
     settings = {**statistic.defaults, **dict(statistic.parameters)}
     if "early" in settings:
-        return np.asarray(np.arange(len(groups)) >= int(len(groups) * settings["early"]), dtype=int)
+        return (np.arange(len(groups)) >= int(len(groups) * settings["early"])).astype(int)
     return rank_within(groups) % 2 if "parity" in settings else np.zeros(len(groups), dtype=int)
 
 
@@ -151,17 +150,10 @@ def _as_parted(statistic: Statistic, late: np.ndarray) -> Statistic:
     return statistic.where(early=float(np.clip((np.sum(late == 0) + 0.5) / len(late), 0.01, 0.99)))
 
 
-def _given(name: str, data: Any, half: np.ndarray, controls: np.ndarray) -> Any:
-    return (
-        _taken(data, half)
-        if name in SHARED
-        else _rows(data, controls)
-        if name == "control"
-        else data
-    )
-
-
-def _taken(data: Any, numbers: np.ndarray) -> Any:
+def _taken(data: Any, numbers: np.ndarray | None) -> Any:
+    """Some rows of what a statistic needs, or all of what has none."""
+    if numbers is None:
+        return data
     return _rows(data, numbers) if isinstance(data, Representation) else data[numbers]
 
 
@@ -214,10 +206,8 @@ def _in_another_order(
     random = generator(seed, "permutation_null", draw)
     for _ in range(TRIES):
         order = random.permutation(x.shape[0])
-        moved = [
-            _taken(data, order) if name in SHARED else data
-            for name, data in zip(statistic.needs, prepared)
-        ]
+        places = dict.fromkeys(SHARED, order)
+        moved = [_taken(data, places.get(n)) for n, data in zip(statistic.needs, prepared)]
         try:
             return statistic.evaluate(_rows(x, order), *moved)
         except Unfilled:

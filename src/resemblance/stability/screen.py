@@ -70,12 +70,8 @@ class Perturbations:
         """Return one record per perturbation: its name, counts, a value per statistic (or None),
         and the reason."""
         return [
-            {
-                "perturbation": row.name,
-                "cells": row.cells,
-                "unmatched": row.unmatched,
-                "used": row.used,
-            }
+            {"perturbation": row.name}
+            | {name: getattr(row, name) for name in ("cells", "unmatched", "used")}
             | dict(zip(self.statistics, row.values))
             | {"reason": "; ".join(dict.fromkeys(filter(None, row.reasons))) or None}
             for row in self.rows
@@ -210,18 +206,13 @@ def _count(name: str, value: int) -> int:
 def _at_most(members: np.ndarray, rules: _Rules, label: str) -> np.ndarray:
     if rules.max_samples is None or len(members) <= rules.max_samples:
         return members
-    return np.sort(
-        generator(rules.seed, "perturbations", label).choice(
-            members, rules.max_samples, replace=False
-        )
-    )
+    random = generator(rules.seed, "perturbations", label)
+    return np.sort(random.choice(members, rules.max_samples, replace=False))
 
 
 def _drawn(members: np.ndarray, stratum: np.ndarray, rules: _Rules) -> np.ndarray:
-    """Return the controls that are used.
-
-    All, or at most ``max_samples`` with at least ``min_samples`` per stratum.
-    """
+    """Return the controls that are used: all, or at most ``max_samples`` with at least
+    ``min_samples`` per stratum."""
     strata = np.unique(stratum)
     if rules.max_samples is None or len(members) <= rules.max_samples or len(strata) == 1:
         return _at_most(members, rules, "control")
@@ -254,10 +245,8 @@ def _controls(
         )
     some = everyone[np.isin(table.stratum[everyone], strata)]
     some = _drawn(some, table.stratum[some], rules)
-    stratum, points = (
-        np.searchsorted(strata, table.stratum[some]),
-        table.dense(some, "the controls"),
-    )
+    stratum = np.searchsorted(strata, table.stratum[some])
+    points = table.dense(some, "the controls")
     finite(points)
     values = rows(points)
     means = np.stack([values[stratum == place].mean(axis=0) for place in range(len(strata))])
@@ -276,22 +265,19 @@ def _perturbation(
     if len(used) < rules.min_samples:
         where = " in strata with enough controls" if counts[1] else ""
         reason = f"{len(used)} samples{where} are fewer than min_samples={rules.min_samples}"
-        reasons, values = (reason,) * len(rules.statistics), (None,) * len(rules.statistics)
-        return Perturbation(name, *counts, 0, values, reasons)
+        count = len(rules.statistics)
+        return Perturbation(name, *counts, 0, (None,) * count, (reason,) * count)
     x, stratum = table.dense(used, name), np.searchsorted(against.strata, table.stratum[used])
     outcomes = [
         _value(s, _seeded(s, rules.seed, name), x, stratum, against) for s in rules.statistics
     ]
-    return Perturbation(
-        name, *counts, len(used), tuple(v for v, _ in outcomes), tuple(why for _, why in outcomes)
-    )
+    values, reasons = zip(*outcomes)
+    return Perturbation(name, *counts, len(used), values, reasons)
 
 
 def _seeded(s: Statistic, seed: int, label: str) -> Statistic:
-    """Return the statistic with a seed that follows from its own, this one and the label.
-
-    Statistics without a seed are unchanged.
-    """
+    """Return the statistic with a seed that follows from its own, this one and the label; one
+    without a seed as it is."""
     if "seed" not in s.defaults:
         return s
     base = {**s.defaults, **dict(s.parameters)}["seed"]

@@ -67,9 +67,8 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
     versions |= {f"topvar_{k:03d}": points[:, np.sort(by_variance[-k:])] for k in TOP if k < d}
     for k in CHOSEN:
         if k < d:
-            versions[f"randfeat_{k:03d}"] = points[
-                :, generator(seed, "features", k).choice(d, k, replace=False)
-            ]
+            chosen = generator(seed, "features", k).choice(d, k, replace=False)
+            versions[f"randfeat_{k:03d}"] = points[:, chosen]
     for amount in NOISES:
         noise = generator(seed, "noise", round(100 * amount)).standard_normal(points.shape)
         versions[f"noise_{round(100 * amount):03d}"] = points + amount * points.std() * noise
@@ -80,11 +79,8 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
 
 def regime(name: str) -> Regime:
     """Return "compression" for fewer features or directions, "preserving" for all of them."""
-    return (
-        "compression"
-        if name.startswith(("pca", "randproj", "topvar", "randfeat"))
-        else "preserving"
-    )
+    fewer = ("pca", "randproj", "topvar", "randfeat")
+    return "compression" if name.startswith(fewer) else "preserving"
 
 
 def transformation_study(

@@ -1,8 +1,7 @@
 """The statistics of one representation, a file for each thing they are about."""
 
-from .evidence import logme
-from .noise import input_noise_stability
 from .perturbation import (
+    input_noise_stability,
     perturbation_coherence,
     perturbation_magnitude,
     perturbation_reproducibility,
@@ -18,7 +17,7 @@ from .supervised import (
     supervised_alignment,
     variance_ratio,
 )
-from .transfer import fisher_discriminant, gbc, h_score, leep, nce, silhouette
+from .transfer import fisher_discriminant, gbc, h_score, leep, logme, nce, silhouette
 from .trials import centroid_drift, temporal_drift, trial_split
 from .withdrawn import anchor, sample_split
 

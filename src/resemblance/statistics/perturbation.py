@@ -1,23 +1,23 @@
-"""Perturbed samples against controls: do all of them move the same way, and how far?"""
+"""Perturbed samples against controls: do all of them move the same way, and how far? And an encoder
+called on noisy inputs: does its representation stay?"""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 
-from ..arrays import norm
+from ..arrays import norm, to_numpy
 from ..claims import when
-from ..representation import Representation, Undefined, view
+from ..representation import Representation, Undefined, finite, view
 from ..rng import generator
 from ..statistic import statistic
 from ..views.distances import row_blocks
-from .rdm import ROUNDING, one_minus, rows, unit
+from .rdm import COSINE, RIGID, ROUNDING, SHAPE, agreement, one_minus, rows, unit
 
 Controls = Literal["mean", "whitened", "neighbours"]
 Neighbours = Literal["euclidean", "cosine"]
-RIGID = {"orthogonal", "translation"}
-SHAPE = RIGID | {"isotropic_scaling"}
 
 
 @statistic(
@@ -33,10 +33,7 @@ SHAPE = RIGID | {"isotropic_scaling"}
     changes=(
         when({"controls": "whitened"}, invariant_to=RIGID),
         when({"controls": "whitened", "ridge": 0}, invariant_to={"affine"}),
-        when(
-            {"controls": "neighbours", "neighbours": "cosine"},
-            invariant_to={"orthogonal", "isotropic_scaling"},
-        ),
+        when({"controls": "neighbours", "neighbours": "cosine"}, invariant_to=COSINE),
     ),
 )
 def perturbation_coherence(
@@ -157,8 +154,7 @@ def _nearest(distances: np.ndarray, k: int) -> np.ndarray:
     nearer, tied = distances < last, distances == last
     # Of those that tie for the last place, the first come first.
     missing = k - nearer.sum(axis=1, keepdims=True)
-    nearest: np.ndarray = nearer | (tied & (np.cumsum(tied, axis=1) <= missing))
-    return nearest
+    return nearer | (tied & (np.cumsum(tied, axis=1) <= missing))
 
 
 @statistic(
@@ -206,8 +202,7 @@ def perturbation_magnitude(
 
 def _deviations(points: np.ndarray) -> np.ndarray:
     """Standard deviation of every feature."""
-    deviations: np.ndarray = norm(points - points.mean(axis=0), axis=0) / (len(points) - 1) ** 0.5
-    return deviations
+    return norm(points - points.mean(axis=0), axis=0) / (len(points) - 1) ** 0.5
 
 
 @statistic(
@@ -274,10 +269,9 @@ def perturbation_reproducibility(
     :math:`A_s` and :math:`B_s` are disjoint random halves, ⌊n / 2⌋ samples each, of K = ``k``
     splits. With ``controls="shared"``, as published, c and c' are both the mean of all controls.
     Its error is then common to both halves and looks like an effect: with as many controls as
-    samples and no effect at all, the value is 1/3 rather than
-    0. ``"halved"`` compares the halves with disjoint halves of the controls, and is 0 then. X is
-      (n, d), ``control``
-    (m, d). The value is in [-1, 1].
+    samples and no effect at all, the value is 1/3 rather than 0. ``"halved"`` compares the halves
+    with disjoint halves of the controls, and is 0 then. X is (n, d), ``control`` (m, d). The value
+    is in [-1, 1].
 
     Raises ``Undefined`` when a half does not move, and ``ValueError`` for a single control to
     halve.
@@ -286,13 +280,10 @@ def perturbation_reproducibility(
     move counts as 0.
     """
     points, baseline = rows(x), rows(control)
-    offset, one = (
-        baseline.mean(axis=0),
-        (np.zeros(len(points), dtype=int), np.zeros(len(baseline), dtype=int)),
-    )
-    return reproducibility(
-        points - offset, baseline - offset, *one, k=k, halved=controls == "halved", seed=seed
-    )
+    moved = [part - baseline.mean(axis=0) for part in (points, baseline)]
+    one_stratum = (np.zeros(len(part), dtype=int) for part in moved)
+    halved = controls == "halved"
+    return reproducibility(*moved, *one_stratum, k=k, halved=halved, seed=seed)
 
 
 def reproducibility(
@@ -339,3 +330,66 @@ def _half_weights(groups: np.ndarray, k: int, seed: int, role: str) -> np.ndarra
             order, half = random.permutation(group), len(group) // 2
             weights[0, split, order[:half]] = weights[1, split, order[half : 2 * half]] = 1 / half
     return weights
+
+
+@statistic(
+    label="Input noise",
+    family="perturbation",
+    larger_is_more_stable=True,
+    range=(0, 1),
+    reference="raju2026geometric",
+    min_samples=3,
+    limits={"k": (1, 10_000), "noise": (0, np.inf)},
+    changes=(when({"score": "rdm"}, range=(-1, 1)),),
+)
+def input_noise_stability(
+    x: Representation,
+    encoder: Callable[[np.ndarray], Any],
+    *,
+    noise: float = 0.1,
+    k: int = 10,
+    score: Literal["distance", "rdm"] = "distance",
+    seed: int = 0,
+) -> float:
+    r"""Input-noise stability: how little noise in the inputs moves a representation.
+
+    .. math:: \frac{1}{1 + \bar{d}}, \qquad \bar{d} = \frac{1}{K n} \sum_{s, i}
+        \lVert f(x_i + \sigma \varepsilon_{s, i}) - f(x_i) \rVert, \quad \varepsilon \sim
+        \mathcal{N}(0, I)
+
+    σ is ``noise`` times the standard deviation of all entries of the inputs. ``score="rdm"`` gives
+    the mean Spearman correlation between the cosine dissimilarities of f(x) and of f(x + σε)
+    instead, which does not depend on the scale of the representation. X is the (n, d) inputs and
+    ``encoder`` a function from such an array to (n, e): an encoder of images reshapes first. The
+    value is in (0, 1], for ``"rdm"`` in [-1, 1].
+
+    Invariances are those of the encoder: none is claimed. Raises ``ValueError`` for an encoder that
+    does not return one row per input and ``Undefined`` for NaN in what it returns.
+
+    Reference: Raju 2026 (latent-space perturbation; no code of the author computes it). The scale
+    of the noise and the score by dissimilarities are ours.
+    """
+    inputs = rows(x)
+    size = int(np.frexp(np.abs(inputs).max())[1])  # whose squares are in range
+    clean = _encoded(encoder, inputs)
+    scale = noise * float(np.ldexp(np.ldexp(inputs, -size).std(), size))
+    draws = (
+        generator(seed, "input_noise_stability", s).standard_normal(inputs.shape) for s in range(k)
+    )
+    noisy = (_encoded(encoder, inputs + scale * drawn) for drawn in draws)
+    if score == "rdm":
+        return float(np.mean([agreement(clean, other, "cosine", "spearman") for other in noisy]))
+    moved = np.mean([norm(other - clean, axis=1).mean() for other in noisy])
+    return float(1 / (1 + moved))
+
+
+def _encoded(encoder: Callable[[np.ndarray], Any], inputs: np.ndarray) -> np.ndarray:
+    # A copy, because an encoder may write into what it gets.
+    encoded = Representation(encoder(inputs.copy()), "encoder(X)")
+    if encoded.shape[0] != len(inputs):
+        raise ValueError(
+            f"input_noise_stability: the encoder returned {encoded.shape[0]} rows for "
+            f"{len(inputs)} inputs"
+        )
+    finite(encoded)
+    return np.array(to_numpy(encoded.array), dtype=np.float64)

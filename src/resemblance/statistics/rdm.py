@@ -1,4 +1,4 @@
-"""What the statistics share: rows as NumPy, dissimilarities, and correlation by exact ranks."""
+"""What the statistics share: rows as NumPy, dissimilarities, correlation by exact ranks, claims."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import norm, to_numpy
+from ..claims import when
 from ..representation import Representation, Undefined
 from ..rng import generator
 from ..significance import average_ranks, rank_correlation
@@ -15,6 +16,13 @@ from ..views.distances import squared_distance_block, squared_lengths
 
 Rdm = Literal["cosine", "correlation", "euclidean"]
 Compare = Literal["spearman", "pearson"]
+COSINE = {"orthogonal", "isotropic_scaling"}
+RIGID = {"orthogonal", "translation"}
+SHAPE = COSINE | RIGID
+BY_RDM = (
+    when({"rdm": "correlation"}, invariant_to={"permutation", "isotropic_scaling"}),
+    when({"rdm": "euclidean"}, invariant_to=SHAPE),
+)
 ROUNDING = 16 * float(np.finfo(float).eps)  # of a number, relative to the largest it comes from
 COMPILED = 100_000  # values from which on compiled code pays for being loaded, many times over
 
@@ -42,8 +50,7 @@ def dissimilarities(points: np.ndarray, kind: str) -> np.ndarray:
     if kind == "euclidean":
         points = centred(points)
         squares = squared_distance_block(points, squared_lengths(points), 0, len(points))
-        distances: np.ndarray = np.sqrt(squares[above])
-        return distances
+        return np.sqrt(squares[above])
     return one_minus(cosine_matrix(points, kind)[above])
 
 
@@ -65,8 +72,7 @@ def cosine_matrix(points: np.ndarray, kind: str) -> np.ndarray:
         points = points - points[:, :1]  # equal features become exactly zero
         points = points - points.mean(axis=1, keepdims=True)
     # BLAS thinks in columns: its lower triangle is the upper one here.
-    upper: np.ndarray = dsyrk(1.0, unit(points), lower=1).T
-    return upper
+    return dsyrk(1.0, unit(points), lower=1).T
 
 
 def centred(points: np.ndarray) -> np.ndarray:
@@ -78,15 +84,13 @@ def centred(points: np.ndarray) -> np.ndarray:
     points = points - points[:1]
     points = points - points.mean(axis=0)
     points[:, np.abs(points).max(axis=0) <= ROUNDING * largest] = 0
-    scaled: np.ndarray = points / (np.abs(points).max() or 1)
-    return scaled
+    return points / (np.abs(points).max() or 1)
 
 
 def unit(points: np.ndarray) -> np.ndarray:
     """Rows at unit length; a zero row stays zero."""
     lengths = norm(points, axis=1)
-    scaled: np.ndarray = points / np.where(lengths > 0, lengths, 1)[:, None]
-    return scaled
+    return points / np.where(lengths > 0, lengths, 1)[:, None]
 
 
 def agreement(a: np.ndarray, b: np.ndarray, kind: Rdm, compare: Compare) -> float:
@@ -127,4 +131,4 @@ def ranks(vector: np.ndarray) -> np.ndarray:
     low, high = float(vector.min()), float(vector.max())
     span = high - low
     rounding = min(ROUNDING * max(abs(low), abs(high)), 1e-3 * span / len(vector))
-    return np.asarray(average_ranks(vector, rounding, compiled=COMPILED))
+    return average_ranks(vector, rounding, compiled=COMPILED)

@@ -6,15 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from ..claims import when
 from ..representation import Representation
 from ..statistic import statistic
-from .rdm import Compare, Rdm, agreement, centred, correlation, cosine_matrix, one_minus, rows
-
-COSINE = {"orthogonal", "isotropic_scaling"}
-CHANGES = (
-    when({"rdm": "correlation"}, invariant_to={"permutation", "isotropic_scaling"}),
-    when({"rdm": "euclidean"}, invariant_to=COSINE | {"translation"}),
+from .rdm import (
+    BY_RDM,
+    COSINE,
+    Compare,
+    Rdm,
+    agreement,
+    centred,
+    correlation,
+    cosine_matrix,
+    one_minus,
+    rows,
 )
 
 
@@ -26,7 +30,7 @@ CHANGES = (
     reference="raju2026geometric",
     invariant_to=COSINE,
     min_samples=3,
-    changes=CHANGES,
+    changes=BY_RDM,
 )
 def replicate(
     x: Representation,
@@ -61,7 +65,7 @@ def replicate(
     reference="raju2026geometric",
     invariant_to=COSINE,
     min_samples=5,
-    changes=CHANGES,
+    changes=BY_RDM,
 )
 def anchor_profile(
     x: Representation,
@@ -124,5 +128,4 @@ def _square(points: np.ndarray, kind: str) -> np.ndarray:
 
         return cdist(centred(points), centred(points))
     above = one_minus(cosine_matrix(points, kind))
-    square: np.ndarray = np.triu(above, 1) + np.triu(above, 1).T
-    return square
+    return np.triu(above, 1) + np.triu(above, 1).T

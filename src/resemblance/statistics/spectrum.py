@@ -8,15 +8,13 @@ from ..arrays import to_numpy
 from ..representation import Representation
 from ..statistic import statistic
 from ..views.spectra import decomposition
-
-SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
+from .rdm import SHAPE
 
 
 def variances(x: Representation) -> np.ndarray:
     """Share of the total variance in each principal component, decreasing; they sum to 1."""
     squares = np.asarray(to_numpy(decomposition(x).singular), dtype=np.float64) ** 2
-    shares: np.ndarray = squares / squares.sum()
-    return shares
+    return squares / squares.sum()
 
 
 @statistic(

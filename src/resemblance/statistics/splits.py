@@ -11,7 +11,7 @@ from ..claims import when
 from ..representation import Representation
 from ..rng import generator
 from ..statistic import statistic
-from .rdm import Compare, Rdm, centred, mean_agreement, rows, subset
+from .rdm import COSINE, SHAPE, Compare, Rdm, centred, mean_agreement, rows, subset
 
 MANY = {"k": (1, 10_000), "max_samples": (4, np.inf)}
 
@@ -83,13 +83,11 @@ def halves(points: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarra
     larger_is_more_stable=True,
     range=(-1, 1),
     reference="raju2026geometric",
-    invariant_to={"orthogonal", "isotropic_scaling"},
+    invariant_to=COSINE,
     min_samples=4,
     min_features=4,
     limits=MANY,
-    changes=(
-        when({"rdm": "euclidean"}, invariant_to={"orthogonal", "isotropic_scaling", "translation"}),
-    ),
+    changes=(when({"rdm": "euclidean"}, invariant_to=SHAPE),),
 )
 def basis_split(
     x: Representation,

@@ -11,13 +11,18 @@ from ..claims import when
 from ..representation import Representation, Undefined
 from ..rng import generator
 from ..statistic import statistic
-from .rdm import ROUNDING, Compare, Rdm, centred, correlation, dissimilarities, mean_agreement, rows
-
-SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
-COSINE = {"orthogonal", "isotropic_scaling"}
-BY_RDM = (
-    when({"rdm": "correlation"}, invariant_to={"permutation", "isotropic_scaling"}),
-    when({"rdm": "euclidean"}, invariant_to=SHAPE),
+from .rdm import (
+    BY_RDM,
+    COSINE,
+    ROUNDING,
+    SHAPE,
+    Compare,
+    Rdm,
+    centred,
+    correlation,
+    dissimilarities,
+    mean_agreement,
+    rows,
 )
 
 
@@ -78,8 +83,7 @@ def label_conditioned_split(
     far apart.
 
     Reference: Raju 2026, Section 2; no code of the author computes it. His scripts give this name
-    to
-    :func:`supervised_alignment`.
+    to :func:`supervised_alignment`.
     """
     points, groups = rows(x), members(labels, "label_conditioned_split", classes=3)
     return mean_agreement(_class_mean_halves(points, groups, k, seed), rdm, compare)
@@ -325,4 +329,4 @@ def _direction(points: np.ndarray, groups: list[np.ndarray], ridge: float) -> np
             "separates"
         )
     direction = np.linalg.solve(covariance + ridge * variance * np.eye(len(covariance)), one - zero)
-    return np.asarray(direction / np.linalg.norm(direction))
+    return direction / np.linalg.norm(direction)

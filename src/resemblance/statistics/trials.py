@@ -9,8 +9,8 @@ import numpy as np
 from ..arrays import norm
 from ..representation import Representation, Undefined
 from ..statistic import statistic
-from .rdm import ROUNDING, Compare, Rdm, agreement, rows, unit
-from .supervised import BY_RDM, COSINE, class_means
+from .rdm import BY_RDM, COSINE, ROUNDING, Compare, Rdm, agreement, rows, unit
+from .supervised import class_means
 
 PART = {"early": (0.01, 0.99)}
 

@@ -8,11 +8,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..claims import when
 from ..representation import Representation
 from ..rng import generator
 from ..statistic import statistic
-from .rdm import Compare, Rdm, correlation, mean_agreement, one_minus, ranks, rows, subset, unit
+from .rdm import (
+    BY_RDM,
+    COSINE,
+    Compare,
+    Rdm,
+    correlation,
+    mean_agreement,
+    one_minus,
+    ranks,
+    rows,
+    subset,
+    unit,
+)
 from .splits import MANY
 
 
@@ -22,13 +33,10 @@ from .splits import MANY
     larger_is_more_stable=None,
     range=(-1, 1),
     reference="raju2026geometric",
-    invariant_to={"orthogonal", "isotropic_scaling"},
+    invariant_to=COSINE,
     min_samples=13,
     limits=MANY | {"fraction": (0.1, 1), "max_samples": (5, np.inf)},
-    changes=(
-        when({"rdm": "correlation"}, invariant_to={"permutation", "isotropic_scaling"}),
-        when({"rdm": "euclidean"}, invariant_to={"orthogonal", "isotropic_scaling", "translation"}),
-    ),
+    changes=BY_RDM,
     caution="correlates dissimilarities of different pairs of samples: 0 on average whatever the "
     "data; use replicate",
 )
@@ -78,7 +86,7 @@ def sample_split(
     larger_is_more_stable=None,
     range=(-1, 1),
     reference="raju2026geometric",
-    invariant_to={"orthogonal", "isotropic_scaling"},
+    invariant_to=COSINE,
     min_samples=50,
     limits=MANY | {"anchors": (2, np.inf), "probes": (3, np.inf), "max_samples": (50, np.inf)},
     version=2,

@@ -42,6 +42,8 @@ def read_state(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         about = json.loads(str(arrays.pop("about", "{}")))
         if not isinstance(about, dict) or about.get("kind") != KIND:
             raise ValueError("it is no stream, which Stream.save writes")
-        if about.get("version") != VERSION or not set(about) >= ABOUT:
+        if about.get("version") != VERSION:
             raise ValueError(f"its format is {about.get('version')}, and {VERSION} is read here")
+        if missing := sorted(ABOUT - set(about)):
+            raise ValueError(f"it lacks the entries {', '.join(missing)}")
     return about, arrays

@@ -21,6 +21,7 @@ from ..streamed import standing_for
 from ..views.grams import gram_diagonal, gram_trace
 from ..views.points import centered, directed, mean, mean_direction, unit_rows
 from ..views.spectra import resolution
+from .rows import LayerFacts
 from .state import State
 from .sums import LayerMoments
 
@@ -45,12 +46,12 @@ class KnownViews:
 
 
 def stand_ins(
-    state: State, layers: Mapping[str, int], resolutions: Sequence[float], are_all: bool
+    state: State, layers: Mapping[str, int], facts: Sequence[LayerFacts], are_all: bool
 ) -> dict[str, Representation]:
     """Return layers, by name and position, as representations of points that stand for the samples.
 
-    ``state`` is closed. ``resolutions``: by layer, the distance of neighbouring numbers in the
-    precision of the data. ``are_all``: those of other calls can be compared with them.
+    ``state`` is closed. ``facts``: by layer. ``are_all``: those of other calls can be compared with
+    them.
     """
     n, digest, positions = state.n, state.digest(), list(layers.values())
     parts = [sums.moments(positions, n) for sums in state.parts]
@@ -58,7 +59,7 @@ def stand_ins(
     known = _of_kernels(parts)
     for i, (name, views) in enumerate(zip(layers, known)):
         views["fingerprint"] = hashlib.sha256(f"{digest} {name}".encode()).hexdigest()[:32]
-        views |= {"resolution": resolutions[i], "mean": points.means[i]}
+        views |= {"resolution": facts[i].resolution, "mean": points.means[i]}
         views["centered"] = _spread(points.factors[i])
     for directions in parts[1:]:
         both = _vectors_with(state.counts[np.ix_(positions, positions)])
@@ -68,7 +69,7 @@ def stand_ins(
     stream, power = digest if are_all else f"{digest} {' '.join(layers)}", state.parts[0].power
     represented = {}
     for i, (name, views) in enumerate(zip(layers, known)):
-        origin = StreamOrigin(stream, n, accumulated, power, KnownViews(views))
+        origin = StreamOrigin(stream, n, facts[i].dtype, accumulated, power, KnownViews(views))
         represented[name] = standing_for(_rows(points, i, n), name, origin)
     return represented
 

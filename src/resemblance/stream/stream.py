@@ -10,14 +10,18 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..arrays import Array, detach
+from ..catalogue import preset
+from ..compare import compare_many
 from ..comparison import Comparison
 from ..display import did_you_mean
+from ..engine.work import Work
 from ..json_files import check_types
 from ..measure import Measure
 from ..progress import Progress
 from ..representation import Representation
 from ..sources.hooks import layers_by_batch
-from .comparing import compared, compared_in_pairs
+from ..streamed import needs_of
+from .comparing import compare_pairs
 from .files import read_state, write_state
 from .rows import SMALLEST, LayerFacts, facts_of, joined_facts, place_of, received
 from .stand_ins import stand_ins
@@ -132,8 +136,8 @@ class Stream:
             raise ValueError(
                 f"Stream: {self.n_samples} samples are too few; update it with at least 2"
             )
-        resolutions = [self._facts[name].resolution for name in positions]
-        return stand_ins(self._state.closed(), positions, resolutions, self.pairs is None)
+        facts = [self._facts[name] for name in positions]
+        return stand_ins(self._state.closed(), positions, facts, self.pairs is None)
 
     def compare(
         self, measures: Iterable[str | Measure] | str | Measure | None = None, **options: Any
@@ -151,12 +155,15 @@ class Stream:
             "directions": self.directions,
             "n_samples": self.n_samples,
             "batches": self._batches,
-            "dtypes": {name: facts.dtype for name, facts in self._facts.items()},
         }
+        if measures is None:
+            accumulated = {"", "squares", *(["directions"] if self.directions else [])}
+            measures = [m for m in preset("default") if needs_of(m) in accumulated]
         if self.pairs is None:
-            return compared(self.representations(), measures, about, options)
+            work = Work.of(self.representations(), measures, about={"stream": about})
+            return compare_many([work], **options)[0]
         by_pair = {pair: self.representations(*dict.fromkeys(pair)) for pair in self.pairs}
-        return compared_in_pairs(by_pair, measures, about, options)
+        return compare_pairs(by_pair, measures, {"stream": about}, options)
 
     # ---------------------------------------------------------------------------------------- files
 

@@ -42,8 +42,7 @@ def run(
         raise ValueError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
     if pack is not None:
         return _run_on_pack(suite, folder, pack, options)
-    result: Result = importlib.import_module(f"{__name__}.{suite}.suite").run(folder, **options)
-    return result
+    return importlib.import_module(f"{__name__}.{suite}.suite").run(folder, **options)
 
 
 def _run_on_pack(
@@ -56,10 +55,7 @@ def _run_on_pack(
             f"{manifest.identity} is a pack of {manifest.suite}, not of {suite}: run {suite} on "
             f"one of its own packs, or {manifest.suite} on this one"
         )
-    result: Result = importlib.import_module(f"{__name__}.pinned").run_pack(
-        opened, folder, **options
-    )
-    return result
+    return importlib.import_module(f"{__name__}.pinned").run_pack(opened, folder, **options)
 
 
 def load_result(study: str | Path) -> Result:

@@ -25,7 +25,7 @@ from ..results.values import distinct
 from ..statistic import Statistic
 from ..subject import Recipe
 from .pinning import Pinned
-from .study import Judge, Progress, judged_by, log, study_folder
+from .study import Judge, Progress, Purpose, judged_by, log, study_folder
 from .training import train
 
 Part = Mapping[str, Any]  # what a piece of work depends on, as JSON can hold it
@@ -49,10 +49,6 @@ class RunConfig(NamedTuple):
     pinned: Pinned | None = None
 
 
-def _no_models(config: RunConfig) -> Sequence[Recipe]:
-    return ()
-
-
 class Experiment(NamedTuple):
     """One experiment of a suite.
 
@@ -67,7 +63,7 @@ class Experiment(NamedTuple):
     parts: Callable[[RunConfig], Sequence[Part]]
     compute: Callable[[RunConfig, Part], Any]
     conclude: Callable[[RunConfig, Sequence[tuple[Part, Any]]], Section]
-    models: Callable[[RunConfig], Sequence[Recipe]] = _no_models
+    models: Callable[[RunConfig], Sequence[Recipe]] = lambda config: ()
     version: int = 1
 
 
@@ -113,7 +109,7 @@ def run_experiments(
     """
     show = progress or (lambda stage, done, total: None)
     source = pinned.identity if pinned else models
-    with study_folder(folder, suite, size, models=source) as (place, _):
+    with study_folder(folder, Purpose(suite, size, models=source)) as (place, _):
         config = RunConfig(place, size, tuple(measures), memory, claims or {}, pinned)
         plan = _models(experiments, config)
         if plan:
@@ -125,7 +121,7 @@ def run_experiments(
             size,
             tuple(sections.values()),
             distinct({m.spec: m.label for m in measures}),
-            {section.name: _seconds(values[name]) for name, section in sections.items()},
+            {s.name: sum(f.seconds for f in values[name]) for name, s in sections.items()},
             environment() | dict(provenance or {}),
             facts_of(plan),
             title=title,
@@ -140,10 +136,6 @@ def run_experiments(
 def claims_of(config: RunConfig, section: str, facts: Any) -> tuple[Claim, ...]:
     """Return the claims of a section, judged by its facts; none where nobody judges the section."""
     return judged_by(config.claims, section, facts)
-
-
-def _seconds(values: Iterable[Finished]) -> float:
-    return sum(finished.seconds for finished in values)
 
 
 def _section(experiment: Experiment, config: RunConfig, values: Sequence[Finished]) -> Section:

@@ -1,27 +1,31 @@
 """Every suite on pinned features: a finished study becomes a pack, and measures run on packs.
 
-A suite has a module ``pinned`` with two functions: ``pin`` writes what its measures see, and what
-they are held to, into the folder of a pack; ``run_pinned`` reads it and returns the result.
+A suite has a module ``pinned`` with three functions: ``pin`` writes what its measures see, and what
+they are held to, into the folder of a pack; ``cases_of`` reads it as the cells in which measures
+are ranked, ``run_pinned`` runs the suite on it.
 """
 
 from __future__ import annotations
 
 import importlib
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..catalogue import get_measures
 from ..json_files import DAMAGED, check_types
 from ..measure import Measure
 from ..packs import Manifest, Pack, write_pack
 from ..packs.manifest import SUFFIX
-from ..results.ranks import BY_SCORES
 from ..results.result import Result
 from . import SUITES
+from .case import Case, cell_name
 from .pinning import Pinned, Reduction, check_reduction
+from .scoring import score
 from .study import Progress, purpose
 
 # What determines the cells of a pack: a cell is there if one of these has a value in it.
@@ -63,8 +67,7 @@ def build_pack(
         content.mkdir()
         facts = _module(known.suite).pin(Path(study), content, reduction)
         pinned = Pinned(content, facts, "pack", with_intervals=False)
-        result = _run(known.suite, pinned, get_measures(WITNESSES), None)
-        facts["cells"] = [list(cell) for cell in _cells(result)]
+        facts["cells"] = [list(cell) for cell in cells_with_scores(known.suite, pinned)]
         facts["reduction"] = {k: v for k, v in reduction._asdict().items() if v}
         manifest = write_pack(
             content,
@@ -107,11 +110,11 @@ def run_pack(
     Raises ``ValueError`` for a folder that is a study of something else.
     """
     tested = get_measures(("default",) if measures is None else measures)
-    manifest = pack.manifest
-    pinned = Pinned(pack.folder, manifest.facts, manifest.identity, manifest.sha256, with_intervals)
+    pinned = pack_content(pack, with_intervals)
     place = None if folder is None else Path(folder)
     options = {"executor": executor, "memory": memory, "progress": progress}
-    return _run(manifest.suite, pinned, tested, place, **options)
+    result: Result = _module(pack.manifest.suite).run_pinned(pinned, tested, place, **options)
+    return result
 
 
 def pinned_cells(pack: Pack) -> tuple[PinnedCell, ...]:
@@ -127,11 +130,16 @@ def pinned_cells(pack: Pack) -> tuple[PinnedCell, ...]:
     return cells
 
 
-def _run(
-    suite: str, pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
-) -> Result:
-    result: Result = _module(suite).run_pinned(pinned, measures, folder, **options)
-    return result
+def pack_content(pack: Pack, with_intervals: bool = True) -> Pinned:
+    """Return the content of a pack for its suite."""
+    about = pack.manifest
+    return Pinned(pack.folder, about.facts, about.identity, about.sha256, with_intervals)
+
+
+def pack_cases(pack: Pack) -> list[Case]:
+    """Return what the measures are ranked by on a pack."""
+    cases: list[Case] = _module(pack.manifest.suite).cases_of(pack_content(pack))
+    return cases
 
 
 def _module(suite: str) -> Any:
@@ -140,8 +148,15 @@ def _module(suite: str) -> Any:
     return importlib.import_module(f"{__package__}.{suite}.pinned")
 
 
-def _cells(result: Result) -> Iterable[PinnedCell]:
-    for section in result.sections:
-        for cell in section.scores:
-            rule = section.rules.get(cell, BY_SCORES)
-            yield PinnedCell(*section.key(cell), len(rule.parts), rule.models)
+def cells_with_scores(suite: str, pinned: Pinned) -> Iterator[PinnedCell]:
+    """Yield the cells of a pack in which one of a few usual measures has a score."""
+    cases = _module(suite).cases_of(pinned)
+    scored = {
+        (row.test, row.cell)
+        for row in score(cases, get_measures(WITNESSES))
+        if not np.isnan(row.value)
+    }
+    for case in cases:
+        if (case.test, case.cell) in scored:
+            parts = len(case.parts) if case.is_by_part and len(case.parts) > 1 else 0
+            yield PinnedCell(case.test, cell_name(case.cell), parts, case.models)

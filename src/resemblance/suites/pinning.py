@@ -52,8 +52,7 @@ class Reduction(NamedTuple):
         if self.samples is None or self.samples >= n:
             return np.arange(n)
         g = generator(0, "pack", dataset)
-        chosen: np.ndarray = np.sort(g.permutation(n)[: self.samples])
-        return chosen
+        return np.sort(g.permutation(n)[: self.samples])
 
     def array(self, values: np.ndarray, dataset: str) -> np.ndarray:
         """Return an array of samples with the rows and in the precision that stay."""

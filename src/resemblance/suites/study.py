@@ -21,7 +21,7 @@ import re
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -108,29 +108,19 @@ def read_study(folder: Path, make: Callable[[dict[str, Any]], Made]) -> Made:
     return read_document(folder / "study.json", ours, "the description of a study", remedy)
 
 
-def remember(
-    folder: Path,
-    suite: str,
-    size: str,
-    *,
-    domains: Sequence[str] = (),
-    models: str | None = None,
-    portions: Sequence[Portion] = (),
-    keeps_size: bool = False,
-) -> Purpose:
+def remember(folder: Path, wanted: Purpose, keeps_size: bool = False) -> Purpose:
     """Note what a study is for, and return it, with the domains and portions that it had before.
 
     Domains and portions may be added. Another suite, other models and other hyperparameters need
     another folder, and so does another size if the study ``keeps_size``; ``ValueError`` says so.
     """
-    wanted = Purpose(suite, size, tuple(dict.fromkeys(domains)), models, tuple(portions))
     check_purpose(folder, wanted, keeps_size)
     if (folder / "study.json").exists():
         known = purpose(folder)
-        union = {*known.domains, *domains}
+        union = {*known.domains, *wanted.domains}
         wanted = wanted._replace(
             domains=tuple(d for d in DOMAINS if d in union),
-            portions=tuple(dict.fromkeys((*known.portions, *portions))),
+            portions=tuple(dict.fromkeys((*known.portions, *wanted.portions))),
         )
     entries = wanted._asdict() | {"portions": [p._asdict() for p in wanted.portions]}
     document = {"format": FORMAT, **entries}
@@ -207,14 +197,7 @@ def judged_by(judges: Mapping[str, Judge], section: str, facts: Any) -> tuple[Cl
 
 @contextmanager
 def study_folder(
-    folder: str | Path | None,
-    suite: str,
-    size: str,
-    *,
-    domains: Sequence[str] = (),
-    models: str | None = None,
-    portions: Sequence[Portion] = (),
-    keeps_size: bool = False,
+    folder: str | Path | None, wanted: Purpose, keeps_size: bool = False
 ) -> Iterator[tuple[Path, Purpose]]:
     """Hold a study for a run: check it, make it, lock it, remember what it is for and clean up.
 
@@ -223,7 +206,7 @@ def study_folder(
     """
     if folder is None:
         with tempfile.TemporaryDirectory() as temporary:
-            yield Path(temporary), Purpose(suite, size, tuple(domains), models, tuple(portions))
+            yield Path(temporary), wanted
         return
     # absolute, for workers may have another working folder; links in it stay, for the place that
     # they lead to may have another name on another machine
@@ -231,15 +214,7 @@ def study_folder(
     check_folder(path)
     path.mkdir(parents=True, exist_ok=True)
     with alone(path):
-        known = remember(
-            path,
-            suite,
-            size,
-            domains=domains,
-            models=models,
-            portions=portions,
-            keeps_size=keeps_size,
-        )
+        known = remember(path, wanted, keeps_size)
         clean(path)
         yield path, known
 

@@ -205,8 +205,7 @@ def is_written(folder: Path, recipe: Recipe) -> bool:
 def _recorded(model: Path) -> str | None:
     """Return the fingerprint of the recipe of the model in a folder."""
     file, what = model / TRAITS, "an object of traits"
-    recorded: str | None = read_document(file, lambda traits: traits.get("recipe"), what)
-    return recorded
+    return read_document(file, lambda traits: traits.get("recipe"), what)
 
 
 def _is_same(model: Path, recipe: Recipe) -> bool:

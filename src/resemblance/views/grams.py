@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import (
     Array,
+    as_float64,
     carries_gradient,
     detach,
     device,
@@ -21,10 +22,10 @@ from ..arrays import (
     stacked,
     to_numpy,
 )
-from ..representation import Representation, Undefined, title, view
-from .distances import double_centered, rdm, squared_distance_blocks
+from ..representation import Representation, Undefined, lasting, title, view
+from .distances import above, double_centered, rdm, row_blocks, squared_distance_blocks
 from .passes import kernel_diagonal, kernel_margins
-from .points import preshape, row_directions, unit
+from .points import is_rotated, preshape, row_directions, unit
 from .rectangles import is_large
 from .spectra import energy
 
@@ -96,12 +97,51 @@ def centered_directions(x: Representation) -> Array:
     return centered
 
 
+def is_by_pairs(x: Representation, y: Representation) -> bool:
+    """Say whether linear Gram matrices of two representations are compared by their entries.
+
+    That takes n² d operations for each representation and n² for a pair, their products of features
+    n d e for a pair, and a rotation of those wider than n. Samples of a stream have no entries.
+    """
+    if any(r.origin or carries_gradient(r.source) for r in (x, y)):
+        return False
+    return is_rotated(x) or is_rotated(y) or 3 * min(x.shape[1], y.shape[1]) >= x.shape[0]
+
+
+@view
+@lasting(1.5)  # n (n - 1) / 2 numbers are fewer than that for 3 d >= n
+def gram_pairs(x: Representation) -> Array:
+    """Inner products of all pairs of different centred points in unit size, shape (n (n - 1) /
+    2,)."""
+    points, n = unit(x), x.shape[0]
+    columns = x.xp.matrix_transpose(points)
+    pieces = (above(points[i:j, :] @ columns[:, i:]) for i, j in row_blocks(n))
+    into = x.xp.empty(n * (n - 1) // 2, dtype=points.dtype, device=device(points))
+    return stacked(pieces, into)
+
+
+@view
+def gram_entries(x: Representation) -> np.ndarray:
+    """Inner products of all centred points in unit size, in float64, shape (n, n)."""
+    from scipy.spatial.distance import squareform
+
+    entries: np.ndarray = squareform(as_float64(gram_pairs(x)), checks=False)
+    np.fill_diagonal(entries, as_float64(gram_diagonal(x, GramKernel("linear"))))
+    return entries
+
+
+def inner_of_pairs(x: Representation, y: Representation) -> Array:
+    """Inner product of the linear Gram matrices, from their entries."""
+    k, l = (gram_diagonal(r, GramKernel("linear")) for r in (x, y))
+    return 2 * inner(gram_pairs(x), gram_pairs(y)) + inner(k, l)
+
+
 @view
 def gram_diagonal(x: Representation, kernel: GramKernel) -> Array:
     """Diagonal of the centred Gram matrix, shape (n,)."""
     if kernel.name in ("linear", "cosine"):
-        points = preshape(x) if kernel.name == "linear" else centered_directions(x)
-        return x.xp.sum(points**2, axis=1)
+        points = unit(x) if kernel.name == "linear" else centered_directions(x)
+        return x.xp.vecdot(points, points)
     if is_large(x):
         return kernel_diagonal(x, kernel)
     return x.xp.linalg.diagonal(distance_gram(x, kernel))
@@ -117,7 +157,7 @@ def gram_trace(x: Representation, kernel: GramKernel) -> Array:
 def gram_energy(x: Representation, kernel: GramKernel) -> Array:
     """Squared Frobenius norm of the centred Gram matrix."""
     if kernel.name == "linear":
-        return energy(x) ** 2
+        return inner_of_pairs(x, x) if is_by_pairs(x, x) else energy(x) ** 2
     if kernel.name == "cosine":
         points = centered_directions(x)
         gram = x.xp.matrix_transpose(points) @ points

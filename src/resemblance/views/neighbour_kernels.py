@@ -10,7 +10,6 @@ those of the neighbours by NumPy and SciPy.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -270,10 +269,10 @@ def overlap(k: csr_array, l: csr_array) -> float:
 
 
 class KernelSize(NamedTuple):
-    """Norm and trace of a centred kernel, however it is centred."""
+    """Trace and squared norm of a centred kernel, however it is centred."""
 
-    norm: float
     trace: float
+    square: float
 
 
 @view
@@ -302,4 +301,4 @@ def _size(kernel: csr_array, product: Product, name: str) -> KernelSize:
             "large a k)"
         )
     trace = float(kernel.trace()) - float(kernel.sum()) / kernel.shape[0]
-    return KernelSize(math.sqrt(squared), trace)
+    return KernelSize(trace, squared)

@@ -21,7 +21,15 @@ from ..arrays import (
     to_numpy,
 )
 from ..representation import Representation, pair_view, title
-from .grams import Estimator, GramKernel, centered_directions, distance_gram, estimated
+from .grams import (
+    Estimator,
+    GramKernel,
+    centered_directions,
+    distance_gram,
+    estimated,
+    inner_of_pairs,
+    is_by_pairs,
+)
 from .points import column_norms, is_rotated, offset, preshape, row_directions, size, unit
 from .spectra import (
     decomposition,
@@ -153,6 +161,8 @@ def explained_energy(x: Representation, y: Representation) -> Array:
 @pair_view(swap=_same)
 def gram_inner(x: Representation, y: Representation, kernel: GramKernel) -> Array:
     """Inner product of the centred Gram matrices."""
+    if kernel.name == "linear" and is_by_pairs(x, y):
+        return inner_of_pairs(x, y)
     if kernel.name in ("linear", "cosine"):
         is_linear = kernel.name == "linear"
         c = cross_products(x, y) if is_linear else _direction_products(x, y)

@@ -88,7 +88,7 @@ def unit(x: Representation, centered: bool = True) -> Array:
 
 
 @view
-@lasting
+@lasting(1)
 def preshape(x: Representation, centered: bool = True) -> Array:
     """:func:`unit` in at most n columns: rotated into the dimensions the points span when d > n.
 

@@ -3,13 +3,26 @@ matrix."""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, carries_gradient, detach, epsilon, inner, norm, scalar, svd, to_numpy
+from ..arrays import (
+    Array,
+    carries_gradient,
+    detach,
+    epsilon,
+    inner,
+    namespace,
+    norm,
+    root,
+    scalar,
+    svd,
+    to_numpy,
+)
 from ..representation import Representation, Undefined, title, view
-from .points import is_rotated, norm_of, offset, preshape, size, unit
+from .points import is_rotated, norm_of, offset, preshape, row_directions, size, unit
 
 
 class Decomposition(NamedTuple):
@@ -235,3 +248,34 @@ def partly_whitened(x: Representation, alpha: float) -> Array:
     singular = parts.singular * parts.singular.shape[0] ** 0.5
     points = parts.basis * (alpha * singular + (1 - alpha))[None, :]
     return points / norm(points)
+
+
+# -------------------------------------------------------------------------- roots of Gram matrices
+
+
+@view
+def root_flatness(x: Representation, alpha: float = 1.0) -> float:
+    """Flatness tr A / (√(n - 1) ‖A‖) of the root A of the Gram matrix of the centred points, partly
+    whitened unless ``alpha`` is 1: from 0 for one direction to 1 for all alike.
+
+    Its trace is the sum of the singular values. The sum of the singular values of A B is at least
+    tr A B, so the product of two such numbers is at most the mean of the best cosine after a
+    rotation, over all orders of samples.
+    """
+    points = preshape(x) if alpha == 1 else partly_whitened(x, alpha=alpha)
+    return _trace_of_root(points) / math.sqrt(x.n_samples - 1)
+
+
+@view
+def direction_flatness(x: Representation) -> float:
+    """Flatness of the directions of the rows, not centred, among all n directions."""
+    return _trace_of_root(row_directions(x)) / x.n_samples
+
+
+def _trace_of_root(points: Array) -> float:
+    """Sum of the singular values, from the eigenvalues of the smaller matrix of products."""
+    xp, (n, d) = namespace(points), points.shape
+    products = (
+        xp.matrix_transpose(points) @ points if d < n else points @ xp.matrix_transpose(points)
+    )
+    return scalar(xp.sum(root(xp.linalg.eigvalsh(products))))

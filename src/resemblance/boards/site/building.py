@@ -150,8 +150,7 @@ def _rendered(
         "bibtex": "\n\n".join(map(entry, [SOFTWARE, *papers])),
     }
     template = templates.get_template(f"{name}.html.j2")
-    text: str = template.render(**defaults | place | shown)
-    return text
+    return template.render(**defaults | place | shown)
 
 
 # ----------------------------------------------------------------------------- the folder of output

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ...arrays import scalar
 from ...claims import Scores
 from ...engine.scores import CHANCE
 from ...representation import Representation
-from ...views.flatness import gram_flatness
-from ...views.grams import GramKernel, hsic_norm
-from ...views.points import preshape
+from ...views.grams import inner_of_pairs, is_by_pairs
+from ...views.matrices import LINEAR, expected_cosine, kernel_gram
+from ...views.points import is_rotated, preshape
 from ..chance import is_low
 
 STACKED = 2**22  # numbers in the products that are in memory at a time
-Stacks = Mapping[int, tuple[list[int], np.ndarray]]
 
 
 def linear_alignments(
@@ -28,20 +28,20 @@ def linear_alignments(
     NumPy multiplies stacks of matrices one by one, in the way in which it multiplies two, so the
     products are those of single pairs to the last bit.
     """
-    gram = GramKernel("linear")
-    norms = [np.array([float(hsic_norm(r, gram, "biased")) for r in side]) for side in (xs, ys)]
-    flatness = [np.array([gram_flatness(r, gram) for r in side]) for side in (xs, ys)]
-    chance = np.outer(flatness[0], flatness[1])
+    grams = [[kernel_gram(r, LINEAR) for r in side] for side in (xs, ys)]
+    norms = [np.array([math.sqrt(gram.square) for gram in side]) for side in grams]
+    chance = np.array([[expected_cosine(a, b) for b in grams[1]] for a in grams[0]])
     products, is_square = np.empty((len(xs), len(ys))), ys is xs
     stacks = _stacks(ys)
     for i, x in enumerate(xs):
-        for members, points in stacks.values():
-            start = sum(j < i for j in members) if is_square else 0
-            _fill(products[i], preshape(x).T, members[start:], points[start:])
+        for members, points in stacks:
+            later = members[sum(j < i for j in members) if is_square else 0 :]
+            if points is None or is_by_pairs(x, ys[members[0]]):
+                products[i, later] = [scalar(inner_of_pairs(x, ys[j])) for j in later]
+            else:
+                _fill(products[i], preshape(x).T, later, points[len(members) - len(later) :])
         for j in (j for j, y in enumerate(ys) if y is x):
-            points_of_x = preshape(x)
-            product = np.ravel(points_of_x.T @ points_of_x)  # half as much to compute
-            products[i, j], chance[i, j] = product @ product, math.nan
+            products[i, j], chance[i, j] = _with_itself(x), math.nan
     if is_square:
         products = np.triu(products) + np.triu(products, 1).T
     values = products / np.outer(norms[0], norms[1])
@@ -49,15 +49,28 @@ def linear_alignments(
     return Scores(np.where(values > 1, 1.0, values), {CHANCE: chance}, None if has_caveats else {})
 
 
-def _stacks(representations: Sequence[Representation]) -> Stacks:
-    """Return the points of all representations of each width, and their positions."""
+def _stacks(representations: Sequence[Representation]) -> list[tuple[list[int], np.ndarray | None]]:
+    """Return the positions of all representations of each width, and their points; none of those
+    with more features than samples."""
     members: dict[int, list[int]] = {}
     for j, r in enumerate(representations):
-        members.setdefault(preshape(r).shape[1], []).append(j)
-    return {
-        width: (of, np.stack([preshape(representations[j]) for j in of]))
-        for width, of in members.items()
-    }
+        members.setdefault(r.shape[1], []).append(j)
+    return [
+        (of, None if is_rotated(representations[of[0]]) else _points(representations, of))
+        for of in members.values()
+    ]
+
+
+def _points(representations: Sequence[Representation], places: Sequence[int]) -> np.ndarray:
+    return np.stack([preshape(representations[j]) for j in places])
+
+
+def _with_itself(x: Representation) -> float:
+    """The squared norm of the Gram matrix; of a product with itself, half is enough to compute."""
+    if is_by_pairs(x, x):
+        return scalar(inner_of_pairs(x, x))
+    product = np.ravel(preshape(x).T @ preshape(x))
+    return float(product @ product)
 
 
 def _fill(row: np.ndarray, x: np.ndarray, members: Sequence[int], points: np.ndarray) -> None:

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...arrays import Array, scalar, to_numpy
+from ...arrays import as_float64, scalar
 from ...representation import Representation, Undefined, title
 from ...views.points import preshape, size
 
 MOST_SQUARED = 4096  # samples, of which the whole matrix is made, in a tenth of the time
 LEAST = 1e-7  # share of a sum that has to be left, so that it keeps half of its digits
 REMEDY = "recompute the values, or leave out groups of samples"
-
-
-def as_float64(array: Array) -> np.ndarray:
-    """Return an array of any library as a NumPy array in float64."""
-    return np.asarray(to_numpy(array), dtype=np.float64)
 
 
 def need_samples(name: str, x: Representation, least: int) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...arrays import scalar
+from ...arrays import as_float64, scalar
 from ...representation import Representation, title, view
 from ...significance.ranks import ranks_of_rows
 from ...views.distances import distances, rdm_vector, row_blocks
 from ...views.points import size
-from .digits import as_float64, need_rest, need_samples, row_sums, size_without
+from .digits import need_rest, need_samples, row_sums, size_without
 
 BINS = 128  # of the ranks
 

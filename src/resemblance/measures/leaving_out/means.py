@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...arrays import as_float64
 from ...representation import Representation
 from ...views.points import mean, unit_rows
-from .digits import as_float64, need_rest, need_samples
+from .digits import need_rest, need_samples
 
 
 def magnitude_difference_without(x: Representation, y: Representation) -> np.ndarray:

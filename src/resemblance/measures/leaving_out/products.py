@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...representation import Representation, Undefined, title, view
-from ...views.distances import double_centered_distances
-from ...views.grams import Estimator, GramKernel, Pairs, centered_directions, distance_gram
-from ...views.points import preshape
-from .digits import REMEDY, as_float64, need_rest, need_samples, size_without
+from ...views.grams import Estimator, GramKernel, Pairs
+from ...views.matrices import LINEAR, centred_distances, kernel_gram
+from .digits import REMEDY, need_rest, need_samples, size_without
 from .widths import relative_width_without
 
-LINEAR = GramKernel("linear")
+Whole = Any  # two matrices of one form, with diagonals
 STEP = 1e-4  # relative change of a width for a difference quotient
-
-
-class CentredGram(NamedTuple):
-    """A centred Gram matrix K: its entries (n, n), or centred points P (n, d) with K = P Pᵀ."""
-
-    values: np.ndarray
-    is_factored: bool
-
-    @property
-    def diagonal(self) -> np.ndarray:
-        """The diagonal of K, shape (n,)."""
-        if self.is_factored:
-            return np.asarray(np.einsum("ij,ij->i", self.values, self.values))
-        return np.diagonal(self.values)
-
-    def times(self, vector: np.ndarray) -> np.ndarray:
-        """Return K times a vector, shape (n,)."""
-        inside = self.values.T @ vector if self.is_factored else vector
-        return np.asarray(self.values @ inside)
-
-    def rows_with(self, other: CentredGram) -> np.ndarray:
-        """Return the inner products of the rows of K with those of another matrix, shape (n,)."""
-        left, right = self.values, other.values
-        if self.is_factored:
-            left = left @ (left.T @ right)
-        return np.asarray(np.einsum("ij,ij->i", left, right))
 
 
 def cka_without(
@@ -78,7 +51,7 @@ def _cosine_without(
     x: Representation, y: Representation, k: GramKernel, l: GramKernel, estimator: Estimator
 ) -> np.ndarray:
     """CKA without each sample of a kernel of x and one of y, widths kept."""
-    product = _estimated(gram_of(x, k), gram_of(y, l), estimator)
+    product = _estimated(kernel_gram(x, k), kernel_gram(y, l), estimator)
     squares = [self_similarity_without(r, g, estimator) for r, g in ((x, k), (y, l))]
     return np.asarray(product / np.sqrt(squares[0] * squares[1]))
 
@@ -90,7 +63,7 @@ def _forgetful(x: Representation) -> Representation:
 
 def ensd_without(x: Representation, y: Representation) -> np.ndarray:
     """ENSD without each sample, exactly, shape (n,); ``Undefined`` as :func:`cka_without`."""
-    product = inner_without(gram_of(x, LINEAR), gram_of(y, LINEAR))
+    product = inner_without(kernel_gram(x, LINEAR), kernel_gram(y, LINEAR))
     for r in (x, y):
         product = product * size_without(r) / self_similarity_without(r, LINEAR, "biased")
     return product
@@ -100,19 +73,9 @@ def distance_correlation_without(x: Representation, y: Representation, squared: 
     """Distance correlation without each sample, exactly, shape (n,), in [0, 1]; ``Undefined`` when
     all distances without some sample are equal, or nearly so."""
     need_samples("distance_correlation", x, 2)
-    a, b = (CentredGram(as_float64(double_centered_distances(r)), False) for r in (x, y))
-    product = inner_without(a, b)
+    product = inner_without(centred_distances(x), centred_distances(y))
     value = np.clip(product / np.sqrt(deviation_without(x) * deviation_without(y)), 0, 1)
     return np.asarray(value if squared else np.sqrt(value))
-
-
-def gram_of(x: Representation, kernel: GramKernel) -> CentredGram:
-    """Return the centred Gram matrix that CKA compares, as points for a linear or cosine kernel."""
-    if kernel.name == "linear":
-        return CentredGram(as_float64(preshape(x)), True)
-    if kernel.name == "cosine":
-        return CentredGram(as_float64(centered_directions(x)), True)
-    return CentredGram(as_float64(distance_gram(x, kernel)), False)
 
 
 @view
@@ -121,9 +84,9 @@ def self_similarity_without(
 ) -> np.ndarray:
     """Return the HSIC of a representation with itself without each sample, shape (n,)."""
     need_samples("cka", x, 2 if estimator == "biased" else 4)
-    gram = gram_of(x, kernel)
+    gram = kernel_gram(x, kernel)
     product = inner_without(gram, gram)
-    need_rest(title(x), product / gram.rows_with(gram).sum())
+    need_rest(title(x), product / gram.square)
     squared = _estimated(gram, gram, estimator)
     if (squared <= 1e-12 * product).any():
         raise Undefined(
@@ -136,45 +99,45 @@ def self_similarity_without(
 @view
 def deviation_without(x: Representation) -> np.ndarray:
     """Return the squared norm of the double-centred distances without each sample, shape (n,)."""
-    a = CentredGram(as_float64(double_centered_distances(x)), False)
+    a = centred_distances(x)
     squared = inner_without(a, a)
-    need_rest(title(x), squared / a.rows_with(a).sum())
+    need_rest(title(x), squared / a.square)
     return squared
 
 
-def inner_without(k: CentredGram, l: CentredGram) -> np.ndarray:
+def inner_without(k: Whole, l: Whole) -> np.ndarray:
     r"""Return the inner products of two centred matrices without each sample, centred again.
 
     .. math:: \langle K, L \rangle - 2 a \sum_j K_{ij} L_{ij} + a^2 K_{ii} L_{ii}
     """
-    rows = k.rows_with(l)
+    rows = k.inner_of_rows(l)
     a = len(rows) / (len(rows) - 1)
-    return np.asarray(rows.sum() - 2 * a * rows + a * a * k.diagonal * l.diagonal)
+    return np.asarray(rows.sum() - 2 * a * rows + a * a * k.diagonal() * l.diagonal())
 
 
-def _estimated(k: CentredGram, l: CentredGram, estimator: Estimator) -> np.ndarray:
+def _estimated(k: Whole, l: Whole, estimator: Estimator) -> np.ndarray:
     """Estimate HSIC without each sample, up to a factor (:func:`~..views.grams.estimated`)."""
-    product, m = inner_without(k, l), len(k.values) - 1
+    product, m = inner_without(k, l), k.samples - 1
     if estimator == "biased":
         return product
     diagonals = _diagonals_without(k, l)
     if estimator == "lange":
         return np.asarray(product - diagonals)
-    traces = [g.diagonal.sum() - (m + 1) / m * g.diagonal for g in (k, l)]
+    traces = [g.diagonal().sum() - (m + 1) / m * g.diagonal() for g in (k, l)]
     return np.asarray(
         product - diagonals * m / (m - 2) + traces[0] * traces[1] / ((m - 1) * (m - 2))
     )
 
 
-def _diagonals_without(k: CentredGram, l: CentredGram) -> np.ndarray:
+def _diagonals_without(k: Whole, l: Whole) -> np.ndarray:
     r"""Return the inner products of the diagonals without each sample, centred again.
 
     The diagonal of K is then :math:`K_{jj} + 2 c K_{ij} + c^2 K_{ii}` with c = 1 / (n - 1).
     """
-    p, q, c = k.diagonal, l.diagonal, 1 / (len(k.values) - 1)
+    p, q, c = k.diagonal(), l.diagonal(), 1 / (k.samples - 1)
     both = p * q
     crossed = k.times(q) + l.times(p) - 2 * both
     spread = (p.sum() - p) * q + (q.sum() - q) * p
-    squares = k.rows_with(l) - both
+    squares = k.inner_of_rows(l) - both
     rest: Any = 2 * c * crossed + c * c * (spread + 4 * squares) - 4 * c**3 * both
     return np.asarray(both.sum() - both + rest + c**3 * both)

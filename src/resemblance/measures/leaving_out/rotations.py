@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...arrays import scalar, svd
+from ...arrays import as_float64, scalar, svd
 from ...representation import Representation, Undefined
 from ...views.pairs import cross_products
 from ...views.points import preshape, size
-from .digits import REMEDY, as_float64, size_without
+from .digits import REMEDY, size_without
 
 STEP = 0.3  # of the logarithm of t; the error of the sum is about exp(-pi^2 / STEP)
 REACH = (1e-13, 1e4)  # of t, in units of the largest singular value

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...arrays import as_float64
 from ...representation import Representation, Undefined, title
 from ...views.points import preshape
 from ...views.spectra import orthonormal_basis
-from .digits import REMEDY, as_float64, factor, need_samples, size_without
+from .digits import REMEDY, factor, need_samples, size_without
 
 ALONE = 1e-12  # of a direction that a sample has alone, up to rounding, nothing is left
 DOUBTFUL = 1e-7

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...arrays import scalar
+from ...arrays import as_float64, scalar
 from ...representation import Representation, title, view
 from ...views.distances import rdm
 from ...views.grams import Pairs, median_distance
-from .digits import as_float64, need_rest, row_sums
+from .digits import need_rest, row_sums
 
 
 @view

@@ -61,5 +61,4 @@ def measure_order(values: np.ndarray) -> list[int]:
     distances = np.maximum((distances + distances.T) / 2, 0.0)
     np.fill_diagonal(distances, 0.0)
     joined = linkage(squareform(distances, checks=False), "average", optimal_ordering=True)
-    order: list[int] = leaves_list(joined).tolist()
-    return order
+    return leaves_list(joined).tolist()

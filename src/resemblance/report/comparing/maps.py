@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ...comparison import Comparison, MeasureInfo, chance_of, without_rounding
+from ...comparison import Comparison, MeasureInfo, chance_of
+from ...display import without_rounding
 from ...inference.result import Evidence, above_chance
 from ...results.figures import HeatMap
 from ...results.sections import Section

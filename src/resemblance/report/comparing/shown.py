@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrangements import Curve, by_depth
-from ...comparison import Comparison, MeasureInfo, chance_of, label_of, without_rounding
+from ...comparison import Comparison, MeasureInfo, chance_of, label_of
+from ...display import without_rounding
 from ...inference.result import Evidence
 from ...measure import Measure
 from ..data import off_diagonal

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ...comparison import Comparison, without_rounding
+from ...comparison import Comparison
+from ...display import without_rounding
 from ...results.sections import Entry, Sign, Table
 from ..data import MeasureRow, chance_words, failure_groups, is_square, summary
 from ..numbers import counted, span

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...comparison import MeasureInfo
 from ...results.figures import Chart, Cloud, Clouds, Line
 from .clouds import CloudCase, clouds
-from .grades import Entrant, ManifoldFacts
+from .grades import ManifoldFacts
 
 NAMES: Mapping[str, str] = {  # of the measures of the MKA paper; these are shown at first
     "mka": "MKA", "kcka[variant=code]": "kCKA (code)", "kcka": "kCKA", "cka": "CKA",
@@ -62,7 +63,7 @@ def styles(facts: ManifoldFacts, usual: Iterable[str]) -> dict[str, Style]:
     }
 
 
-def _name(entrant: Entrant) -> str:
+def _name(entrant: MeasureInfo) -> str:
     """Return the label of a measure with its parameters: Jaccard (euclidean)."""
     parameters = [
         value if isinstance(value, str) else f"{name} {value}"
@@ -221,7 +222,7 @@ def cube_clouds() -> Clouds:
 
 def _by_angle(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Colours of points by their order around the origin."""
-    return np.asarray(np.argsort(np.argsort(np.arctan2(y, x))) * COLOURS // len(x))
+    return np.argsort(np.argsort(np.arctan2(y, x))) * COLOURS // len(x)
 
 
 def _cloud(name: str, points: np.ndarray, groups: np.ndarray) -> Cloud:

@@ -4,30 +4,44 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...grounding import BlockScore, by_reference, concordance, kendall
+from ...comparison import MeasureInfo
+from ...grounding import BlockScore, Rule, by_reference, concordance, kendall
 from ...json_files import check_types, read_document, write_atomically
-from ...results.codec import decode, encode
+from ...results.codec import decode, encode, spell
 from ...results.headlines import is_trial
+from ..case import value_of
 
-FORMAT = 1
+FORMAT = 2
 CLUSTERS = (2, 3, 4, 5, 6, 10, 12)  # of the original experiment: the order among these is graded
 PLATEAU = 1e-5  # differences that are this close are equal where the peak is looked for
 
 
-class Entrant(NamedTuple):
-    """What the suite needs to know of a measure."""
+def peak(measured: np.ndarray, at: np.ndarray) -> float:
+    """Return where the smallest difference is; NaN where one is missing, or all are equal.
 
-    spec: str
-    label: str
-    version: int
-    larger_is_more_similar: bool
-    parameters: Mapping[str, Any]
+    A plateau around the right place peaks there: of equal differences, the one nearest to the
+    middle counts.
+    """
+    if not len(measured) or np.isnan(measured).any() or (measured == measured[0]).all():
+        return math.nan
+    plateau = at[measured <= measured.min() + PLATEAU]
+    return float(plateau[np.argmin(np.abs(plateau - 0.5))])
+
+
+def closeness(measured: np.ndarray, at: np.ndarray) -> BlockScore:
+    """How near the smallest difference is to the middle: 0 is there, less is farther."""
+    return BlockScore(-abs(peak(measured, at) - 0.5))
+
+
+# An order, or a peak, without one of its members would be easier to find than the whole.
+ORDER = Rule(by_reference, kendall, is_complete=True)
+PLACE = Rule(by_reference, closeness, is_complete=True)
 
 
 class Measurement(NamedTuple):
@@ -97,7 +111,7 @@ class ManifoldFacts(NamedTuple):
     """
 
     size: str
-    entrants: tuple[Entrant, ...]
+    entrants: tuple[MeasureInfo, ...]
     sweeps: tuple[Sweep, ...]
     points: tuple[Measurement, ...]
     seconds: Mapping[str, float]
@@ -120,13 +134,16 @@ class ManifoldFacts(NamedTuple):
         """The specifications of the measures that are graded."""
         return tuple(entrant.spec for entrant in self.entrants)
 
-    def entrant(self, measure: str) -> Entrant:
+    def entrant(self, measure: str) -> MeasureInfo:
         """Return the description of a measure; ``KeyError`` if it took no part."""
         return {entrant.spec: entrant for entrant in self.entrants}[measure]
 
-    def of(self, experiment: str) -> list[Measurement]:
-        """Return the points of an experiment, sweeps included."""
-        return [p for p in self.points if p.experiment == experiment]
+    def of(self, experiment: str, **where: object) -> list[Measurement]:
+        """Return the points of an experiment, sweeps included, whose other facts are as given."""
+        points = [p for p in self.points if p.experiment == experiment]
+        for name, fact in where.items():
+            points = [p for p in points if getattr(p, name) == fact]
+        return points
 
     def curve(
         self, measure: str, experiment: str, along: str = "at", **where: float
@@ -136,68 +153,58 @@ class ManifoldFacts(NamedTuple):
 
         Values of several seeds are averaged; a point without a value is left out.
         """
-        points = self._points(measure, experiment, where)
+        points = self.of(experiment, measure=measure, over_k=False, **where)
         return _means((getattr(p, along), p.value) for p in points)
 
     def curve_over_k(self, measure: str, experiment: str, **where: float) -> dict[float, float]:
         """Return the value of a measure by number of neighbours."""
         neighbours = {s.spec: s.k for s in self.sweeps if s.measure == measure}
-        return _means(
-            (neighbours[p.measure], p.value)
-            for p in self.points
-            if p.measure in neighbours
-            and p.over_k
-            and p.experiment == experiment
-            and _matches(p, where)
-        )
+        points = self.of(experiment, over_k=True, **where)
+        return _means((neighbours[p.measure], p.value) for p in points if p.measure in neighbours)
 
     def tau(self, measure: str, experiment: str, at: Iterable[float] | None = None) -> float:
         """Return Kendall's tau of the differences with the known order of "rings" or "clusters"."""
-        return self._agreement(kendall, measure, experiment, at)
+        return self._agreement(ORDER, measure, experiment, at)
 
     def taus_over_k(
         self, measure: str, experiment: str, at: Iterable[float] | None = None
     ) -> dict[int, float]:
         """Return Kendall's tau by number of neighbours; NaN where an order lacks a value."""
-        swept = {p.measure for p in self.of(experiment) if p.over_k}
+        swept = {p.measure for p in self.of(experiment, over_k=True)}
         specs = {s.k: s.spec for s in self.sweeps if s.measure == measure and s.spec in swept}
         return {k: self.tau(spec, experiment, at) for k, spec in sorted(specs.items())}
 
     def conformity(self, measure: str, experiment: str, at: Iterable[float] | None = None) -> float:
         """Return the share of pairs in the known order of "rings" or "clusters", equal differences
         counting half."""
-        return self._agreement(concordance, measure, experiment, at)
+        return self._agreement(ORDER._replace(quality=concordance), measure, experiment, at)
 
     def common(self, experiment: str, along: str) -> dict[str, float]:
         """Return the number of features (of samples) at which the most numbers of samples (of
         features) were compared: {"d": 1000.0} for ``along="n"``; empty without the experiment."""
         name = "d" if along == "n" else "n"
         numbers: dict[float, set[float]] = {}
-        for p in self.of(experiment):
-            if not p.over_k:
-                numbers.setdefault(getattr(p, name), set()).add(getattr(p, along))
+        for p in self.of(experiment, over_k=False):
+            numbers.setdefault(getattr(p, name), set()).add(getattr(p, along))
         return {name: max(numbers, key=lambda n: len(numbers[n]))} if numbers else {}
 
     def grade(self, measure: str) -> Grade:
         """Return the grades of one measure."""
-        orders: tuple[tuple[str, tuple[int, ...] | None], ...]
-        orders = (("rings", None), ("clusters", CLUSTERS))
-        (rings, rings_conformity), (split, split_conformity) = (
-            (self.tau(measure, name, at), self.conformity(measure, name, at)) for name, at in orders
-        )
         is_similarity = self.entrant(measure).larger_is_more_similar
+        roll = self.of("swiss_roll", measure=measure, over_k=False)
+        differences = np.array([p.difference for p in roll], float)  # NaN for None
         return Grade(
             measure,
-            rings,
-            rings_conformity,
-            split,
-            split_conformity,
-            self._over_k(measure),
-            self._variation(measure, "n"),
-            self._variation(measure, "d"),
-            _mean(p.value for p in self._points(measure, "lost", {})),
-            self._kept(measure) if is_similarity else np.nan,
-            self._peak(measure),
+            rings=self.tau(measure, "rings"),
+            rings_conformity=self.conformity(measure, "rings"),
+            clusters=self.tau(measure, "clusters", CLUSTERS),
+            clusters_conformity=self.conformity(measure, "clusters", CLUSTERS),
+            over_k=self._over_k(measure),
+            over_n=self._variation(measure, "n"),
+            over_d=self._variation(measure, "d"),
+            lost=_mean(p.value for p in self.of("lost", measure=measure, over_k=False)),
+            kept=self._kept(measure) if is_similarity else np.nan,
+            peak=peak(differences, np.array([p.at for p in roll])),
         )
 
     def grades(self) -> tuple[Grade, ...]:
@@ -212,36 +219,16 @@ class ManifoldFacts(NamedTuple):
 
     def save(self, path: str | Path) -> None:
         """Write everything as JSON, atomically."""
-        document = encode(self) | {"format": FORMAT}
+        document = {"format": FORMAT, **spell(encode(self))}
         write_atomically(Path(path), json.dumps(document, allow_nan=False, ensure_ascii=False))
 
-    def _points(
-        self, measure: str, experiment: str, where: Mapping[str, float]
-    ) -> list[Measurement]:
-        return [
-            p
-            for p in self.points
-            if p.measure == measure
-            and p.experiment == experiment
-            and not p.over_k
-            and _matches(p, where)
-        ]
-
     def _agreement(
-        self,
-        quality: Callable[[np.ndarray, np.ndarray], BlockScore],
-        measure: str,
-        experiment: str,
-        at: Iterable[float] | None,
+        self, rule: Rule, measure: str, experiment: str, at: Iterable[float] | None
     ) -> float:
         places = None if at is None else set(at)
-        points = [p for p in self.points if p.measure == measure and p.experiment == experiment]
-        differences = {p.at: p.difference for p in points if places is None or p.at in places}
-        values = [value for value in differences.values() if value is not None]
-        if len(values) < len(differences):
-            return np.nan  # an order without one of its members would be easier than the whole
-        (block,) = by_reference(list(differences))
-        return float(quality(np.array(values), block.expected).value)
+        points = self.of(experiment, measure=measure)
+        chosen = {p.at: p.difference for p in points if places is None or p.at in places}
+        return value_of(rule, np.array(list(chosen.values()), float), list(chosen))
 
     def _over_k(self, measure: str) -> float:
         places = dict.fromkeys((p.experiment, p.n, p.d) for p in self.points if p.over_k)
@@ -255,25 +242,13 @@ class ManifoldFacts(NamedTuple):
 
     def _kept(self, measure: str) -> float:
         shares = []
-        for n, d in dict.fromkeys((p.n, p.d) for p in self._points(measure, "moved", {})):
+        points = self.of("moved", measure=measure, over_k=False)
+        for n, d in dict.fromkeys((p.n, p.d) for p in points):
             curve = self.curve(measure, "moved", n=n, d=d)
-            longest = max(p.at for p in self._points(measure, "moved", {"n": n, "d": d}))
+            longest = max(p.at for p in points if (p.n, p.d) == (n, d))
             if len(curve) > 1 and curve.get(0.0):
                 shares.append(curve.get(longest, math.nan) / curve[0.0])
         return _mean(shares)
-
-    def _peak(self, measure: str) -> float:
-        points = self._points(measure, "swiss_roll", {})
-        differences = [(p.at, p.difference) for p in points if p.difference is not None]
-        if not differences:
-            return np.nan
-        least = min(difference for _, difference in differences)
-        if least == max(difference for _, difference in differences):
-            return np.nan  # what tells nothing apart has no peak
-        # A plateau around the right place peaks there: of equal differences, the one nearest to the
-        # middle counts.
-        plateau = [at for at, difference in differences if difference <= least + PLATEAU]
-        return min(plateau, key=lambda r: abs(r - 0.5))
 
 
 def load_facts(path: str | Path) -> ManifoldFacts:
@@ -292,10 +267,6 @@ def _facts_of(document: dict[str, Any]) -> ManifoldFacts:
     facts: ManifoldFacts = decode(ManifoldFacts, document)
     check_types(facts, ManifoldFacts)
     return facts
-
-
-def _matches(point: Measurement, where: Mapping[str, float]) -> bool:
-    return all(getattr(point, name) == value for name, value in where.items())
 
 
 def _means(pairs: Iterable[tuple[float, float | None]]) -> dict[float, float]:

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from ...measure import Measure
+from ...representation import Representation
 from ...results.codec import decode, encode
 from ...results.result import Result
+from ..case import Case, Part
 from ..pinning import Pinned, Reduction
-from ..study import log, purpose, study_folder
+from ..study import Purpose, purpose, study_folder
 from .clouds import CloudCase, Variant, cases, clouds
+from .grades import CLUSTERS, ORDER, PLACE
 from .sections import result_of
-from .suite import SIZES, collect
+from .suite import SIZES, SLOW, collect, publish
 
 CLOUDS = "clouds"
 SCORED = ("swiss_roll", "rings", "clusters")  # shapes of the cells in which measures are ranked
@@ -38,15 +41,32 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
         reference, variants = clouds(case)
         folder = pack / CLOUDS / str(number)
         folder.mkdir(parents=True)
-        for name, points in {"reference": reference, **_named(variants)}.items():
+        named = {str(i): v.array for i, v in enumerate(variants)}
+        for name, points in {"reference": reference, **named}.items():
             np.save(folder / f"{name}.npy", points.astype(np.float16) if reduction.half else points)
         about = [[v.experiment, float(v.at)] for v in variants]
         documents.append({"case": encode(case), "variants": about})
     return {"size": size, "clouds": documents, "content": content}
 
 
-def _named(variants: Sequence[Variant]) -> dict[str, np.ndarray]:
-    return {str(i): v.array for i, v in enumerate(variants)}
+def cases_of(pinned: Pinned) -> list[Case]:
+    """Return what the measures are ranked by: two orders and one place."""
+    scored, size = [], SIZES[pinned.facts["size"]]
+    for number, entry in enumerate(pinned.facts["clouds"]):
+        about, folder = decode(CloudCase, entry["case"]), pinned.folder / CLOUDS / str(number)
+        if about.shape not in SCORED or about.over_k:
+            continue
+        test, is_place = about.shape.replace("_", " "), about.shape == "swiss_roll"
+        places = {str(i): at for i, (_, at) in enumerate(entry["variants"])}
+        if about.shape == "clusters":
+            places = {name: at for name, at in places.items() if at in CLUSTERS}
+        columns = {n: Representation(_points(folder / f"{n}.npy"), n) for n in places}
+        reference = Representation(_points(folder / "reference.npy"), "reference")
+        part = Part({"reference": reference}, list(places.values()), columns)
+        cell, rule = (("peak",), PLACE) if is_place else (("tau",), ORDER)
+        left_out = SLOW if about.n > size.slow else frozenset()
+        scored.append(Case(test, cell, rule, (part,), test, left_out))
+    return scored
 
 
 def run_pinned(
@@ -60,7 +80,7 @@ def run_pinned(
         decode(CloudCase, entry["case"]): (pinned.folder / CLOUDS / str(number), entry["variants"])
         for number, entry in enumerate(pinned.facts["clouds"])
     }
-    with study_folder(folder, "manifolds", "", models=pinned.identity) as (place, _):
+    with study_folder(folder, Purpose("manifolds", models=pinned.identity)) as (place, _):
         facts = collect(
             measures,
             pinned.facts["size"],
@@ -70,9 +90,7 @@ def run_pinned(
             **options,
         )
         result = pinned.named(result_of(facts))
-        facts.save(place / "facts.json")
-        result.save(place / "result.json")
-        log(place, f"manifolds: {len(facts.points)} comparisons")
+        publish(place, facts, result)
     return result
 
 
@@ -89,5 +107,4 @@ def _stored(
 
 
 def _points(file: Path) -> np.ndarray:
-    points: np.ndarray = np.load(file, allow_pickle=False)
-    return points
+    return np.load(file, allow_pickle=False)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...results.figures import Chart, Clouds
 from ...results.result import Result
-from ...results.sections import Entry, RankRule, Section, Table
+from ...results.sections import RankRule, Section, Table
 from ...results.values import known
 from ..study import Judge, judged_by
 from . import curves
@@ -114,7 +114,8 @@ def result_of(
     experiments = [name for name in EXPERIMENTS if facts.of(name.replace(" ", "_"))]
     sections = [_experiment(name, facts, drawn, grades, claims or {}) for name in experiments]
     sections += [_grade_section(facts, drawn, grades), _times(facts, drawn)]
-    sections += [_failures(facts, drawn)] * _is_incomplete(facts)
+    if facts.left_out or any(p.value is None for p in facts.points):
+        sections.append(_failures(facts, drawn))
     seeds = {p.seed for p in facts.of("perturbed")}
     return Result(
         "manifolds",
@@ -264,7 +265,11 @@ def _grade_section(
         tuple((g.measure, *map(known, g[1:])) for g in grades),
         is_data=True,
     )
-    return Section("grades", "Grades", about, (table, data, _comparisons(facts.points)))
+    points = tuple((*p[:6], int(p.over_k), *p[7:]) for p in facts.points)
+    comparisons = Table(
+        "comparisons", "Every comparison", Measurement._fields, points, is_data=True
+    )
+    return Section("grades", "Grades", about, (table, data, comparisons))
 
 
 def _goodness(name: str, value: float, is_distance: bool) -> float | None:
@@ -291,17 +296,6 @@ def _best(goodness: Sequence[Sequence[float | None]]) -> tuple[tuple[int, int], 
     return tuple(cells)
 
 
-def _comparisons(points: Sequence[Measurement]) -> Table:
-    rows = tuple(tuple(_entry(part) for part in p) for p in points)
-    title = "Every comparison"
-    return Table("comparisons", title, Measurement._fields, rows, is_data=True)
-
-
-def _entry(part: str | float | None) -> Entry:
-    """Return a part of a comparison as a table can have it: 1 or 0 for true or false."""
-    return int(part) if isinstance(part, bool) else part
-
-
 def _times(facts: ManifoldFacts, drawn: Mapping[str, Style]) -> Section:
     seconds = sorted((facts.seconds[m], drawn[m].name) for m in drawn if m in facts.seconds)
     rows = tuple((name, 1000 * time) for time, name in seconds)
@@ -311,10 +305,6 @@ def _times(facts: ManifoldFacts, drawn: Mapping[str, Style]) -> Section:
     )
     table = Table("times", "Time of a comparison", ("measure", "ms"), rows)
     return Section("times", "Times", about, (table,))
-
-
-def _is_incomplete(facts: ManifoldFacts) -> bool:
-    return bool(facts.left_out) or any(p.value is None for p in facts.points)
 
 
 def _failures(facts: ManifoldFacts, drawn: Mapping[str, Style]) -> Section:

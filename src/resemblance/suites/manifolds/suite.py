@@ -8,21 +8,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...catalogue import get_measures
 from ...compare import compare
-from ...comparison import Comparison, seconds_per_pair
+from ...comparison import Comparison, info_of, seconds_per_pair
 from ...display import did_you_mean
 from ...measure import Measure
 from ...representation import Representation
 from ...results.result import Result
 from ...results.values import known
-from ..study import Judge, Progress, log, study_folder
+from ..study import Judge, Progress, Purpose, log, study_folder
 from .clouds import KS, ROLL_KS, CloudCase, ManifoldSize, Variant, cases, clouds
-from .grades import Entrant, ManifoldFacts, Measurement, Sweep
+from .grades import ManifoldFacts, Measurement, Sweep
 from .sections import check_claims, result_of
 
 MEASURES: tuple[str, ...] = (
@@ -106,18 +106,23 @@ def run(
         )
     check_claims(claims)
     entrants = get_measures(MEASURES if measures is None else measures)
-    with study_folder(folder, "manifolds", size) as (place, _):
+    with study_folder(folder, Purpose("manifolds", size)) as (place, _):
         options: dict[str, Any] = {
-            "save": place / "comparisons.db",
             "executor": executor,
             "memory": memory,
+            "save": place / "comparisons.db",
         }
         facts = collect(entrants, size, progress, **options)
         result = result_of(facts, claims, usual=[m.spec for m in get_measures(MEASURES)])
-        facts.save(place / "facts.json")
-        result.save(place / "result.json")
-        log(place, f"manifolds: {len(facts.points)} comparisons, {len(result.claims)} claims")
+        publish(place, facts, result)
     return result
+
+
+def publish(folder: Path, facts: ManifoldFacts, result: Result) -> None:
+    """Write what a run measured, and its result, into its study."""
+    facts.save(folder / "facts.json")
+    result.save(folder / "result.json")
+    log(folder, f"manifolds: {len(facts.points)} comparisons, {len(result.claims)} claims")
 
 
 def collect(
@@ -138,8 +143,45 @@ def collect(
     entrants = get_measures(measures)
     chosen = cases(SIZES[size]) if plan is None else plan
     work = [(case, _measures_of(case, entrants, SIZES[size])) for case in chosen]
-    facts = _facts(size, entrants, list(_compared(work, draw, progress, options)))
-    return facts._replace(left_out=_left_out(entrants, chosen, SIZES[size]))
+    total, end = sum(case.variants * len(compared_by) for case, compared_by in work), 0
+    points, provenance = list[Measurement](), dict[str, Any]()
+    seconds: defaultdict[str, list[float]] = defaultdict(list)
+    for case, compared_by in work:
+        end += case.variants * len(compared_by)
+        if compared_by:
+            reference, variants = draw(case)
+            others = [Representation(v.array, f"{v.experiment} {v.at:g}") for v in variants]
+            comparison = compare(
+                Representation(reference, "reference"),
+                others,
+                measures=compared_by,
+                **options,
+                progress=partial(_show, progress, end, total),
+            )
+            points += _points(case, variants, comparison)
+            for spec, spent in seconds_per_pair(comparison).items():
+                seconds[spec].append(spent)
+            provenance = provenance or dict(comparison.provenance)
+        _show(progress, end, total, 0, 0)
+    swept = {point.measure for point in points if point.over_k}
+    sweeps = [
+        Sweep(m.spec, k, m.where(k=k).spec) for m in entrants for k in ROLL_KS if k <= _most(m)
+    ]
+    return ManifoldFacts(
+        size,
+        tuple({m.spec: info_of(m) for m in entrants}.values()),
+        tuple(s for s in sweeps if s.spec in swept),
+        tuple(points),
+        {spec: float(np.mean(times)) for spec, times in seconds.items()},
+        _left_out(entrants, chosen, SIZES[size]),
+        {k: v for k, v in provenance.items() if k not in ("rows", "columns", "n_samples")},
+    )
+
+
+def _show(progress: Progress | None, end: int, total: int, ready: int, missing: int) -> None:
+    """Say how much is done where ``ready`` of the ``missing`` comparisons up to an end are."""
+    if progress:
+        progress("comparing", end - missing + ready, total)
 
 
 # ----------------------------------------------------------------------------------------- measures
@@ -166,101 +208,6 @@ def _neighbours(case: CloudCase, size: ManifoldSize) -> list[int]:
     """Return the numbers of neighbours of a sweep."""
     ks = ROLL_KS if case.shape == "swiss_roll" and size.ks == KS else size.ks
     return [k for k in ks if k < case.n]
-
-
-# ------------------------------------------------------------------------------------------ compare
-
-
-class CaseComparison(NamedTuple):
-    """The comparisons of one case."""
-
-    case: CloudCase
-    variants: Sequence[Variant]
-    comparison: Comparison
-
-
-def _compared(
-    plan: Sequence[tuple[CloudCase, Sequence[Measure]]],
-    draw: Callable[[CloudCase], tuple[np.ndarray, Sequence[Variant]]],
-    progress: Progress | None,
-    options: Mapping[str, Any],
-) -> Iterator[CaseComparison]:
-    total = sum(len(measures) * case.variants for case, measures in plan)
-    before = 0
-    for case, measures in plan:
-        count = len(measures) * case.variants
-        show = partial(_show, progress, before, count, total)
-        if measures:
-            show(0, count)
-            yield _compare(case, draw, measures, {**options, "progress": show})
-        before += count
-        show(count, count)
-
-
-def _show(
-    progress: Progress | None, before: int, count: int, total: int, ready: int, missing: int
-) -> None:
-    """Say how much of the whole is done, ``ready`` of ``missing`` comparisons of one case being
-    so."""
-    if progress:
-        progress("comparing", before + count - missing + ready, total)
-
-
-def _compare(
-    case: CloudCase,
-    draw: Callable[[CloudCase], tuple[np.ndarray, Sequence[Variant]]],
-    measures: Sequence[Measure],
-    options: Mapping[str, Any],
-) -> CaseComparison:
-    reference, variants = draw(case)
-    others = [Representation(v.array, f"{v.experiment} {v.at:g}") for v in variants]
-    comparison = compare(
-        Representation(reference, "reference"), others, measures=measures, **options
-    )
-    return CaseComparison(case, variants, comparison)
-
-
-# -------------------------------------------------------------------------------------------- facts
-
-
-def _facts(size: str, entrants: Sequence[Measure], done: Sequence[CaseComparison]) -> ManifoldFacts:
-    points = tuple(point for compared in done for point in _points(*compared))
-    swept = {point.measure for point in points if point.over_k}
-    sweeps = [
-        Sweep(m.spec, k, m.where(k=k).spec) for m in entrants for k in ROLL_KS if k <= _most(m)
-    ]
-    provenance = {
-        name: value
-        for name, value in done[0].comparison.provenance.items()
-        if name not in ("rows", "columns", "n_samples")
-    }
-    return ManifoldFacts(
-        size,
-        tuple({m.spec: _entrant(m) for m in entrants}.values()),
-        tuple(s for s in sweeps if s.spec in swept),
-        points,
-        _mean_seconds(done),
-        {},
-        provenance,
-    )
-
-
-def _entrant(measure: Measure) -> Entrant:
-    return Entrant(
-        measure.spec,
-        measure.label,
-        measure.version,
-        measure.larger_is_more_similar,
-        dict(measure.parameters),
-    )
-
-
-def _mean_seconds(done: Sequence[CaseComparison]) -> dict[str, float]:
-    seconds: defaultdict[str, list[float]] = defaultdict(list)
-    for compared in done:
-        for spec, spent in seconds_per_pair(compared.comparison).items():
-            seconds[spec].append(spent)
-    return {spec: float(np.mean(times)) for spec, times in seconds.items()}
 
 
 def _left_out(

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...measures import disagreement, jensen_shannon
 from ...representation import Representation, Undefined
 from ...subject import DEFAULTS, Subject
+from ..case import Case, Part
 from ..families import ModelFamily
-from .grading import Case
 from .groups import ModelGroup, choose_groups
 from .membership import PlannedTests, families_without_models, models_for
+from .rules import RULES, Rules
 
 TESTS: Mapping[str, str] = {
     "accuracy": "Accuracy correlation",
@@ -47,14 +48,23 @@ class Prepared(NamedTuple):
     absent: tuple[Absence, ...]
 
 
+# Makes the cases of a test, of what is expected ("prediction", "group" or "order"), its parts, and
+# by quality the expectation of every part.
+MakeCases = Callable[[str, Sequence[Part], Mapping[str, Sequence[Any]]], Prepared]
+
+
 def six_tests(
-    subjects: Iterable[Subject], *, groups: str = "separated", planned: PlannedTests | None = None
+    subjects: Iterable[Subject],
+    *,
+    groups: str = "separated",
+    planned: PlannedTests | None = None,
+    rules: Rules = RULES["paper"],
 ) -> Prepared:
-    """Return the six tests on subjects.
+    """Return the six tests on subjects, a case for each quality.
 
     Those with the same domain, dataset, architecture and pooling belong together. ``groups``: which
     groups of models are compared, see :func:`choose_groups`. ``planned``: what was planned, where
-    a suite has planned it; else every model makes all tests that it can.
+    a suite has planned it; else every model makes all tests that it can. ``rules``: of the scores.
 
     Raises ``ValueError`` when two subjects are the same model by their traits.
     """
@@ -63,7 +73,7 @@ def six_tests(
     for family in families_without_models(planned, families):
         families[family] = []
     prepared = [
-        _test(test, family, members, groups, planned)
+        _test(test, family, members, groups, planned, rules)
         for family, members in families.items()
         for test in TESTS
         if test in (planned.design(family) or TESTS)
@@ -90,18 +100,50 @@ def _families(subjects: Iterable[Subject]) -> dict[ModelFamily, list[Subject]]:
 
 
 def _test(
-    test: str, family: ModelFamily, subjects: Sequence[Subject], groups: str, planned: PlannedTests
+    test: str,
+    family: ModelFamily,
+    subjects: Sequence[Subject],
+    groups: str,
+    planned: PlannedTests,
+    rules: Rules,
 ) -> Prepared:
-    make = {"accuracy": _by_accuracy, "output": _by_output, "layers": _by_layers}.get(
-        test, partial(_by_group, rule=groups)
-    )
+    make: Callable[[Sequence[Subject], MakeCases], Prepared | str] = {
+        "accuracy": _by_accuracy,
+        "output": _by_output,
+        "layers": _by_layers,
+    }.get(test) or partial(_by_group, test, family, groups)
     members = models_for(test, family, subjects, planned)
     outcome: Prepared | str = (
-        members if isinstance(members, str) else make(test, family, sorted(members, key=_order))
+        members
+        if isinstance(members, str)
+        else make(sorted(members, key=_order), partial(_cases, test, family, rules))
     )
     if isinstance(outcome, str):
         return Prepared((), (), (Absence(test, *family, outcome),))
     return outcome
+
+
+def _cases(
+    test: str,
+    family: ModelFamily,
+    rules: Rules,
+    kind: str,
+    parts: Sequence[Part],
+    expected: Mapping[str, Sequence[Any]],
+) -> Prepared:
+    """Return a case for every quality of a test. ``expected``: by quality, of all parts."""
+    cases = (
+        Case(
+            test,
+            (test, quality, *family),
+            rules[kind, quality.partition("_")[0]],
+            tuple(part._replace(expected=of) for part, of in zip(parts, of_parts, strict=True)),
+            "/".join(family[:3]),
+            is_by_part=kind == "order",
+        )
+        for quality, of_parts in expected.items()
+    )
+    return Prepared(tuple(cases), (), ())
 
 
 def _order(subject: Subject) -> tuple[float, int]:
@@ -112,15 +154,14 @@ def _of_setting(subjects: Iterable[Subject], setting: str) -> list[Subject]:
     return [s for s in subjects if s.traits["setting"] == setting]
 
 
-def _last(subjects: Iterable[Subject]) -> dict[str, Representation]:
-    return {s.name: s.last for s in subjects}
+def _last(subjects: Sequence[Subject]) -> Part:
+    """Return the last layers of models as what is compared."""
+    last = {s.name: list(s.layers)[-1] for s in subjects}
+    maps = {s.name: s.maps[last[s.name]] for s in subjects if last[s.name] in s.maps}
+    return Part({s.name: s.last for s in subjects}, None, maps=maps)
 
 
-def _one(case: Case) -> Prepared:
-    return Prepared((case,), (), ())
-
-
-def _by_accuracy(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Prepared | str:
+def _by_accuracy(subjects: Sequence[Subject], cases: MakeCases) -> Prepared | str:
     """Test 1: representations should differ as accuracies do (Eq. 4)."""
     models = [s for s in _of_setting(subjects, "normal") if s.traits.get("accuracy") is not None]
     if len(models) < 3:
@@ -128,12 +169,10 @@ def _by_accuracy(test: str, family: ModelFamily, subjects: Sequence[Subject]) ->
     accuracy = np.array([s.traits["accuracy"] for s in models], float)
     # rounded, so that equal differences stay equal
     expected = np.abs(accuracy[:, None] - accuracy[None, :]).round(12)
-    return _one(
-        Case(test, *family, "prediction", (_last(models),), {"spearman_accuracy": (expected,)})
-    )
+    return cases("prediction", [_last(models)], {"spearman_accuracy": [expected]})
 
 
-def _by_output(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Prepared | str:
+def _by_output(subjects: Sequence[Subject], cases: MakeCases) -> Prepared | str:
     """Test 2: representations should differ as outputs do (Eqs. 5 and 6)."""
     models = [s for s in _of_setting(subjects, "normal") if s.outputs is not None]
     if len(models) < 3:
@@ -143,18 +182,18 @@ def _by_output(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> P
         return "the outputs of the models have different numbers of classes"
     try:
         expected = {
-            f"spearman_{name}": (
-                np.array([[float(measure(x, y)) for y in outputs] for x in outputs]).round(12),
-            )
+            f"spearman_{name}": [
+                np.array([[float(measure(x, y)) for y in outputs] for x in outputs]).round(12)
+            ]
             for name, measure in (("jsd", jensen_shannon), ("disagreement", disagreement))
         }
     except Undefined as error:
         return f"the outputs of the models cannot be compared: {error}"
-    return _one(Case(test, *family, "prediction", (_last(models),), expected))
+    return cases("prediction", [_last(models)], expected)
 
 
 def _by_group(
-    test: str, family: ModelFamily, subjects: Sequence[Subject], rule: str
+    test: str, family: ModelFamily, rule: str, subjects: Sequence[Subject], cases: MakeCases
 ) -> Prepared | str:
     """Tests 3 to 5: models of one group should differ less than models of different groups (Eq.
     7)."""
@@ -171,16 +210,12 @@ def _by_group(
     groups = choose_groups((test, *family[:3]), accuracies, rule)
     names = [g.name for g in groups if g.kept]
     if len(names) < 2:
-        why = Absence(
-            test, *family, "fewer than two groups of at least 2 models behave differently"
-        )
-        return Prepared((), groups, (why,))
+        why = "fewer than two groups of at least 2 models behave differently"
+        return Prepared((), groups, (Absence(test, *family, why),))
     models = [s for name in names for s in by_name[name]]
     labels = [name for name in names for _ in by_name[name]]
-    case = Case(
-        test, *family, "group", (_last(models),), {"auprc": (labels,), "conformity": (labels,)}
-    )
-    return Prepared((case,), groups, ())
+    expected = {"auprc": [labels], "conformity": [labels]}
+    return cases("group", [_last(models)], expected)._replace(groups=groups)
 
 
 def _accuracies(subjects: Iterable[Subject]) -> list[Mapping[str, float]]:
@@ -197,13 +232,20 @@ def _accuracies(subjects: Iterable[Subject]) -> list[Mapping[str, float]]:
     return accuracies
 
 
-def _by_layers(test: str, family: ModelFamily, subjects: Sequence[Subject]) -> Prepared | str:
+def _by_layers(subjects: Sequence[Subject], cases: MakeCases) -> Prepared | str:
     """Test 6: the farther apart two layers of a model are, the more they should differ (Eq. 8)."""
     models = _of_setting(subjects, "layers") or _of_setting(subjects, "normal")
     models = [s for s in models if len(s.layers) >= 3]
     if not models:
         return "no model with at least 3 layers"
-    parts = tuple({f"{s.name}/{name}": r for name, r in s.layers.items()} for s in models)
-    layers = tuple(len(part) for part in parts)
-    expected = {"spearman": layers, "conformity": layers}
-    return _one(Case(test, *family, "order", parts, expected, tuple(s.name for s in models)))
+    parts = [
+        Part(
+            {f"{s.name}/{name}": x for name, x in s.layers.items()},
+            None,
+            name=s.name,
+            maps={f"{s.name}/{name}": shape for name, shape in s.maps.items()},
+        )
+        for s in models
+    ]
+    layers = [len(part.rows) for part in parts]
+    return cases("order", parts, {"spearman": layers, "conformity": layers})

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from ...catalogue import get_measure
 from ...measure import Measure, Rows
 from ...subject import MapShape
-from .grading import Case
-from .maps import Shapes, by_size, step_of
+from ..case import Case
+from ..feature_maps import by_size, step_of
+from ..scoring import distinct_parts
 
 ROWS, WIDTH, WIDE = 5000, 512, 25_088  # the size that ``seconds`` are of; that of wide arrays
 FEWER = (5000, 2000, 1000, 500, 200)  # numbers of samples that are offered
@@ -123,17 +124,16 @@ def _between(rows: int, widths: Sequence[int], kind: Rows | None) -> Iterator[Wo
     yield all_pairs(rows, max(widths), len(widths))._replace(representations=0, rows_of_maps=kind)
 
 
-def of_cases(
-    cases: Iterable[Case], shapes: Shapes, samples: int | None = None
-) -> Iterator[Workload]:
+def of_cases(cases: Iterable[Case], samples: int | None = None) -> Iterator[Workload]:
     """Yield the work of the cases of the six tests, on at most so many samples.
 
-    Every case counts as if it were alone, though cases share representations and pairs.
+    Every test counts as if it were alone, though tests share representations and pairs.
     """
-    for part in (part for case in cases for part in case.parts):
-        layers = list(part.values())
+    for part in distinct_parts(cases):
+        layers = list(part.rows.values())
         rows = min(samples or layers[0].shape[0], layers[0].shape[0])
-        yield from of_layers(rows, [x.shape[1] for x in layers], [shapes.get(x) for x in layers])
+        shapes = [part.maps.get(name) for name in part.rows]
+        yield from of_layers(rows, [x.shape[1] for x in layers], shapes)
 
 
 def comparing_hours(works: Iterable[Workload], measures: Sequence[Measure]) -> dict[str, float]:

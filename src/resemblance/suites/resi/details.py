@@ -72,10 +72,8 @@ def group_table(facts: Evaluation) -> Table:
 def times_section(standings: Standings) -> Section:
     """Return the milliseconds that a comparison takes under every measure, the fastest first."""
     seconds = standings.facts.seconds
-    spent = {
-        spec: [_milliseconds(of_domain.get(spec)) for of_domain in seconds.values()]
-        for spec in standings.names
-    }
+    by_domain = [{m: 1000 * s for m, s in of.items()} for of in seconds.values()]
+    spent = {spec: [ms.get(spec) for ms in by_domain] for spec in standings.names}
     order = tuple(sorted(spent, key=lambda spec: (_mean(spent[spec]), standings.names[spec])))
     positive = [ms for row in spent.values() for ms in row if ms is not None and ms > 0]
     ends = (min(positive, default=1.0), max(positive, default=1.0))
@@ -93,10 +91,6 @@ def times_section(standings: Standings) -> Section:
         "share is charged to the first that uses it."
     )
     return Section("times", "Run times", about, (table,))
-
-
-def _milliseconds(seconds: float | None) -> float | None:
-    return None if seconds is None else 1000 * seconds
 
 
 def _mean(row: Sequence[float | None]) -> float:

@@ -4,58 +4,41 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...catalogue import get_measures, preset
-from ...compare import compare_many
 from ...comparison import Comparison, info_of, seconds_per_pair
 from ...measure import Measure
-from ...outline import Request
 from ...results.result import Result
 from ...subject import Subject
+from ..case import Case, Part, Score
+from ..families import ModelFamily
+from ..feature_maps import scratch_folder
+from ..scoring import Compared, compare_cases, scores_of
 from ..study import Progress
 from .cases import Prepared, six_tests
 from .costs import advice, of_cases
 from .facts import Evaluation, FailedComparisons, Matrices, Rows
-from .grading import (
+from .groups import GROUPS
+from .membership import PlannedTests
+from .rules import (
     FAILURES,
     PERMUTATIONS,
     PERMUTED,
     PRESETS,
     PROTOCOLS,
     UNRANKED,
-    Case,
-    Score,
     check_choice,
-    grade,
+    rules_of,
 )
-from .groups import GROUPS
-from .maps import Piece, Shapes, merged, pieces_of, scratch_folder, shapes_of
-from .membership import PlannedTests
 from .samples import check_samples, on_samples
 from .sections import Judges, result_of
-
-
-class Options(NamedTuple):
-    """By which rules measures are scored and ranked."""
-
-    protocol: str
-    permute: str
-    failures: str
-
-
-class Compared(NamedTuple):
-    """A case, and the comparison of each of its parts."""
-
-    case: Case
-    parts: tuple[Comparison, ...]
 
 
 def evaluate(
@@ -142,138 +125,114 @@ def assess(
     check_choice("groups", groups, GROUPS)
     check_samples(samples)
     models = tuple(subjects)
-    prepared = six_tests(models, groups=groups, planned=planned)
+    rules = rules_of(*options[:2])
+    prepared = six_tests(models, groups=groups, planned=planned, rules=rules)
     wanted = get_measures(measures if measures is not None else preset(PRESETS[protocol]))
-    show = progress or (lambda stage, done, total: None)
-    shapes = shapes_of(models)
-    with scratch_folder(save if shapes or samples else None) as folder:
-        cases, shapes = on_samples(prepared.cases, shapes, samples, folder)
-        run = partial(compare_many, save=save, executor=executor, memory=memory)
-        warn = partial(_warn_of_hours, cases, shapes, wanted)
-        compared = _compare_all(cases, shapes, wanted, run, folder, show, warn)
-        facts = _graded(prepared, wanted, compared, options, show)
-    return facts if samples is None else _with_samples(facts, samples)
+    has_maps = any(s.maps for s in models)
+    with scratch_folder(save if has_maps or samples else None) as folder:
+        cases = on_samples(prepared.cases, samples, folder)
+        compared = compare_cases(
+            cases,
+            wanted,
+            save=save,
+            executor=executor,
+            memory=memory,
+            progress=progress,
+            folder=folder,
+            warn=partial(_warn_of_hours, cases, wanted),
+        )
+        scores = list[Score]()
+        for position, case in enumerate(cases):
+            scores += scores_of(case, compared)
+            if progress:
+                progress("grading", position + 1, len(cases))
+        tests = list(dict.fromkeys((s.test, s.cell[2:]) for s in scores))
+        specs = [m.spec for m in wanted]
+        scores.sort(key=lambda s: (tests.index((s.test, s.cell[2:])), specs.index(s.measure)))
+        facts = _evaluation(prepared._replace(cases=cases), wanted, compared, scores, options)
+    if samples is None:
+        return facts
+    return facts._replace(provenance={**facts.provenance, "samples": samples})
 
 
-def options_of(protocol: str, permute: str | None, failures: str | None) -> Options:
-    """Return the rules that a protocol has where nothing else is given.
+def options_of(protocol: str, permute: str | None, failures: str | None) -> tuple[str, str, str]:
+    """Return by which rules measures are scored and ranked: the protocol, what is permuted, and
+    what becomes of failures, by default those of the protocol.
 
     Raises ``ValueError`` for words that do not exist or do not go together.
     """
     check_choice("protocol", protocol, PROTOCOLS)
-    options = Options(protocol, permute or PERMUTED[protocol], failures or UNRANKED[protocol])
-    check_choice("permute", options.permute, PERMUTATIONS)
-    check_choice("failures", options.failures, FAILURES)
-    if (options.protocol, options.failures) == ("resi-code", "last"):
+    permute, failures = permute or PERMUTED[protocol], failures or UNRANKED[protocol]
+    check_choice("permute", permute, PERMUTATIONS)
+    check_choice("failures", failures, FAILURES)
+    if (protocol, failures) == ("resi-code", "last"):
         raise ValueError(
             'the authors\' code ranks no failures last: failures="unranked" goes with '
             'protocol="resi-code"'
         )
-    return options
+    return protocol, permute, failures
 
 
-def _compare_all(
-    cases: Sequence[Case],
-    shapes: Shapes,
-    measures: Sequence[Measure],
-    run: Callable[..., Sequence[Comparison]],
-    folder: Path | None,
-    progress: Progress,
-    warn: Callable[[float], None],
-) -> list[Compared]:
-    """Compare all parts of all cases in one run, so that no case waits for the one before it.
-
-    ``warn``: called before that with the share of the comparisons that is still to be done.
-    """
-    parts = [part for case in cases for part in case.parts]
-    needed = [pieces_of(part, shapes, measures, folder) for part in parts]
-    pieces = [piece for of_part in needed for piece in of_part]
-    total = sum(map(_comparisons, pieces))
-    requests = [Request(piece.representations, piece.measures) for piece in pieces]
-
-    def show(ready: int, missing: int) -> None:
-        if not ready:
-            warn(missing / total)
-        progress("comparing", total - missing + ready, total)
-
-    comparisons = iter(run(requests, progress=show))
-    progress("comparing", total, total)
-    whole = (
-        merged(part, of_part, tuple(islice(comparisons, len(of_part))), measures)
-        for part, of_part in zip(parts, needed, strict=True)
-    )
-    return [Compared(case, tuple(islice(whole, len(case.parts)))) for case in cases]
-
-
-def _warn_of_hours(
-    cases: Sequence[Case], shapes: Shapes, measures: Sequence[Measure], share: float
-) -> None:
+def _warn_of_hours(cases: Sequence[Case], measures: Sequence[Measure], share: float) -> None:
     """Warn before comparisons that take very long; ``share``: of them, those still to be done."""
-    if text := advice(partial(of_cases, cases, shapes), measures, share=share):
+    if text := advice(partial(of_cases, cases), measures, share=share):
         warnings.warn(text, stacklevel=2)
-
-
-def _comparisons(piece: Piece) -> int:
-    """Return how many comparisons all pairs of a piece need."""
-    count = len(piece.representations)
-    pairs = count * (count - 1) // 2
-    return sum(count + pairs * (1 if m.symmetric else 2) for m in piece.measures)
 
 
 # ---------------------------------------------------------------------------------------- the facts
 
 
-def _graded(
-    prepared: Prepared,
-    measures: Sequence[Measure],
-    compared: Sequence[Compared],
-    options: Options,
-    progress: Progress,
-) -> Evaluation:
-    """Return the facts, with the score of every measure in every case."""
-    scores = list[Score]()
-    for position, (case, parts) in enumerate(compared):
-        scores += grade(case, parts, protocol=options.protocol, permute=options.permute)
-        progress("grading", position + 1, len(compared))
-    return _evaluation(prepared, measures, compared, scores, options)
+class ComparedPart(NamedTuple):
+    """A part of a test as it was compared: by quality, with what is expected of it."""
 
-
-def _with_samples(facts: Evaluation, samples: int) -> Evaluation:
-    """Return facts that say on how many samples representations were compared."""
-    return facts._replace(provenance={**facts.provenance, "samples": samples})
+    test: str
+    family: ModelFamily
+    by_quality: Mapping[str, Part]
+    comparison: Comparison
 
 
 def _evaluation(
     prepared: Prepared,
     measures: Sequence[Measure],
-    compared: Sequence[Compared],
+    compared: Compared,
     scores: Iterable[Score],
-    options: Options,
+    options: tuple[str, str, str],
 ) -> Evaluation:
+    parts = list(_parts(prepared.cases, compared))
     return Evaluation(
         *options,
         measures=tuple(info_of(m) for m in measures),
         scores=tuple(scores),
         groups=prepared.groups,
         absent=prepared.absent,
-        maps=tuple(_map(case, i, part) for case, parts in compared for i, part in enumerate(parts)),
-        failed=tuple(failed for row in compared for failed in _failed(row)),
-        seconds=_seconds(compared),
-        provenance=_provenance(compared),
+        maps=tuple(map(_map, parts)),
+        failed=tuple(_failed(parts)),
+        seconds=_seconds(parts),
+        provenance=_provenance(parts),
     )
 
 
-def _provenance(compared: Sequence[Compared]) -> dict[str, Any]:
+def _parts(cases: Iterable[Case], compared: Compared) -> Iterator[ComparedPart]:
+    """Yield the parts of every test, in their order."""
+    parts: dict[Any, dict[str, Part]] = defaultdict(dict)
+    for case in cases:
+        for part in case.parts:
+            parts[case.test, ModelFamily(*case.cell[2:]), part.key][case.cell[1]] = part
+    for (test, family, key), by_quality in parts.items():
+        yield ComparedPart(test, family, by_quality, compared[key])
+
+
+def _provenance(parts: Sequence[ComparedPart]) -> dict[str, Any]:
     """Return the versions used, and the fingerprint and shape of every representation."""
-    if not compared:
+    if not parts:
         return {}
-    first = compared[0].parts[0].provenance
+    first = parts[0].comparison.provenance
     versions = {k: v for k, v in first.items() if k not in ("rows", "columns", "n_samples")}
     identities = {
-        pooled_name(name, case.pooling): {**identity, "n_samples": part.provenance["n_samples"]}
-        for case, parts in compared
+        pooled_name(name, part.family.pooling): {**identity, "n_samples": of["n_samples"]}
         for part in parts
-        for name, identity in part.provenance["rows"].items()
+        for of in (part.comparison.provenance,)
+        for name, identity in of["rows"].items()
     }
     return {**versions, "representations": identities}
 
@@ -283,50 +242,51 @@ def pooled_name(name: str, pooling: str) -> str:
     return f"{name} ({pooling})" if pooling else name
 
 
-def _map(case: Case, part: int, comparison: Comparison) -> Matrices:
-    expected = {
-        quality: _rows(_expected(case.kind, by_part[part]))
-        for quality, by_part in case.expectations.items()
-    }
-    values = {spec: _rows(matrix) for spec, matrix in comparison.values.items()}
-    model = case.models[part] if case.models else ""
-    return Matrices(case.test, *case.family, model, comparison.rows, values, expected)
+def _map(part: ComparedPart) -> Matrices:
+    comparison, expected = part.comparison, part.by_quality.items()
+    return Matrices(
+        part.test,
+        *part.family,
+        model=next(iter(part.by_quality.values())).name,
+        names=comparison.rows,
+        values={spec: _rows(matrix) for spec, matrix in comparison.values.items()},
+        expected={quality: _rows(_expected(of.expected)) for quality, of in expected},
+    )
 
 
-def _expected(kind: str, expectation: Any) -> np.ndarray:
-    """Return the expected differences as a matrix, whatever kind of expectation it is."""
-    if kind == "prediction":
+def _expected(expectation: np.ndarray | Sequence[str] | int) -> np.ndarray:
+    """Return the differences that are expected of predictions, groups or layers as a matrix."""
+    if isinstance(expectation, np.ndarray):
         return np.asarray(expectation, float)
-    if kind == "group":
-        return np.array([[float(a != b) for b in expectation] for a in expectation])
-    positions = np.arange(expectation)
-    return np.asarray(np.abs(positions[:, None] - positions[None, :]), float)
+    if isinstance(expectation, int):
+        positions = np.arange(expectation)
+        return np.asarray(np.abs(positions[:, None] - positions[None, :]), float)
+    return np.array([[float(a != b) for b in expectation] for a in expectation])
 
 
 def _rows(matrix: np.ndarray) -> Rows:
     return tuple(tuple(map(float, row)) for row in matrix)
 
 
-def _failed(row: Compared) -> list[FailedComparisons]:
-    reasons: dict[str, Counter[str]] = defaultdict(Counter)
-    for part in row.parts:
-        for failure in part.failures:
-            reasons[failure.measure][failure.reason] += 1
-    return [
-        FailedComparisons(
-            measure, row.case.test, *row.case.family, count.total(), count.most_common(1)[0][0]
-        )
-        for measure, count in reasons.items()
-    ]
+def _failed(parts: Iterable[ComparedPart]) -> Iterator[FailedComparisons]:
+    """Yield the failures of every measure in every test."""
+    reasons: dict[tuple[str, ModelFamily], dict[str, Counter[str]]] = {}
+    for part in parts:
+        of_test = reasons.setdefault((part.test, part.family), defaultdict(Counter))
+        for failure in part.comparison.failures:
+            of_test[failure.measure][failure.reason] += 1
+    for (test, family), by_measure in reasons.items():
+        for measure, count in by_measure.items():
+            most = count.most_common(1)[0][0]
+            yield FailedComparisons(measure, test, *family, count.total(), most)
 
 
-def _seconds(compared: Iterable[Compared]) -> dict[str, Mapping[str, float]]:
+def _seconds(parts: Iterable[ComparedPart]) -> dict[str, Mapping[str, float]]:
     """Return the mean seconds of a comparison, by domain and measure."""
     times: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for case, parts in compared:
-        for part in parts:
-            for measure, seconds in seconds_per_pair(part).items():
-                times[case.domain][measure].append(seconds)
+    for part in parts:
+        for measure, seconds in seconds_per_pair(part.comparison).items():
+            times[part.family.domain][measure].append(seconds)
     return {
         domain: {measure: sum(spent) / len(spent) for measure, spent in by_measure.items()}
         for domain, by_measure in times.items()

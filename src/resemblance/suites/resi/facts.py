@@ -11,16 +11,16 @@ from ...comparison import MeasureInfo
 from ...json_files import check_types, read_document, write_atomically
 from ...results.codec import decode, encode, spell
 from ...results.headlines import is_trial
+from ..case import Score
 from ..families import ModelFamily
 from .cases import TESTS, Absence
-from .grading import Score
 from .groups import ModelGroup
 from .models import SIZES
 from .paper import PORTIONS
 from .ranking import Ranks, cell_ranks
 
 FACTS, RESULT = "facts.json", "result.json"  # in a study
-FORMAT = 4
+FORMAT = 5
 IDENTITY = {"n_samples", "n_features", "dtype", "computed_in", "fingerprint"}  # of a representation
 Rows = tuple[tuple[float, ...], ...]
 
@@ -141,6 +141,8 @@ AboutModels = Score | Matrices | Absence | FailedComparisons
 
 def family_of(row: AboutModels) -> ModelFamily:
     """Return the models that a score, a map, an absent test or failed comparisons are about."""
+    if isinstance(row, Score):
+        return ModelFamily(*row.cell[2:])
     return ModelFamily(row.domain, row.dataset, row.architecture, row.pooling)
 
 
@@ -169,6 +171,8 @@ def _check(facts: Evaluation) -> None:
     """Raise ``ValueError`` for parts that do not fit each other."""
     specs = {m.spec for m in facts.measures}
     rows: Sequence[AboutModels] = [*facts.scores, *facts.absent, *facts.maps, *facts.failed]
+    if wrong := [s.cell for s in facts.scores if len(s.cell) != 6 or s.cell[0] != s.test]:
+        raise ValueError(f"{wrong[0]!r} is no cell")
     named = {spec for m in facts.maps for spec in m.values}
     named |= {s.measure for s in facts.scores} | {f.measure for f in facts.failed}
     for what, unknown in (

@@ -15,11 +15,11 @@ from ...subject import Recipe, Subject
 from ..study import Progress, Purpose
 from ..training import is_trained, subjects_of, train_possible
 from .facts import Evaluation
-from .grading import check_choice
 from .groups import GROUPS
 from .membership import PlannedTests
 from .models import recipes
 from .paper import PORTIONS, PaperRun, designs_of, paper_run, planned
+from .rules import check_choice
 
 
 class Order(NamedTuple):

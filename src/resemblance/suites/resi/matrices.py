@@ -11,8 +11,8 @@ import numpy as np
 
 from ...comparison import as_difference
 from ...results.figures import Choice, HeatMap, Option
+from ..case import Score
 from .facts import Matrices, family_of
-from .grading import Score
 from .standings import Standings
 from .words import QUALITIES, common_start, quality_word
 
@@ -86,7 +86,7 @@ def _parts(standings: Standings, test: str) -> list[Part]:
     scores: dict[tuple[str, ...], list[Score]] = defaultdict(list)
     for s in facts.scores:
         if s.test == test:
-            scores[s.family].append(s)
+            scores[family_of(s)].append(s)
     parts, positions = list[Part](), defaultdict[tuple[str, ...], int](int)
     for matrices in (m for m in facts.maps if m.test == test):
         family = family_of(matrices)
@@ -102,7 +102,7 @@ def _part(matrices: Matrices, position: int, scores: Sequence[Score]) -> Part:
     labels = tuple("/".join(name.split("/")[len(start) :]) for name in matrices.names)
     title = ("/".join(model[3:]) or f"model {position + 1}") if model else ""
     by_measure = {
-        (s.quality, s.measure): s.parts[position] for s in scores if position < len(s.parts)
+        (s.cell[1], s.measure): s.parts[position] for s in scores if position < len(s.parts)
     }
     return Part(title, labels, matrices, by_measure)
 

@@ -12,8 +12,8 @@ from ...sources.training import paper_recipes as recipes
 from ...sources.training.loop import PRECISIONS, Resources
 from ...subject import Recipe
 from .cases import TESTS
-from .grading import check_choice
 from .membership import Design, Models
+from .rules import check_choice
 
 PORTIONS: Mapping[str, Portion] = {  # sizes
     "paper": Portion(),

@@ -9,11 +9,14 @@ from typing import Any
 from ...measure import Measure
 from ...results.result import Result
 from ...sources.model_folder import read_subjects
+from ..case import Case
 from ..pinning import MODELS, Layers, Pinned, Reduction, all_layers_of, pin_model
-from ..study import log, purpose, study_folder
+from ..study import Purpose, log, purpose, study_folder
+from .cases import six_tests
 from .evaluation import assess
 from .facts import FACTS, RESULT
 from .material import models_of
+from .ranking import RANKED
 from .sections import result_of
 
 
@@ -37,6 +40,12 @@ def _last_of(traits: Mapping[str, Any]) -> Layers:
     return {pooling: names[-1:] for pooling, names in traits["layers"].items()}
 
 
+def cases_of(pinned: Pinned) -> list[Case]:
+    """Return the cells of the six tests that count for the ranking."""
+    cases = six_tests(read_subjects(pinned.folder / MODELS)).cases
+    return [case for case in cases if case.cell[1] in RANKED]
+
+
 def run_pinned(
     pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
 ) -> Result:
@@ -45,7 +54,7 @@ def run_pinned(
     ``options``: executor, memory and progress.
     """
     subjects = read_subjects(pinned.folder / MODELS)
-    with study_folder(folder, "resi", "", models=pinned.identity) as (place, _):
+    with study_folder(folder, Purpose("resi", models=pinned.identity)) as (place, _):
         facts = assess(subjects, measures=measures, save=place / "comparisons.db", **options)
         result = pinned.named(result_of(facts))
         facts.save(place / FACTS)

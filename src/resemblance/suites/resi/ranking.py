@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from ...results.ranks import Scores, rank_cell
 from ...results.sections import RankRule
 from ...results.values import known
 from ...significance import Ranking, summarize
-from .grading import FAILURES, Score, check_choice
+from ..case import Score
+from .rules import FAILURES, check_choice
 
 # The qualities that count in a ranking: all but conformity.
 RANKED = ("spearman_accuracy", "spearman_jsd", "spearman_disagreement", "auprc", "spearman")
@@ -18,17 +18,10 @@ Cell = tuple[str, ...]
 Ranks = dict[Cell, dict[str, float]]
 
 
-class RankedCell(NamedTuple):
-    """The scores of all measures in a cell that counts for the ranking, and how they are ranked."""
-
-    scores: Scores
-    rule: RankRule
-
-
 def ranked_cells(
     scores: Iterable[Score], *, protocol: str = "paper", failures: str = "last"
-) -> dict[Cell, RankedCell]:
-    """Return the cells that count for the ranking.
+) -> Iterator[tuple[Cell, Scores, RankRule]]:
+    """Yield the cells that count for the ranking, with their scores and how these are ranked.
 
     In the test of layers measures are ranked for every model, and a measure's rank in the cell is
     its mean over models. ``protocol="resi-code"``: as the authors' notebook for Figure 3 aggregates
@@ -41,22 +34,16 @@ def ranked_cells(
     is_code = protocol == "resi-code"
     members: dict[Cell, list[Score]] = defaultdict(list)
     for score in scores:
-        if score.quality in RANKED:
+        if score.cell[1] in RANKED:
             members[score.cell].append(score)
     first: dict[Cell, Cell] = {}
     for cell, of_cell in members.items():
         if not is_code or any(known(value) is not None for s in of_cell for value in s.parts):
             first.setdefault(cell[:5] if is_code else cell, cell)
     failures = "unranked" if is_code else failures
-    return {
-        cell: RankedCell(
-            {s.measure: known(s.value) for s in members[cell]},
-            _rule(members[cell], failures, is_shared=is_code and cell[0] == "layers")._replace(
-                models=models_of(cell)
-            ),
-        )
-        for cell in first.values()
-    }
+    for cell in first.values():
+        rule = _rule(members[cell], failures, is_shared=is_code and cell[0] == "layers")
+        yield cell, {s.measure: known(s.value) for s in members[cell]}, rule
 
 
 def models_of(cell: Cell) -> str:
@@ -72,7 +59,8 @@ def _rule(scores: list[Score], failures: str, *, is_shared: bool) -> RankRule:
         for i in range(count if count > 1 else 0)  # the score of a single part is that of the cell
     )
     incomplete = tuple(s.measure for s in scores if s.failed)
-    return RankRule(parts, incomplete, failures, is_shared, scores[0].test)
+    first = scores[0]
+    return RankRule(parts, incomplete, failures, is_shared, first.test, models_of(first.cell))
 
 
 def cell_ranks(
@@ -84,7 +72,7 @@ def cell_ranks(
     out. ``protocol``, ``failures``: see :func:`ranked_cells`.
     """
     cells = ranked_cells(scores, protocol=protocol, failures=failures)
-    ranks = {cell: rank_cell(*ranked) for cell, ranked in cells.items()}
+    ranks = {cell: rank_cell(of_cell, rule) for cell, of_cell, rule in cells}
     return {cell: of_measures for cell, of_measures in ranks.items() if of_measures}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,8 @@ import numpy as np
 from ...arrays import like
 from ...representation import Representation
 from ...rng import generator
-from .grading import Case
-from .maps import Shapes
+from ..case import Case
+from ..families import ModelFamily
 
 FEWEST = 2
 BLOCK = 256  # samples copied at a time
@@ -35,29 +34,32 @@ def drawn(dataset: str, n: int, samples: int) -> np.ndarray:
 
 
 def on_samples(
-    cases: Sequence[Case], shapes: Shapes, samples: int | None, folder: Path | None = None
-) -> tuple[list[Case], Shapes]:
-    """Return cases whose representations have at most so many samples, and their shapes of maps.
+    cases: Sequence[Case], samples: int | None, folder: Path | None = None
+) -> tuple[Case, ...]:
+    """Return cases whose representations have at most so many samples.
 
     What is expected stays as it is: accuracies and outputs are those of all samples, since they
     are what a measure is held to, not what it sees. A representation with no more samples stays,
     too. ``folder``: where the others are kept; without it they stay in memory.
     """
     if samples is None:
-        return list(cases), shapes
+        return tuple(cases)
     smaller: dict[Representation, Representation] = {}
     for case in cases:
-        for x in (x for part in case.parts for x in part.values()):
+        for x in (x for part in case.parts for x in part.rows.values()):
             if x.shape[0] > samples and x not in smaller:
                 file = folder and folder / f"samples-{len(smaller)}.npy"
-                smaller[x] = _taken(x, drawn(case.dataset, x.shape[0], samples), file)
-    known = {smaller.get(x, x): shape for x, shape in shapes.items()}
-    return [_with(case, smaller) for case in cases], known
+                rows = drawn(ModelFamily(*case.cell[2:]).dataset, x.shape[0], samples)
+                smaller[x] = _taken(x, rows, file)
+    return tuple(_with(case, smaller) for case in cases)
 
 
 def _with(case: Case, smaller: Mapping[Representation, Representation]) -> Case:
-    parts = ({name: smaller.get(x, x) for name, x in part.items()} for part in case.parts)
-    return replace(case, parts=tuple(parts))
+    parts = (
+        part._replace(rows={name: smaller.get(x, x) for name, x in part.rows.items()})
+        for part in case.parts
+    )
+    return case._replace(parts=tuple(parts))
 
 
 def _taken(x: Representation, rows: np.ndarray, file: Path | None) -> Representation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +11,11 @@ import numpy as np
 from ...results.sections import Section, Sign, Table
 from ...results.values import known
 from ...significance import stars
+from ..case import Score
 from ..families import ModelFamily
 from .cases import TESTS, Absence
 from .facts import family_of
-from .grading import Score
+from .ranking import Cell
 from .standings import Standings, measure_signs
 from .words import QUALITIES, letter, quality_word
 
@@ -29,14 +30,6 @@ CHOOSERS: Mapping[str, tuple[str, ...]] = {
     "tests of groups": ("labels", "shortcut", "augmentation"),
     "layers": ("layers",),
 }
-
-
-class ScoreColumn(NamedTuple):
-    """A column of the table of scores."""
-
-    test: str
-    quality: str
-    family: ModelFamily
 
 
 class ScoreCell(NamedTuple):
@@ -56,7 +49,8 @@ def scores_section(standings: Standings) -> Section:
     Rows are in the order of the ranking.
     """
     facts, columns = standings.facts, score_columns(standings)
-    cells = [_cells(standings, column) for column in columns]
+    families = [ModelFamily(*column[2:]) for column in columns]
+    cells = list(_cells(standings, columns))
     reasons: dict[str, str] = {}
     for column in cells:
         for cell in column:
@@ -66,23 +60,23 @@ def scores_section(standings: Standings) -> Section:
     complete_only = facts.failures == "last"
     framed = [] if facts.is_trial else _best(cells, complete_only=complete_only)
     selectors, choices = _selectors(standings, columns)
+    rows = tuple(
+        (standings.names[spec], *(column[i].value for column in cells))
+        for i, spec in enumerate(standings.order)
+    )
     table = Table(
         "scores",
         "Scores by test",
-        ("measure", *(column.family.short for column in columns)),
-        tuple(
-            (standings.names[spec], *(column[i].value for column in cells))
-            for i, spec in enumerate(standings.order)
-        ),
+        ("measure", *(family.short for family in families)),
+        rows,
         "† some comparisons failed, so the score rests on fewer pairs" if is_partial else "",
-        groups=("", *(TESTS[column.test] for column in columns)),
+        groups=("", *(TESTS[test] for test, *_ in columns)),
         shades=tuple(
-            (None, *(_shade(column[i].value) for column in cells))
-            for i in range(len(standings.order))
+            (None, *(v if v is None else float(np.clip(v, -1, 1)) for v in row[1:])) for row in rows
         ),
         framed=tuple((row, column + 1) for row, column in framed),
         signs=(*measure_signs(standings, standings.order), *_signs(cells, reasons)),
-        hints=("", *(_hint(column) for column in columns)),
+        hints=("", *map(_hint, columns)),
         selectors=selectors,
         choices=choices,
     )
@@ -96,14 +90,14 @@ def scores_section(standings: Standings) -> Section:
     return Section("scores", "Scores by test", about, (table,), terms=absences)
 
 
-def score_columns(standings: Standings) -> tuple[ScoreColumn, ...]:
+def score_columns(standings: Standings) -> tuple[Cell, ...]:
     """Return the columns of the table: by test, then domain and models, each in all qualities."""
     facts = standings.facts
     rows: Sequence[Score | Absence] = [*facts.scores, *facts.absent]
     present = {(row.test, family_of(row)) for row in rows}
     families = sorted(facts.families(), key=lambda f: standings.domains.index(f.domain))
     return tuple(
-        ScoreColumn(test, quality, family)
+        (test, quality, *family)
         for test in TESTS
         for family in families
         if (test, family) in present
@@ -111,18 +105,22 @@ def score_columns(standings: Standings) -> tuple[ScoreColumn, ...]:
     )
 
 
-def _cells(standings: Standings, column: ScoreColumn) -> list[ScoreCell]:
-    """Return a column of scores, in the order of the measures."""
-    facts, place = standings.facts, (column.test, column.family)
-    scores = {
-        s.measure: s
-        for s in facts.scores
-        if (s.test, s.family) == place and s.quality == column.quality
-    }
-    absent = {(a.test, family_of(a)): a.reason for a in facts.absent}
-    failed = {f.measure: f.reason for f in facts.failed if (f.test, family_of(f)) == place}
-    absence = absent.get(place, UNMEASURED)
-    return [_cell(scores.get(spec), absence, failed.get(spec, "")) for spec in standings.order]
+def _cells(standings: Standings, columns: Iterable[Cell]) -> Iterator[list[ScoreCell]]:
+    """Yield columns of scores, in the order of the measures."""
+    facts = standings.facts
+    scores = {(s.cell, s.measure): s for s in facts.scores}
+    absent: dict[Cell, str] = {(a.test, *family_of(a)): a.reason for a in facts.absent}
+    failed: dict[Cell, str] = {(f.test, *family_of(f), f.measure): f.reason for f in facts.failed}
+    for test, quality, *family in columns:
+        absence = absent.get((test, *family), UNMEASURED)
+        yield [
+            _cell(
+                scores.get(((test, quality, *family), spec)),
+                absence,
+                failed.get((test, *family, spec), ""),
+            )
+            for spec in standings.order
+        ]
 
 
 def _cell(score: Score | None, absence: str, failure: str) -> ScoreCell:
@@ -159,28 +157,25 @@ def _signs(cells: Sequence[Sequence[ScoreCell]], letters: Mapping[str, str]) -> 
                 yield Sign(row, position + 1, mark, cell.reason)
 
 
-def _shade(value: float | None) -> float | None:
-    return None if value is None else float(np.clip(value, -1, 1))
-
-
-def _hint(column: ScoreColumn) -> str:
-    word = quality_word(column.test, column.quality)
-    return f"{TESTS[column.test]}, {word}: {column.family}"
+def _hint(column: Cell) -> str:
+    test, quality, *family = column
+    return f"{TESTS[test]}, {quality_word(test, quality)}: {ModelFamily(*family)}"
 
 
 def _selectors(
-    standings: Standings, columns: Sequence[ScoreColumn]
+    standings: Standings, columns: Sequence[Cell]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return the selectors by which a reader chooses columns, and what every column is in each."""
     by_selector: dict[str, list[str]] = {}
     for name, tests in CHOOSERS.items():
         by_selector[name] = [
-            quality_word(c.test, c.quality) if c.test in tests else "" for c in columns
+            quality_word(test, quality) if test in tests else "" for test, quality, *_ in columns
         ]
     for domain in standings.domains:
+        families = [ModelFamily(*column[2:]) for column in columns]
         by_selector[domain] = [
-            str(c.family).removeprefix(f"{domain} · ") if c.family.domain == domain else ""
-            for c in columns
+            str(family).removeprefix(f"{domain} · ") if family.domain == domain else ""
+            for family in families
         ]
     useful = {name: words for name, words in by_selector.items() if len(set(words) - {""}) > 1}
     if not useful:

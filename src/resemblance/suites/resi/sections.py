@@ -10,6 +10,7 @@ from ...results.claims import Claim
 from ...results.headlines import OWN, few_models, listed
 from ...results.result import Result
 from ...results.sections import Section
+from ..case import cell_name
 from ..families import readable
 from ..study import judged_by
 from .cases import TESTS
@@ -105,16 +106,11 @@ def _test_sections(standings: Standings) -> Iterator[Section]:
 
 def _with_scores(section: Section, facts: Evaluation) -> Section:
     """Return a section with the cells that count for the ranking, in the order of the facts."""
-    cells = ranked_cells(facts.scores, protocol=facts.protocol, failures=facts.failures)
-    scores = {cell_name(cell): row.scores for cell, row in cells.items()}
+    cells = list(ranked_cells(facts.scores, protocol=facts.protocol, failures=facts.failures))
     return section._replace(
-        scores=scores, rules={cell_name(cell): row.rule for cell, row in cells.items()}
+        scores={cell_name(cell): scores for cell, scores, _ in cells},
+        rules={cell_name(cell): rule for cell, _, rule in cells},
     )
-
-
-def cell_name(parts: Iterable[str]) -> str:
-    """Return the name of a cell: test, quality and models between slashes."""
-    return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
 
 # ------------------------------------------------------------------------------- what was evaluated

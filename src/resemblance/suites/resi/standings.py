@@ -18,8 +18,8 @@ from ...results.values import distinct
 from ...significance import Duel, Place, Places, Ranking, duels, places
 from ...sources.training import DOMAINS
 from .facts import Evaluation
-from .grading import PRESETS
 from .ranking import Ranks, models_of, ranking
+from .rules import PRESETS
 from .words import cell_text
 
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from ..status import status as study_status
 from ..study import Progress, Purpose, check_folder, check_purpose, log, study_folder
 from . import models as packaged
 from .evaluation import assess, options_of, pooled_name
-from .facts import FACTS, RESULT, Evaluation
+from .facts import FACTS, RESULT, Evaluation, family_of
 from .material import Order, check_order, material_of, models_of, order_of, with_material
 from .models import TrainingPlan
 from .paper import PORTIONS
@@ -91,28 +90,28 @@ def run(
     """
     order = order_of(size, domains, models, groups, paper)
     show = progress or (lambda stage, done, total: None)
-    mark = partial(assess, measures=measures, protocol=protocol, permute=permute, failures=failures)
-    scope: dict[str, Any] = {"groups": order.groups, "samples": samples, "memory": memory}
     options_of(protocol, permute, failures)
     check_samples(samples)
     with _study(folder, order) as (place, purpose):
         material = material_of(order, place, purpose, trainer or executor, show)
         log(place, f"comparing {len(material.subjects)} subjects")
-        facts = mark(
+        facts = assess(
             material.subjects,
+            measures=measures,
+            protocol=protocol,
+            permute=permute,
+            failures=failures,
+            groups=order.groups,
             planned=material.planned,
+            samples=samples,
             save=place / "comparisons.db",
             executor=executor,
+            memory=memory,
             progress=show,
-            **scope,
         )
-        return _published(place, with_material(facts, order, material), claims)
-
-
-def _published(place: Path, facts: Evaluation, claims: Judges | None) -> Result:
-    """Write everything of a run into its study, and return the result."""
-    result = result_of(facts, claims)
-    publish(place, facts, result)
+        facts = with_material(facts, order, material)
+        result = result_of(facts, claims)
+        publish(place, facts, result)
     return result
 
 
@@ -126,7 +125,7 @@ def _study(folder: str | Path | None, order: Order) -> Iterator[tuple[Path, Purp
         check_folder(place)
         check_purpose(place, order.purpose, keeps_size=True)
     check_order(order, place)
-    with study_folder(folder, **order.purpose._asdict(), keeps_size=True) as study:
+    with study_folder(folder, order.purpose, keeps_size=True) as study:
         yield study
 
 
@@ -152,21 +151,14 @@ def comparison_rows(facts: Evaluation) -> Iterator[dict[str, Any]]:
     versions = {m.spec: m.version for m in facts.measures}
     data = facts.provenance.get("representations", {})
     for m in facts.maps:
-        where = {
-            "test": m.test,
-            "domain": m.domain,
-            "dataset": m.dataset,
-            "architecture": m.architecture,
-            "pooling": m.pooling,
-        }
+        where = {"test": m.test, **family_of(m)._asdict()}
         prints = [data[pooled_name(name, m.pooling)]["fingerprint"] for name in m.names]
         for spec, matrix in m.values.items():
+            about = {**where, "measure": spec, "version": versions[spec]}
             for i, x in enumerate(m.names):
                 for j, y in enumerate(m.names):
                     yield {
-                        **where,
-                        "measure": spec,
-                        "version": versions[spec],
+                        **about,
                         "x": x,
                         "y": y,
                         "value": matrix[i][j],

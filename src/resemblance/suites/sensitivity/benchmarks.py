@@ -14,7 +14,6 @@ from .finetuned_models import (
     models_of_several_parents,
     one_set_a_layer,
 )
-from .grading import Graded
 from .normal_models import (
     all_layers,
     deleted_components,
@@ -23,7 +22,9 @@ from .normal_models import (
     with_deletion_curves,
     with_specificity,
 )
-from .sets import Effort, RepresentationSet, Sets
+from .sets import Effort, Measured, RepresentationSet, Sets
+
+Observe = Callable[[FamilyFacts, Mapping[str, RepresentationSet], Measured], FamilyFacts]
 
 
 class Benchmark(NamedTuple):
@@ -39,10 +40,8 @@ class Benchmark(NamedTuple):
     about: str
     setting: str
     choose: Callable[[Sequence[Subject]], tuple[Subject, ...] | str]
-    sets: Callable[[Sequence[Subject], Path, Effort], Sets]
-    observe: (
-        Callable[[FamilyFacts, Mapping[str, RepresentationSet], Graded], FamilyFacts] | None
-    ) = None
+    sets: Callable[[Sequence[Subject], Path | None, Effort], Sets]
+    observe: Observe | None = None
 
 
 BENCHMARKS: tuple[Benchmark, ...] = (

@@ -6,33 +6,22 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from ...measure import Measure
 from ...results.codec import decode, encode
 from ...results.sections import Section
-from ...subject import Recipe, Subject
+from ...subject import Subject
 from ..experiments import Experiment, Part, RunConfig, claims_of, measured
 from ..families import ModelFamily
 from .benchmarks import Benchmark
 from .facts import FamilyFacts
 from .grading import graded
 from .sections import CONSTANT_MEASURE, benchmark_section
-from .sets import Budget, Effort, fast_enough
+from .sets import Effort, fast_enough
 from .subjects import Models, families, identity, missing_accuracies, without_nan
 
 SLOW = "left out: it takes too long on so many samples"
 ALL_SLOW = "all measures of this run take too long on so many samples"
 VERSION = 3  # of what a part stores
-
-
-class Job(NamedTuple):
-    """A benchmark, the models that it takes, and how much is computed.
-
-    ``facts``: takes the facts of the benchmark when it is concluded.
-    """
-
-    benchmark: Benchmark
-    models: Models
-    effort: Effort
-    facts: dict[str, tuple[FamilyFacts, ...]]
 
 
 class FamilyPart(NamedTuple):
@@ -52,49 +41,55 @@ class FamilyPart(NamedTuple):
     absent: str = ""
 
 
-def experiment(job: Job) -> Experiment:
-    """Return a benchmark as an experiment on trained models, or on a folder of the user."""
-    recipes = tuple(r for r in job.models.recipes if r.setting == job.benchmark.setting)
-    job = job._replace(models=job.models._replace(recipes=recipes))
-    compute = partial(_compute, job.benchmark, job.models, job.effort)
-    return Experiment(
-        job.benchmark.name,
-        partial(_parts, job),
-        compute,
-        partial(_conclude, job),
-        partial(_recipes, job.models),
-        version=VERSION,
-    )
+def experiment(
+    benchmark: Benchmark, models: Models, effort: Effort, facts: dict[str, tuple[FamilyFacts, ...]]
+) -> Experiment:
+    """Return a benchmark as an experiment on trained models, or on a folder of the user.
 
+    ``facts``: takes the facts of the benchmark when it is concluded.
+    """
+    recipes = tuple(r for r in models.recipes if r.setting == benchmark.setting)
+    models = models._replace(recipes=recipes)
 
-def _recipes(models: Models, config: RunConfig) -> Sequence[Recipe]:
-    return models.recipes
+    def parts(config: RunConfig) -> list[Part]:
+        members = families(models.read(config.folder))
+        options = (benchmark, effort, config.measures, not models.folder)
+        return [encode(_part(*options, *family)) for family in members.items()]
 
+    def conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
+        facts[benchmark.name], reasons = _results(done)
+        of_benchmark = facts[benchmark.name]
+        claims = claims_of(config, benchmark.name, of_benchmark) if of_benchmark else ()
+        return benchmark_section(benchmark, of_benchmark, claims, reasons)
 
-def _parts(job: Job, config: RunConfig) -> list[Part]:
-    members = families(job.models.read(config.folder))
-    return [encode(_part(job, config, *family)) for family in members.items()]
+    compute = partial(_compute, benchmark, models, effort)
+    return Experiment(benchmark.name, parts, compute, conclude, lambda config: recipes, VERSION)
 
 
 def _part(
-    job: Job, config: RunConfig, family: ModelFamily, members: Sequence[Subject]
+    benchmark: Benchmark,
+    effort: Effort,
+    tested: Sequence[Measure],
+    are_trained: bool,
+    family: ModelFamily,
+    members: Sequence[Subject],
 ) -> FamilyPart:
     """Return the models, the measures and the effort that the facts depend on, or why there are
     none."""
-    intact, left_out = without_nan(members, job.benchmark.setting)
-    subjects = job.benchmark.choose(intact)
+    intact, left_out = without_nan(members, benchmark.setting)
+    subjects = benchmark.choose(intact)
     if isinstance(subjects, str):
         return FamilyPart(family, left_out=left_out, absent=subjects)
-    measures = fast_enough(config.measures, job.effort, subjects[0].last.shape[0])
+    measures = fast_enough(tested, effort, subjects[0].last.shape[0])
     if not measures:
-        slow = tuple(m.spec for m in config.measures)
+        slow = tuple(m.spec for m in tested)
         return FamilyPart(family, slow=slow, left_out=left_out, absent=ALL_SLOW)
     return FamilyPart(
         family,
-        models={s.name: identity(s, is_trained=not job.models.folder) for s in subjects},
+        models={s.name: identity(s, are_trained) for s in subjects},
         measures=tuple((spec, version) for spec, version in measured(measures)),
-        effort=tuple(job.effort),
-        slow=tuple(m.spec for m in config.measures if m not in measures),
+        effort=tuple(effort),
+        slow=tuple(m.spec for m in tested if m not in measures),
         left_out=left_out | missing_accuracies(subjects),
     )
 
@@ -108,14 +103,15 @@ def _compute(
     members = {s.name: s for s in families(models.read(config.folder))[family.family]}
     subjects = [members[name] for name in family.models]
     sets, design = benchmark.sets(subjects, config.folder, effort)
-    results = graded(sets, design, Budget(config.folder, config.measures, config.memory, effort))
-    facts = FamilyFacts(family.family, {m.spec: m.label for m in config.measures}, results.grades)
-    if benchmark.observe and results.grades.cells:
-        facts = benchmark.observe(facts, sets, results)
+    grades, differences = graded(sets, design, config, effort)
+    facts = FamilyFacts(family.family, {m.spec: m.label for m in config.measures}, grades)
+    if benchmark.observe and grades.cells:
+        facts = benchmark.observe(facts, sets, differences)
     return encode(facts)
 
 
-def _conclude(job: Job, config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
+def _results(done: Sequence[tuple[Part, Any]]) -> tuple[tuple[FamilyFacts, ...], dict[str, str]]:
+    """Return the facts of the families that have cells, and why something is not among them."""
     facts, reasons = list[FamilyFacts](), dict[str, str]()
     for document, value in done:
         part: FamilyPart = decode(FamilyPart, document)
@@ -123,9 +119,7 @@ def _conclude(job: Job, config: RunConfig, done: Sequence[tuple[Part, Any]]) -> 
         reasons |= _reasons(part, result)
         if result is not None and result.grades.cells:
             facts.append(result)
-    job.facts[job.benchmark.name] = tuple(facts)
-    claims = claims_of(config, job.benchmark.name, tuple(facts)) if facts else ()
-    return benchmark_section(job.benchmark, facts, claims, reasons)
+    return tuple(facts), reasons
 
 
 def _reasons(part: FamilyPart, facts: FamilyFacts | None) -> dict[str, str]:

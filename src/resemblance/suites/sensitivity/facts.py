@@ -52,7 +52,7 @@ class CellScore(NamedTuple):
     """One measure in one cell.
 
     ``permuted``: the p-value of Spearman's correlation by permutation. ``pairs``: how many
-    distances the correlations use; ``is_complete``: no comparison of the cell failed.
+    distances the correlations use; ``is_complete``: none of the distances from the best failed.
     """
 
     spearman: Correlation

@@ -47,7 +47,8 @@ DIFFERENCES = (
 
 def tables_of(facts: FamilyFacts) -> list[Table]:
     """Return the tables of a family that every benchmark has."""
-    layers, functionalities = _by_layer(facts), _by_functionality(facts)
+    layers = _by_layer(facts)
+    functionalities = grouped(facts.grades.cells, lambda cell: cell.functionality)
     tables = [_means(facts)]
     if len(layers) > 1:
         tables += [_matrix(facts, "layer", layers, quality) for quality in QUALITIES]
@@ -62,10 +63,6 @@ def tables_of(facts: FamilyFacts) -> list[Table]:
 
 def _by_layer(facts: FamilyFacts) -> dict[str, list[GradedCell]]:
     return grouped(facts.grades.cells, lambda cell: cell.layer)
-
-
-def _by_functionality(facts: FamilyFacts) -> dict[str, list[GradedCell]]:
-    return grouped(facts.grades.cells, lambda cell: cell.functionality)
 
 
 def best_first(rows: Iterable[tuple[Entry, ...]]) -> tuple[tuple[Entry, ...], ...]:

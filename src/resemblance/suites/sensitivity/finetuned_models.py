@@ -37,7 +37,7 @@ def by_pretraining(subjects: Sequence[Subject]) -> dict[int, list[Subject]] | st
     return dict(groups) if same_layers(tuned) else "the models need the same layers"
 
 
-def one_set_a_layer(subjects: Sequence[Subject], folder: Path, effort: Effort) -> Sets:
+def one_set_a_layer(subjects: Sequence[Subject], folder: Path | None, effort: Effort) -> Sets:
     """Return one set for each layer, of models that share nothing."""
     return _by_layer(subjects, effort), ResamplingDesign()
 
@@ -74,7 +74,7 @@ def _with_seeds(subjects: Sequence[Subject], seeds: set[int]) -> list[Subject]:
     return [s for s in subjects if s.traits["seed"] in seeds]
 
 
-def crossed_or_nested(subjects: Sequence[Subject], folder: Path, effort: Effort) -> Sets:
+def crossed_or_nested(subjects: Sequence[Subject], folder: Path | None, effort: Effort) -> Sets:
     """Return one set for each layer, and what the models share.
 
     Where all pretrained models were fine-tuned with the same seeds, models share those too

@@ -12,6 +12,7 @@ import numpy as np
 from ...comparison import Comparison
 from ...results.values import known
 from ...significance import attainable, bootstrap_counts, exchanges, percentile_interval
+from ..experiments import RunConfig
 from .facts import (
     ALL,
     LEVEL,
@@ -34,9 +35,9 @@ from .facts import (
 from .procedure import agreement, expected_from, one_sided, reference_of
 from .resampling import Copies, Resampled, bootstrap, permutation_test
 from .sets import (
-    Budget,
     Differences,
     Effort,
+    Measured,
     RepresentationSet,
     ResamplingDesign,
     compared,
@@ -74,25 +75,22 @@ class SampledCell(NamedTuple):
     samples: Samples
 
 
-class Graded(NamedTuple):
-    """Grades of all measures, and the differences behind them, by set."""
-
-    grades: Grades
-    differences: Mapping[str, Differences]
-
-
 def graded(
-    sets: Mapping[str, RepresentationSet], design: ResamplingDesign, budget: Budget
-) -> Graded:
-    """Return how well every measure follows every functionality of every set.
+    sets: Mapping[str, RepresentationSet],
+    design: ResamplingDesign,
+    config: RunConfig,
+    effort: Effort,
+) -> tuple[Grades, Measured]:
+    """Return how well every measure follows every functionality of every set, and the differences
+    behind that, by set.
 
     ``sets``: by layer, of the same models. A set in which all models have one functionality is no
     cell: no distance can follow it. A measure with failed comparisons has no mean and no contrast,
     so that failing on hard pairs never helps.
     """
-    comparisons = {layer: compared(members, budget) for layer, members in sets.items()}
+    comparisons = {layer: compared(members, config, effort) for layer, members in sets.items()}
     differences = {layer: rounded_differences(c) for layer, c in comparisons.items()}
-    draws = _draws_of(len(next(iter(sets.values())).columns), design, budget.effort)
+    draws = _draws_of(len(next(iter(sets.values())).columns), design, effort)
     cells, constant = list[SampledCell](), dict[str, str]()
     for layer, members in sets.items():
         for name, f in members.functionality.items():
@@ -114,7 +112,7 @@ def graded(
         draws=len(draws.counts),
         smallest=draws.smallest,
     )
-    return Graded(grades, differences)
+    return grades, differences
 
 
 def _failures(comparisons: Iterable[Comparison]) -> dict[str, str]:
@@ -183,7 +181,7 @@ def _score(
         )
         for quality, drawn, p in zip(QUALITIES, samples, naive)
     )
-    return CellScore(spearman, kendall, known(permuted), best.pairs, not np.isnan(d).any())
+    return CellScore(spearman, kendall, known(permuted), best.pairs, best.pairs == len(f))
 
 
 def interval(draws: np.ndarray) -> tuple[float | None, float | None]:
@@ -216,31 +214,31 @@ def _means(cells: Sequence[SampledCell]) -> dict[str, dict[str, MeanScore]]:
 def _mean(spec: str, cells: Sequence[SampledCell]) -> MeanScore:
     """The mean of a measure over cells; without a value if a cell has none or lacks some pairs."""
     scores = [c.cell.scores[spec] for c in cells]
+    means = []
+    for quality in QUALITIES:
+        mean = mean_or_none(score.value(quality) for score in scores)
+        ends = (None, None) if mean is None else interval(_draws(spec, quality, cells, "one"))
+        values = (score.correlation(quality).estimate.value for score in scores)
+        means.append(MeanCorrelation(Estimate(mean, *ends), mean_or_none(values)))
+    spearman, kendall = means
     return MeanScore(
-        spearman=_mean_correlation(spec, cells, "spearman"),
-        kendall=_mean_correlation(spec, cells, "kendall"),
-        draws=_with_value(_draws(spec, "spearman", cells, "one")),
+        spearman,
+        kendall,
+        draws=_count(_draws(spec, "spearman", cells, "one")),
         pairs=sum(score.pairs for score in scores),
         of=sum(c.cell.n for c in cells),
         rejected=share_of_small(score.permuted for score in scores),
     )
 
 
-def _mean_correlation(spec: str, cells: Sequence[SampledCell], quality: Quality) -> MeanCorrelation:
-    mean = mean_value((c.cell for c in cells), spec, quality)
-    ends = (None, None) if mean is None else interval(_draws(spec, quality, cells, "one"))
-    values = (c.cell.scores[spec].correlation(quality).estimate.value for c in cells)
-    return MeanCorrelation(Estimate(mean, *ends), mean_or_none(values))
-
-
 def _draws(spec: str, quality: Quality, cells: Sequence[SampledCell], copies: Copies) -> np.ndarray:
     """The mean over cells in every bootstrap sample: all cells share the resampled models."""
     samples = [getattr(c.samples[copies], quality)[spec] for c in cells]
-    draws: np.ndarray = np.mean(samples, axis=0)
-    return draws
+    return np.mean(samples, axis=0)
 
 
-def _with_value(draws: np.ndarray) -> int:
+def _count(draws: np.ndarray) -> int:
+    """Return how many draws have a value."""
     return int((~np.isnan(draws)).sum())
 
 
@@ -267,4 +265,4 @@ def _contrast(
     one, copies = (
         _draws(first, quality, cells, c) - _draws(second, quality, cells, c) for c in COPIES
     )
-    return Contrast(first, second, a - b, *interval(one), *interval(copies), _with_value(one))
+    return Contrast(first, second, a - b, *interval(one), *interval(copies), _count(one))

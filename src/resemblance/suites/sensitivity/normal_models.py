@@ -11,10 +11,9 @@ from ...representation import Representation
 from ...results.values import known
 from ...subject import Subject
 from .facts import PAPER, DeletionCurves, FamilyFacts, MiddleLayer, Shares, Specificity
-from .grading import Graded
 from .operators import delete_principal_components, deletion_of, depth_of, numbers_to_delete
 from .probing import class_numbers, divisions, probe
-from .sets import Effort, RepresentationSet, ResamplingDesign, Sets
+from .sets import Effort, Measured, RepresentationSet, ResamplingDesign, Sets
 from .subjects import same_layers, shape_of
 
 
@@ -35,7 +34,7 @@ def labelled_models(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
     return normal
 
 
-def all_layers(subjects: Sequence[Subject], folder: Path, effort: Effort) -> Sets:
+def all_layers(subjects: Sequence[Subject], folder: Path | None, effort: Effort) -> Sets:
     """Return all layers of all models as one set."""
     pairs = [(s, name) for s in subjects for name in s.layers]
     columns = {
@@ -50,7 +49,7 @@ def all_layers(subjects: Sequence[Subject], folder: Path, effort: Effort) -> Set
 
 
 def with_specificity(
-    facts: FamilyFacts, sets: Mapping[str, RepresentationSet], graded: Graded
+    facts: FamilyFacts, sets: Mapping[str, RepresentationSet], differences: Measured
 ) -> FamilyFacts:
     """Add how specific every measure is to depth, and Figure 1 for the measures of the paper."""
     names = list(sets["all"].columns)
@@ -58,7 +57,7 @@ def with_specificity(
     shape = (len(names) // len(layers), len(layers))
     depths = {
         spec: depth_of(spec, d.reshape(*shape, *shape))
-        for spec, d in graded.differences["all"].items()
+        for spec, d in differences["all"].items()
         if spec not in facts.grades.constant_measures
     }
     middle = len(layers) // 2
@@ -87,14 +86,14 @@ def _labels(subject: Subject) -> np.ndarray:
     return subject.labels
 
 
-def _accuracy(folder: Path, subject: Subject, layer: str, splits: int, k: int = 0) -> float:
+def _accuracy(folder: Path | None, subject: Subject, layer: str, splits: int, k: int = 0) -> float:
     """Return what a probe reads in principal coordinates, so that only the deletion differs; what
     was read before, if the traits of a pinned model have it."""
     pinned = subject.traits.get("probes", {}).get(layer, {})
     if str(k) in pinned:
         return float(pinned[str(k)])
     remaining = delete_principal_components(subject.layers[layer], k)
-    return probe(remaining, _labels(subject), splits=splits, cache=folder / "probes")
+    return probe(remaining, _labels(subject), splits=splits, cache=folder and folder / "probes")
 
 
 def probes_of(subject: Subject, folder: Path, effort: Effort) -> dict[str, dict[str, float]]:
@@ -126,7 +125,7 @@ def models_with_components(subjects: Sequence[Subject]) -> tuple[Subject, ...] |
     return normal
 
 
-def deleted_components(subjects: Sequence[Subject], folder: Path, effort: Effort) -> Sets:
+def deleted_components(subjects: Sequence[Subject], folder: Path | None, effort: Effort) -> Sets:
     """Return a set for each of the last layers: all seeds with all deletions; the undeleted ones
     can be the reference."""
     last = list(subjects[0].layers)[-effort.layers :]
@@ -142,7 +141,7 @@ def deleted_components(subjects: Sequence[Subject], folder: Path, effort: Effort
 
 
 def _deletions_of_layer(
-    subjects: Sequence[Subject], layer: str, folder: Path, effort: Effort
+    subjects: Sequence[Subject], layer: str, folder: Path | None, effort: Effort
 ) -> RepresentationSet:
     columns, accuracies, rows = dict[str, Representation](), list[float](), list[int]()
     for s in subjects:
@@ -157,7 +156,7 @@ def _deletions_of_layer(
 
 
 def with_deletion_curves(
-    facts: FamilyFacts, sets: Mapping[str, RepresentationSet], graded: Graded
+    facts: FamilyFacts, sets: Mapping[str, RepresentationSet], differences: Measured
 ) -> FamilyFacts:
     """Add the curve of every measure in the last layer, and the accuracy of probes (Figure 2)."""
     layer, members = list(sets.items())[-1]
@@ -167,7 +166,7 @@ def with_deletion_curves(
     accuracies = members.functionality["probe"].reshape(seeds, len(ks)).mean(axis=0)
     curves = {
         spec: deletion_of(spec, shares, values.reshape(seeds, seeds, len(ks)))
-        for spec, values in graded.differences[layer].items()
+        for spec, values in differences[layer].items()
         if spec not in facts.grades.constant_measures
     }
     deletion = DeletionCurves(

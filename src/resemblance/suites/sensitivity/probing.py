@@ -110,7 +110,7 @@ def class_numbers(labels: Any) -> np.ndarray:
     try:
         if len(words) > 1:
             raise TypeError("both words and numbers")
-        return np.asarray(np.unique(values, return_inverse=True)[1])
+        return np.unique(values, return_inverse=True)[1]
     except TypeError as error:
         raise ValueError(
             f"probe: labels must be of one kind, all numbers or all words ({error})"
@@ -155,7 +155,7 @@ def _above_rounding(points: np.ndarray) -> np.ndarray:
             f"probe: X {points.shape} is constant; all rows are equal, so nothing can be read off "
             "it"
         )
-    return np.asarray(points[:, norms > max(FLOOR, max(points.shape) * eps) * norms.max()])
+    return points[:, norms > max(FLOOR, max(points.shape) * eps) * norms.max()]
 
 
 def _accuracy(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...grounding import Rule, apply, by_reference, kendall, pooled, spearman
+from ...grounding import kendall, spearman
 from ...significance import known_mean
 
 
@@ -155,8 +155,7 @@ def checked_rows(name: str, rows: Any, n: int) -> np.ndarray:
 
 def expected_from(functionality: np.ndarray, reference: int) -> np.ndarray:
     """Return differences in functionality from a reference; rounding keeps equal ones equal."""
-    expected: np.ndarray = np.abs(functionality - functionality[reference]).round(12)
-    return expected
+    return np.abs(functionality - functionality[reference]).round(12)
 
 
 def _of_row(
@@ -165,8 +164,5 @@ def _of_row(
     expected = expected_from(functionality, reference)
     if not self_pair:
         distances, expected = np.delete(distances, reference), np.delete(expected, reference)
-    blocks = by_reference(expected.tolist())
-    first, second = (
-        apply(Rule(by_reference, q, pooled), distances[None], blocks) for q in (spearman, kendall)
-    )
+    first, second = (quality(distances, expected).value for quality in (spearman, kendall))
     return Agreement(first, second, int((~np.isnan(distances)).sum()), reference)

@@ -120,8 +120,7 @@ def weighted_correlations(
 
 
 def _form(weights: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    form: np.ndarray = ((weights @ matrix) * weights).sum(axis=1)
-    return form
+    return ((weights @ matrix) * weights).sum(axis=1)
 
 
 # -------------------------------------------------------------------------------- permutation tests

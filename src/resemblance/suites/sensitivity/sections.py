@@ -16,7 +16,6 @@ from .facts import (
     PAPER,
     PWCCA,
     QUALITIES,
-    Contrast,
     Estimate,
     FamilyFacts,
     Quality,
@@ -43,6 +42,7 @@ ABOUT = (
 UNKNOWN = (
     "A measure without a value somewhere, or with failed comparisons, has no mean and comes last."
 )
+NOTHING = Estimate(None)
 Columns = Mapping[tuple[str, str], FamilyFacts]  # by benchmark and family
 
 
@@ -102,11 +102,12 @@ def rules_of(facts: Iterable[FamilyFacts]) -> dict[str, RankRule]:
 def bootstrap_figures(facts: FamilyFacts) -> list[Chart | Bars]:
     """Return the measures of the paper against each other, over all cells and by layer."""
     bars = tuple(
-        _bar(contrast)
-        for contrast in facts.grades.contrasts["kendall"]
-        if {contrast.first, contrast.second} <= set(PAPER.values())
+        Bar(_versus(c.first, c.second), c.difference, c.low, c.high)
+        for c in facts.grades.contrasts["kendall"]
+        if {c.first, c.second} <= set(PAPER.values())
     )
-    lines = _lines_by_layer(facts) if len(facts.grades.by_layer) > 2 else ()
+    pairs = CONTRASTS if len(facts.grades.by_layer) > 2 else ()
+    lines = [line for pair in pairs if (line := _line_by_layer(facts, *pair)).points]
     figures: list[Chart | Bars] = []
     title, axis = facts.family.title, "difference of Kendall's correlation"
     if bars:
@@ -123,22 +124,13 @@ def bootstrap_figures(facts: FamilyFacts) -> list[Chart | Bars]:
         )
         head = f"Bootstrap comparison by layer: {title}"
         name = f"{title}: bootstrap by layer"
-        figures.append(Chart(name, head, "layer", axis, lines, note, threshold=0.0))
+        figures.append(Chart(name, head, "layer", axis, tuple(lines), note, threshold=0.0))
     return figures
-
-
-def _bar(c: Contrast) -> Bar:
-    return Bar(_versus(c.first, c.second), c.difference, c.low, c.high)
 
 
 def _versus(first: str, second: str) -> str:
     """Name a difference between two measures of the paper, short enough for a figure."""
     return f"{SHORT[first]} - {SHORT[second]}"
-
-
-def _lines_by_layer(facts: FamilyFacts) -> tuple[Line, ...]:
-    lines = (_line_by_layer(facts, first, second) for first, second in CONTRASTS)
-    return tuple(line for line in lines if line.points)
 
 
 def _line_by_layer(facts: FamilyFacts, first: str, second: str) -> Line:
@@ -190,7 +182,7 @@ def _overall(columns: Columns, titles: Sequence[str]) -> Table:
     parts = [_averages(_of_family(columns, t), q) for q in QUALITIES for t in titles]
     spearman, kendall = (_averages(columns, quality) for quality in QUALITIES)
     rows = tuple(
-        (name, mean.value, kendall[name].value, *(_value(part.get(name)) for part in parts))
+        (name, mean.value, kendall[name].value, *(p.get(name, NOTHING).value for p in parts))
         for name, mean in spearman.items()
     )
     heads = [f"{sign}, {title}" for sign in ("ρ", "τ") for title in titles]
@@ -200,10 +192,6 @@ def _overall(columns: Columns, titles: Sequence[str]) -> Table:
 
 def _of_family(columns: Columns, title: str) -> Columns:
     return {key: facts for key, facts in columns.items() if key[1] == title}
-
-
-def _value(estimate: Estimate | None) -> float | None:
-    return estimate.value if estimate else None
 
 
 def _table_1(columns: Columns, title: str) -> Table:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...compare import compare
 from ...comparison import Comparison
+from ...grounding import Rule, by_reference, kendall, spearman
 from ...measure import Measure
 from ...representation import Representation
+from ..experiments import RunConfig
 
 PRECISION = 1e-12  # of the largest difference; smaller differences are rounding
 # Representations have unit size, so smaller differences are rounding whatever the largest is.
 NOISE = 1e-14
 SLOW = frozenset({"rtd"})  # compared only up to a number of samples
 Differences: TypeAlias = Mapping[str, np.ndarray]  # by measure: (references, representations)
+Measured: TypeAlias = Mapping[str, Differences]  # by layer
 
 
 class Effort(NamedTuple):
@@ -64,33 +66,24 @@ class ResamplingDesign(NamedTuple):
 Sets: TypeAlias = tuple[dict[str, RepresentationSet], ResamplingDesign]  # by layer
 
 
-class Budget(NamedTuple):
-    """Where comparisons are stored, the measures, the memory, and how much is computed."""
-
-    folder: Path
-    measures: tuple[Measure, ...]
-    memory: int | str
-    effort: Effort
-
-
 def fast_enough(measures: Sequence[Measure], effort: Effort, samples: int) -> tuple[Measure, ...]:
     """Return the measures that are not too slow for so many samples."""
     is_small = min(effort.samples, samples) <= effort.slow
     return tuple(m for m in measures if m.name not in SLOW or is_small)
 
 
-def compared(members: RepresentationSet, budget: Budget) -> Comparison:
+def compared(members: RepresentationSet, config: RunConfig, effort: Effort) -> Comparison:
     """Return the comparison of the possible references, in rows, with all representations."""
     columns = list(members.columns.values())
-    measures = fast_enough(budget.measures, budget.effort, columns[0].shape[0])
+    measures = fast_enough(config.measures, effort, columns[0].shape[0])
     references = [columns[i] for i in members.rows]
     is_square = members.rows == tuple(range(len(columns)))
     return compare(
         columns if is_square else references,
         None if is_square else columns,
         measures=measures,
-        save=budget.folder / "comparisons.db",
-        memory=budget.memory,
+        save=config.folder / "comparisons.db",
+        memory=config.memory,
         progress=False,
     )
 
@@ -103,8 +96,13 @@ def rounded_differences(comparison: Comparison) -> dict[str, np.ndarray]:
 def without_rounding(differences: np.ndarray) -> np.ndarray:
     """Return differences rounded to 1e-12 of the largest, and to 1e-14 at least; NaN stay."""
     step = max(PRECISION * float(np.nanmax(np.abs(differences), initial=0.0)), NOISE)
-    rounded: np.ndarray = np.round(differences / step) * step + 0.0
-    return rounded
+    return np.round(differences / step) * step + 0.0
+
+
+ORDERS: Mapping[str, Rule] = {  # by the correlation of distances with what is lost
+    name: Rule(by_reference, quality, is_complete=True, rounded=without_rounding)
+    for name, quality in (("spearman", spearman), ("kendall", kendall))
+}
 
 
 def constant_measures(differences: Mapping[str, Differences]) -> tuple[str, ...]:

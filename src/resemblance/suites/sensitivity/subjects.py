@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -106,13 +106,13 @@ def functionalities(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
     }
 
 
-def _accuracies(subjects: Sequence[Subject]) -> list[Mapping[str, float]]:
+def _accuracies(subjects: Sequence[Subject]) -> list[dict[str, float]]:
     """Return for each subject its accuracies out of distribution, by name."""
-    return [_without(s.traits.get("accuracies") or {}, NOT_FUNCTIONALITY) for s in subjects]
-
-
-def _without(values: Mapping[str, float], names: Sequence[str]) -> dict[str, float]:
-    return {name: value for name, value in values.items() if name not in names}
+    several = [dict(s.traits.get("accuracies") or {}) for s in subjects]
+    for accuracies in several:
+        for name in NOT_FUNCTIONALITY:
+            accuracies.pop(name, None)
+    return several
 
 
 def same_layers(subjects: Sequence[Subject]) -> bool:

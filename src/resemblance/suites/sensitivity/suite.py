@@ -20,7 +20,7 @@ from ..experiments import Experiment, chosen, run_experiments
 from ..pinning import Pinned
 from ..study import Judge, Progress, judged_by
 from .benchmarks import BENCHMARKS
-from .experiment import Job, experiment
+from .experiment import experiment
 from .facts import PAPER, FamilyFacts, SuiteFacts, name_of
 from .sections import summary_section
 from .sets import Effort
@@ -44,7 +44,7 @@ INTRODUCTION = (
     "for the seeds that models have in common."
 )
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
-    experiment(Job(benchmark, Models(), SIZES["default"], {})) for benchmark in BENCHMARKS
+    experiment(benchmark, Models(), SIZES["default"], {}) for benchmark in BENCHMARKS
 )
 
 
@@ -102,11 +102,13 @@ def run(
     source = _models(size, domains, models)
     facts, judges = dict[str, tuple[FamilyFacts, ...]](), claims or {}
     effort = _effort(size, pinned)
-    plan = [experiment(Job(benchmark, source, effort, facts)) for benchmark in BENCHMARKS]
+    trained = {} if source.folder else {"domains": list(domains)}
+    labels = {m.spec: name_of(m.spec, {m.spec: m.label}) for m in tested}
+    plan = [experiment(benchmark, source, effort, facts) for benchmark in BENCHMARKS]
 
     def finished(result: Result) -> Result:
         summary = summary_section(facts, judged_by(judges, "summary", facts))
-        result = replace(result, sections=(summary, *result.sections), labels=_labels(tested))
+        result = replace(result, sections=(summary, *result.sections), labels=labels)
         return _about_models(result, source, facts, pinned)
 
     return run_experiments(
@@ -124,15 +126,8 @@ def run(
         finish=finished,
         title=TITLE,
         about=INTRODUCTION,
-        provenance=_provenance(source, domains, pinned),
+        provenance={} if pinned else trained or {"models": source.folder},
     )
-
-
-def _provenance(source: Models, domains: Sequence[str], pinned: Pinned | None) -> dict[str, object]:
-    """Return where models come from; of a pack, not in which folder of this machine it is."""
-    if pinned:
-        return {}
-    return {"models": source.folder} if source.folder else {"domains": list(domains)}
 
 
 def _effort(size: str, pinned: Pinned | None) -> Effort:
@@ -154,10 +149,6 @@ def _about_models(
     return replace(
         result, facts=_brought_models(facts, whose), remarks=_remarks(source, source.folder)
     )
-
-
-def _labels(measures: Iterable[Measure]) -> dict[str, str]:
-    return {m.spec: name_of(m.spec, {m.spec: m.label}) for m in measures}
 
 
 def _check(size: str, only: Any, domains: Any) -> None:

@@ -102,7 +102,4 @@ def weights(config: RunConfig, recipe: Recipe) -> State:
 
 def labels_of(config: RunConfig, recipe: Recipe) -> np.ndarray:
     """Return the true classes of the inputs that a trained model was seen on."""
-    labels: np.ndarray = np.load(
-        model_folder(config.folder, recipe) / "labels.npy", allow_pickle=False
-    )
-    return labels
+    return np.load(model_folder(config.folder, recipe) / "labels.npy", allow_pickle=False)

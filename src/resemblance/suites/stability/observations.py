@@ -4,7 +4,7 @@ from the weights or read from a pack."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,6 +59,12 @@ def write_index(pack: Path, entries: Sequence[dict[str, Any]]) -> None:
     (pack / INDEX).write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
 
 
+def observations(pack: Path) -> Iterator[tuple[Part, Observation]]:
+    """Yield the parts of a pack, without measures, and what it has of each."""
+    for number, entry in enumerate(_index(pack)):
+        yield entry["part"], _observation(pack, number, entry)
+
+
 def pinned_parts(pack: Path) -> list[Part]:
     """Return the parts of a pack, without measures."""
     return [entry["part"] for entry in _index(pack)]
@@ -69,11 +75,14 @@ def read_observation(pack: Path, part: Part) -> Observation:
     number, entry = next(
         (i, entry) for i, entry in enumerate(_index(pack)) if entry["part"].items() <= part.items()
     )
+    return _observation(pack, number, entry)
+
+
+def _observation(pack: Path, number: int, entry: Mapping[str, Any]) -> Observation:
     arrays = np.load(pack / LAYERS / f"{number}.npy", allow_pickle=False)
     changes = tuple(WeightChange(*change) for change in entry["changes"])
     return Observation(entry["accuracy"], changes, arrays[0], tuple(arrays[1:]))
 
 
 def _index(pack: Path) -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = read_document(pack / INDEX, list, "the index of a pack")
-    return entries
+    return read_document(pack / INDEX, list, "the index of a pack")

@@ -26,8 +26,7 @@ def noisy(state: State, alpha: float, seed: int, *labels: str | int) -> State:
 
     def change(name: str, value: np.ndarray) -> np.ndarray:
         noise = generator(seed, *labels, name, repr(float(alpha))).standard_normal(value.shape)
-        disturbed: np.ndarray = value + alpha * value.std(ddof=1, dtype=np.float64) * noise
-        return disturbed
+        return value + alpha * value.std(ddof=1, dtype=np.float64) * noise
 
     return _changed(state, change, lambda name, value: value.size > 1)
 

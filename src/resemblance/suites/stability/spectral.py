@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...compare import compare
-from ...grounding import spearman
-from ...measure import Measure
+from ...grounding import Rule, by_reference, spearman
 from ...representation import Representation
 from ...results.figures import Chart, Line
 from ...results.sections import RankRule, Section, Table
 from ...results.values import distinct, known
+from ..case import Case, value_of
+from ..case import Part as ComparedPart
 from ..experiments import Experiment, Part, RunConfig, claims_of, measured
 
 SEED = 420
@@ -62,21 +63,37 @@ def harmonic(seed: int) -> np.ndarray:
     random = np.random.default_rng(seed)
     left, _ = np.linalg.qr(random.standard_normal((SAMPLES, SAMPLES)))
     right, _ = np.linalg.qr(random.standard_normal((FEATURES, FEATURES)))
-    points: np.ndarray = (left * (100 / np.arange(1, SAMPLES + 1))) @ right.T[:SAMPLES]
-    return points
+    return (left * (100 / np.arange(1, SAMPLES + 1))) @ right.T[:SAMPLES]
 
 
 def _stored(pack: Path) -> np.ndarray:
-    points: np.ndarray = np.load(pack / WHOLE, allow_pickle=False).astype(np.float64)
-    return points
+    return np.load(pack / WHOLE, allow_pickle=False).astype(np.float64)
 
 
 def without_leading(points: np.ndarray, count: int) -> np.ndarray:
     """Return the points without their first principal components."""
     mean = points.mean(axis=0)
     u, s, vt = np.linalg.svd(points - mean, full_matrices=False)
-    rest: np.ndarray = (u[:, count:] * s[count:]) @ vt[count:] + mean
-    return rest
+    return (u[:, count:] * s[count:]) @ vt[count:] + mean
+
+
+def without_rounding(differences: np.ndarray) -> np.ndarray:
+    """Return differences, all 0 where they differ by rounding only."""
+    known = differences[~np.isnan(differences)]
+    size = np.abs(known).max(initial=1e-3)
+    return differences * 0 if known.size and np.ptp(known) <= ROUNDING * size else differences
+
+
+ORDER = Rule(by_reference, spearman, is_complete=True, rounded=without_rounding)
+
+
+def case_of(pack: Path, size: str) -> Case:
+    """Return the one cell of the experiment, on the representation of a pack."""
+    points = _stored(pack)
+    left = {f"y{k}": without_leading(points, k) for k in REMOVED[size]}
+    columns = {name: Representation(rest, name) for name, rest in left.items()}
+    part = ComparedPart({"x": Representation(points, "x")}, REMOVED[size], columns)
+    return Case("spectral", ("order",), ORDER, (part,), "spectral")
 
 
 def compared(
@@ -86,7 +103,7 @@ def compared(
 
     Where there is no value there is None, and a reason.
     """
-    measure = _measure_of(config, part)
+    measure = next(m for m in config.measures if [m.spec, m.version] == part["measure"])
     columns = [Representation(other, f"y{i}") for i, other in enumerate(others)]
     comparison = compare(
         Representation(first, "x"),
@@ -107,10 +124,6 @@ def compared(
             for column, ok in zip(columns, finite)
         ],
     }
-
-
-def _measure_of(config: RunConfig, part: Part) -> Measure:
-    return next(m for m in config.measures if [m.spec, m.version] == part["measure"])
 
 
 def measure_parts(config: RunConfig) -> list[Part]:
@@ -169,14 +182,10 @@ def _shares(curve: DeletionCurve) -> dict[int, float]:
 
     Without a spread there are none.
     """
-    differences = {k: d for k, d in zip(curve.removed, curve.differences) if d is not None}
-    if not differences:
-        return {}
-    low, high = min(differences.values()), max(differences.values())
-    size = max(1e-3, *(abs(value) for value in curve.values if value is not None))
-    if high - low <= ROUNDING * size:
-        return {}
-    return {k: (d - low) / (high - low) for k, d in differences.items()}
+    numbers = without_rounding(np.array(curve.differences, float))  # NaN for None
+    differences = {k: d for k, d in zip(curve.removed, numbers.tolist()) if not np.isnan(d)}
+    low, high = min(differences.values(), default=0.0), max(differences.values(), default=0.0)
+    return {k: (d - low) / (high - low) for k, d in differences.items() if high > low}
 
 
 def _chart(curves: Curves, labels: Mapping[str, str]) -> Chart:
@@ -221,10 +230,7 @@ def _order(curve: DeletionCurve) -> float | None:
 
     None where a difference is missing, or all are equal.
     """
-    if None in curve.differences or not _shares(curve):
-        return None
-    differences, removed = (np.array(v, float) for v in (curve.differences, curve.removed))
-    return known(spearman(differences, removed).value)
+    return known(value_of(ORDER, np.array(curve.differences, float), curve.removed))
 
 
 def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
 
 from ...catalogue import get_measures, preset
 from ...display import did_you_mean
+from ...engine.memory import parse_bytes
 from ...measure import Measure
 from ...results.result import Result
-from ...tiles import parse_bytes
 from ..experiments import chosen, run_experiments
 from ..pinning import Pinned
 from ..study import Judge, Progress
@@ -56,6 +55,7 @@ def run(
     memory: int | str = "half",
     progress: Progress | None = None,
     claims: Mapping[str, Judge] | None = None,
+    pinned: Pinned | None = None,
 ) -> Result:
     """Run the stability suite in a folder, or continue there, and return its result.
 
@@ -75,6 +75,7 @@ def run(
     progress : called with (stage, done, total); the stages are "training" and "experiments".
     claims : by the name of a section, a function that makes claims from its facts: from the curves
         of "spectral", from the disturbed models of "canary".
+    pinned : the content of a pack, on which nothing is trained.
 
     Raises ``ValueError`` for a size, an experiment or a measure that does not exist.
 
@@ -93,25 +94,9 @@ def run(
         executor=executor,
         memory=memory,
         progress=progress,
-        title=TITLE,
-        about=INTRODUCTION,
-    )
-
-
-def run_on(
-    pinned: Pinned, folder: str | Path | None, *, measures: Sequence[Measure], **options: Any
-) -> Result:
-    """Run both experiments on the arrays of a pack, in a folder or without; nothing is trained."""
-    return run_experiments(
-        "stability",
-        EXPERIMENTS,
-        folder,
-        size=pinned.facts["size"],
-        measures=measures,
-        title=TITLE,
-        about=INTRODUCTION,
         pinned=pinned,
-        **options,
+        title=TITLE,
+        about=INTRODUCTION,
     )
 
 

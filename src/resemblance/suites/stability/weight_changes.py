@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...grounding import spearman
+from ...grounding import BlockScore, Rule, by_reference, spearman
 from ..experiments import Part
 from .detection import auc, first_above, holm, loss_p_value
 from .models import family
@@ -26,16 +26,34 @@ QUANTILE = 0.95  # of harmless differences: the calibrated threshold
 SIGNIFICANT = 0.05
 POINTS = (0.01, 0.02, 0.05)  # losses of accuracy that should be detected
 FEWEST = 5  # copies that lost more than that, and that did not, for an area under the ROC
-NOTHING: Mapping[str, str] = {}
+# of a difference that are kept, relative to the largest: the same data differ by rounding errors
+DIGITS = 10
+
+
+def trimmed(differences: np.ndarray) -> np.ndarray:
+    """Return differences to 10 digits of the largest, so that rounding decides nothing, whatever
+    the unit."""
+    largest = np.abs(differences[np.isfinite(differences)]).max(initial=0.0)
+    if not largest:
+        return differences
+    rounded: np.ndarray = np.round(differences / largest, DIGITS) * largest + 0.0
+    return rounded
+
+
+def warning(measured: np.ndarray, losses: np.ndarray) -> BlockScore:
+    """The area under the ROC curve for detecting a loss of more than two points."""
+    return BlockScore(auc(measured, losses > POINTS[1]))
+
+
+TRACKING = Rule(by_reference, spearman, is_complete=True, rounded=trimmed)
+WARNING = TRACKING._replace(quality=warning)
 
 
 class DisturbedCopy(NamedTuple):
     """One disturbed model: what was done to it, the accuracy it lost, and how far it moved.
 
-    ``p_value`` is McNemar's, of the loss.
-
-    ``differences``: by every measure. ``drifts``: those of the paper, on rows of length 1.
-    ``reasons``: why a difference is missing.
+    ``p``: of the loss, by McNemar's test. ``differences``: by every measure. ``drifts``: those of
+    the paper, on rows of length 1. ``reasons``: why a difference is missing.
     """
 
     kind: str
@@ -46,7 +64,7 @@ class DisturbedCopy(NamedTuple):
     p: float
     differences: Mapping[str, float | None]
     drifts: Mapping[str, float | None] = {}
-    reasons: Mapping[str, str] = NOTHING
+    reasons: Mapping[str, str] = {}
 
     @property
     def harmed(self) -> bool:
@@ -72,10 +90,8 @@ class DisturbedModel(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Shares of the disturbed models that raise the alarm.
-
-    Of those that lost no accuracy, and of those that did.
-    """
+    """Shares of the disturbed models that raise the alarm: of those that lost no accuracy, and of
+    those that did."""
 
     false_alarms: float
     caught: float
@@ -114,18 +130,14 @@ def _point(part: Part, value: Mapping[str, Any], p: Mapping[str, Any]) -> Distur
 
 
 def differences(points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
-    """Return the differences by one measure, NaN where there is none.
-
-    Raises ``KeyError`` for a measure that was not run.
-    """
+    """Return the differences by one measure, NaN where there is none; ``KeyError`` for a measure
+    that was not run."""
     return _numbers([p.differences[spec] for p in points])
 
 
 def drifts(points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
-    """Return the drifts of the paper by one measure.
-
-    NaN where there is none, or where the paper defines no such drift.
-    """
+    """Return the drifts of the paper by one measure; NaN where there is none, or the paper defines
+    no such drift."""
     return _numbers([p.drifts.get(spec) for p in points])
 
 
@@ -134,9 +146,8 @@ def _numbers(values: Iterable[float | None]) -> np.ndarray:
 
 
 def scale(model: DisturbedModel, spec: str) -> float:
-    """Return how much farther shuffled weights are than unchanged ones.
-
-    This is the unit of a measure, whatever its bounds.
+    """Return how much farther shuffled weights are than unchanged ones: the unit of a measure,
+    whatever its bounds.
 
     NaN where they are not farther, or either has no value.
     """
@@ -154,20 +165,14 @@ def shares(model: DisturbedModel, points: Iterable[DisturbedCopy], spec: str) ->
 
 
 def tested(model: DisturbedModel) -> list[DisturbedCopy]:
-    """Return the points on which thresholds are tried.
-
-    Not those that calibrate them, nor undisturbed ones.
-    """
-    return [
-        *model.disturbed("noise", 1),
-        *model.disturbed("rounding"),
-        *model.disturbed("adapters"),
-    ]
+    """Return the points on which thresholds are tried: not those that calibrate them, nor
+    undisturbed ones."""
+    draws = {"noise": 1}
+    return [p for kind in KINDS for p in model.disturbed(kind, draws.get(kind))]
 
 
-Threshold = Callable[
-    [DisturbedModel, Sequence[DisturbedCopy], str], np.ndarray | None
-]  # how far above it: alarm when positive
+# how far above a threshold: alarm when positive
+Threshold = Callable[[DisturbedModel, Sequence[DisturbedCopy], str], np.ndarray | None]
 
 
 def as_printed(model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str) -> np.ndarray:
@@ -183,9 +188,8 @@ def scaled(model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str) ->
 def calibrated(
     model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str
 ) -> np.ndarray | None:
-    """Return how far differences exceed the 95th percentile of those after harmless noise.
-
-    The noise is another draw.
+    """Return how far differences exceed the 95th percentile of those after another draw of
+    harmless noise.
 
     That is one of them, so that a monotone function of the measure raises the same alarms. None
     when no noise is harmless.
@@ -193,10 +197,9 @@ def calibrated(
     harmless = calibration(model)
     if not harmless:
         return None
-    above: np.ndarray = differences(points, spec) - np.quantile(
+    return differences(points, spec) - np.quantile(
         differences(harmless, spec), QUANTILE, method="higher"
     )
-    return above
 
 
 def calibration(model: DisturbedModel) -> list[DisturbedCopy]:
@@ -205,10 +208,8 @@ def calibration(model: DisturbedModel) -> list[DisturbedCopy]:
 
 
 def first_alarm(model: DisturbedModel, spec: str, threshold: Threshold) -> float:
-    """Return the smallest α of noise that raises the alarm.
-
-    Infinity when none does, NaN when a comparison failed.
-    """
+    """Return the smallest α of noise that raises the alarm; infinity when none does, NaN when a
+    comparison failed."""
     points = model.disturbed("noise", 1)
     above = threshold(model, points, spec)
     if above is None or np.isnan(above).any():
@@ -217,20 +218,16 @@ def first_alarm(model: DisturbedModel, spec: str, threshold: Threshold) -> float
 
 
 def first_harm(model: DisturbedModel) -> float:
-    """Return the smallest α of noise that loses accuracy significantly, after Holm.
-
-    Infinity when none does.
-    """
+    """Return the smallest α of noise that loses accuracy significantly, after Holm; infinity when
+    none does."""
     points = model.disturbed("noise", 1)
     harmed = holm([p.p for p in points], SIGNIFICANT)
     return min((p.level for p, lost in zip(points, harmed) if lost), default=float("inf"))
 
 
 def rates(models: Iterable[DisturbedModel], spec: str, threshold: Threshold) -> Rates:
-    """Return how often a threshold raises the alarm.
-
-    NaN where a comparison failed, or where there is nothing to raise it for.
-    """
+    """Return how often a threshold raises the alarm; NaN where a comparison failed, or there is
+    nothing to raise it for."""
     calls: dict[bool, list[float]] = {False: [], True: []}
     for model in models:
         points = tested(model)
@@ -251,9 +248,8 @@ def families(models: Iterable[DisturbedModel]) -> dict[str, list[DisturbedModel]
 def tracking(
     models: Iterable[DisturbedModel], spec: str, kind: str, *, linear: bool = False
 ) -> float:
-    """Return the correlation of difference and loss of accuracy, averaged over models.
-
-    Spearman's, or Pearson's.
+    """Return Spearman's correlation of difference and loss of accuracy, or Pearson's if
+    ``linear``, averaged over models.
 
     Models that lost the same accuracy whatever was done are left out. NaN with a failed comparison,
     and where a measure says the same whatever was done: what is hard may not be left out.
@@ -274,10 +270,8 @@ def _correlation(a: np.ndarray, b: np.ndarray, linear: bool) -> float:
 
 
 def lost(models: Iterable[DisturbedModel], kind: str, loss: float) -> tuple[int, int]:
-    """Return how many copies lost more accuracy than ``loss``, and how many did not.
-
-    Only models that have both count.
-    """
+    """Return how many copies lost more accuracy than ``loss``, and how many did not; only models
+    that have both count."""
     counts = np.zeros(2, int)
     for model in models:
         losses = [p.loss > loss for p in model.disturbed(kind)]
@@ -289,8 +283,6 @@ def lost(models: Iterable[DisturbedModel], kind: str, loss: float) -> tuple[int,
 def detection(models: Iterable[DisturbedModel], spec: str, kind: str, loss: float) -> float:
     """Return the area under the ROC curve for detecting a loss of accuracy above ``loss``.
 
-    Over the disturbed copies of one model.
-
     Only copies of the same model are compared, so that no scale is needed: every model counts as
     often as it has such pairs. NaN with a failed comparison, and with fewer than five copies of
     either kind.
@@ -301,19 +293,17 @@ def detection(models: Iterable[DisturbedModel], spec: str, kind: str, loss: floa
     for model in models:
         points = model.disturbed(kind)
         values, positive = differences(points, spec), np.array([p.loss > loss for p in points])
-        if np.isnan(values).any():
-            return float("nan")
         if positive.any() and not positive.all():
+            if np.isnan(values).any():
+                return float("nan")
             areas.append(auc(values, positive))
             pairs.append(positive.sum() * (~positive).sum())
     return float(np.average(areas, weights=pairs))
 
 
 def pooled(models: Iterable[DisturbedModel], spec: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return shares of the scale and losses of accuracy of all disturbed models.
-
-    Nothing where a comparison failed.
-    """
+    """Return shares of the scale and losses of accuracy of all disturbed models; nothing where a
+    comparison failed."""
     values, losses = [np.zeros(0)], [np.zeros(0)]
     for model in models:
         points = [p for kind in KINDS for p in model.disturbed(kind)]

@@ -6,7 +6,7 @@ representation of the last layer is compared with the one before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -26,11 +26,9 @@ from ..experiments import Experiment, Part, RunConfig, claims_of, measured
 from .models import absent_of, labels_of, names_of, plain_models, recipe_of, subjects, weights
 from .observations import Observation, WeightChange, pinned_parts, read_observation
 from .perturbed import adapted, noisy, rounded, shuffled
-from .weight_changes import DRIFTS, PROCRUSTES, SQUARED, disturbed_models
+from .weight_changes import DRIFTS, PROCRUSTES, SQUARED, disturbed_models, trimmed
 from .weights_sections import conclude
 
-# of a difference that are kept, relative to the largest: the same data differ by rounding errors
-DIGITS = 10
 UNCHANGED = "unchanged"
 AS_IN_PAPER = {
     PROCRUSTES: 2**0.5,
@@ -40,10 +38,8 @@ Differences = Mapping[str, np.ndarray]  # by specification, one for every layer 
 
 
 class Levels(NamedTuple):
-    """How strongly weights are disturbed: α of noise, bits, adapters, and shuffles.
-
-    An adapter is (rank, scale).
-    """
+    """How strongly weights are disturbed: α of noise, bits, adapters (rank, scale), and
+    shuffles."""
 
     noise: tuple[float, ...]
     bits: tuple[int, ...]
@@ -90,33 +86,22 @@ def planned_parts(config: RunConfig) -> list[Part]:
 
 def _changes(part: Part) -> Iterator[tuple[str, float, Disturbance]]:
     """Yield what a part does to weights: a name, the level, and the function."""
-    name, draw = part["model"], part["draw"]
+    labels = (0, "canary", part["model"])  # of what is drawn
     for level in part["levels"]:
         if part["kind"] == "noise":
-            yield f"{level:g}", level, partial(_noisy, alpha=level, draw=draw, name=name)
+            yield f"{level:g}", level, partial(_after, noisy, (level, *labels, part["draw"]))
         elif part["kind"] == "rounding":
-            yield f"{level} bits", level, partial(rounded, bits=level)
+            yield f"{level} bits", level, partial(_after, rounded, (level,))
         elif part["kind"] == "adapters":
             rank, scale = level
-            yield (
-                f"rank {rank}, scale {scale:g}",
-                scale,
-                partial(_adapted, rank=rank, scale=scale, name=name),
-            )
+            name = f"rank {rank}, scale {scale:g}"
+            yield name, scale, partial(_after, adapted, (rank, scale, *labels))
         else:
-            yield f"shuffle {level}", level, partial(_shuffled, draw=level, name=name)
+            yield f"shuffle {level}", level, partial(_after, shuffled, (*labels, level))
 
 
-def _noisy(state: State, alpha: float, draw: int, name: str) -> State:
-    return noisy(state, alpha, 0, "canary", name, draw)
-
-
-def _adapted(state: State, rank: int, scale: float, name: str) -> State:
-    return adapted(state, rank, scale, 0, "canary", name)
-
-
-def _shuffled(state: State, draw: int, name: str) -> State:
-    return shuffled(state, 0, "canary", name, draw)
+def _after(change: Callable[..., State], options: tuple[Any, ...], state: State) -> State:
+    return change(state, *options)
 
 
 def _compute(config: RunConfig, part: Part) -> Any:
@@ -176,21 +161,8 @@ def _differences(
     comparison = compare(
         {"reference": reference}, layers, measures=measures, memory=config.memory, progress=False
     )
-    return {
-        m.spec: trimmed(comparison.difference(m.spec)[0]) for m in comparison.measures
-    }, _reasons(comparison.failures)
-
-
-def trimmed(differences: np.ndarray) -> np.ndarray:
-    """Return differences to 10 digits of the largest, so that rounding decides nothing.
-
-    The unit does not matter.
-    """
-    largest = np.abs(differences[np.isfinite(differences)]).max(initial=0.0)
-    if not largest:
-        return differences
-    rounded: np.ndarray = np.round(differences / largest, DIGITS) * largest + 0.0
-    return rounded
+    reasons = {f"{f.measure}, {f.y}": f.reason for f in comparison.failures}
+    return {m.spec: trimmed(comparison.difference(m.spec)[0]) for m in comparison.measures}, reasons
 
 
 def _at(differences: Differences, position: int) -> dict[str, float | None]:
@@ -198,17 +170,11 @@ def _at(differences: Differences, position: int) -> dict[str, float | None]:
 
 
 def _seen(recipe: Recipe, state: State) -> tuple[np.ndarray, np.ndarray]:
-    """Return the last layer and the outputs of a model with these weights.
-
-    On the inputs of the benchmark.
-    """
+    """Return the last layer and the outputs of a model with these weights on the inputs of the
+    benchmark."""
     extraction = extract(recipe, state)
     layers = next(iter(extraction.layers.values()))
     return list(layers.values())[-1], extraction.outputs
-
-
-def _reasons(failures: Iterable[Any]) -> dict[str, str]:
-    return {f"{f.measure}, {f.y}": f.reason for f in failures}
 
 
 def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:

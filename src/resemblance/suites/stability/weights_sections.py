@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -10,35 +11,9 @@ from ...measure import Measure
 from ...results.figures import Bar, Bars, Chart, Line
 from ...results.sections import Entry, RankRule, Section, Table
 from ...results.values import distinct, known, mean
+from . import weight_changes
 from .detection import roc
-from .weight_changes import (
-    CKA,
-    DRIFTS,
-    FEWEST,
-    KINDS,
-    POINTS,
-    PROCRUSTES,
-    RDM,
-    SHARE,
-    SQUARED,
-    DisturbedCopy,
-    DisturbedModel,
-    as_printed,
-    calibrated,
-    calibration,
-    detection,
-    families,
-    first_alarm,
-    first_harm,
-    lost,
-    pooled,
-    rates,
-    scale,
-    scaled,
-    shares,
-    tested,
-    tracking,
-)
+from .weight_changes import DRIFTS, FEWEST, KINDS, POINTS, SHARE, DisturbedModel, shares
 
 ABOUT = (
     "A canary in a mine falls silent before the miners notice the gas. Does the representation of "
@@ -59,6 +34,9 @@ TITLES = {
     "rounding": "Weights of few bits",
     "adapters": "Random adapters",
 }
+
+
+Labels = Mapping[str, str]  # of measures, by specification
 
 
 def conclude(
@@ -87,9 +65,8 @@ def conclude(
             _rocs(models, labels),
             *_bars(models, labels),
         ),
-        (),
-        scores,
-        {**reasons, **_unscaled(models, labels), **why},
+        scores=scores,
+        reasons={**reasons, **_unscaled(models, labels), **why},
         rules=rules,
     )
 
@@ -97,10 +74,10 @@ def conclude(
 def _labels(measures: Sequence[Measure]) -> dict[str, str]:
     """What measures are called, the drifts of the paper before all others."""
     special = {
-        RDM: "RDM drift",
-        CKA: "CKA, debiased",
-        PROCRUSTES: "Procrustes (root)",
-        SQUARED: "Procrustes (squared)",
+        weight_changes.RDM: "RDM drift",
+        weight_changes.CKA: "CKA, debiased",
+        weight_changes.PROCRUSTES: "Procrustes (root)",
+        weight_changes.SQUARED: "Procrustes (squared)",
     }
     by_spec = {m.spec: special.get(m.spec, m.label) for m in measures}
     first = [spec for spec in DRIFTS if spec in by_spec]
@@ -110,39 +87,29 @@ def _labels(measures: Sequence[Measure]) -> dict[str, str]:
 # ------------------------------------------------------------------------------------------- tables
 
 
-def _levels(models: Sequence[DisturbedModel], labels: dict[str, str], kind: str) -> Table:
+def _levels(models: Sequence[DisturbedModel], labels: Labels, kind: str) -> Table:
     """Means over models at every level, as Tables 47 to 51 of the paper."""
-    by_name: dict[str, list[tuple[DisturbedModel, DisturbedCopy]]] = {}
-    for model in models:
-        for p in model.of(kind):
-            by_name.setdefault(p.name, []).append((model, p))
-    rows = tuple(
-        (
-            name,
-            known(mean(p.loss for _, p in copies)),
-            known(mean(float(p.harmed) for _, p in copies)),
-            *(
-                known(mean(float(shares(model, [p], spec)[0]) for model, p in copies))
-                for spec in labels
-            ),
-        )
-        for name, copies in by_name.items()
-    )
-    columns = (
-        {"noise": "α", "rounding": "bits", "adapters": "adapter"}[kind],
-        "accuracy lost",
-        "significantly",
-    )
+    rows = []
+    for name in dict.fromkeys(p.name for model in models for p in model.of(kind)):
+        copies = [(model, p) for model in models for p in model.of(kind) if p.name == name]
+        columns = [
+            [p.loss for _, p in copies],
+            [float(p.harmed) for _, p in copies],
+            *([float(shares(m, [p], spec)[0]) for m, p in copies] for spec in labels),
+        ]
+        rows.append((name, *(known(mean(column)) for column in columns)))
+    level = {"noise": "α", "rounding": "bits", "adapters": "adapter"}[kind]
+    columns_of = (level, "accuracy lost", "significantly", *labels.values())
     note = f"Means over {len(models)} models. Differences: {SCALE}."
-    return Table(f"canary_{kind}", TITLES[kind], (*columns, *labels.values()), rows, note)
+    return Table(f"canary_{kind}", TITLES[kind], columns_of, tuple(rows), note)
 
 
-def _measures(models: Sequence[DisturbedModel], labels: dict[str, str]) -> Table:
+def _measures(models: Sequence[DisturbedModel], labels: Labels) -> Table:
     rows: list[tuple[Entry, ...]] = [
         (
             label,
-            *(known(tracking(models, spec, k)) for k in KINDS),
-            *(known(tracking(models, spec, k, linear=True)) for k in KINDS),
+            *(known(weight_changes.tracking(models, spec, k)) for k in KINDS),
+            *(known(weight_changes.tracking(models, spec, k, linear=True)) for k in KINDS),
             *(_area(models, spec, loss) for loss in POINTS),
         )
         for spec, label in labels.items()
@@ -155,14 +122,9 @@ def _measures(models: Sequence[DisturbedModel], labels: dict[str, str]) -> Table
         f"kinds of models and disturbances of which at least {FEWEST} copies did and {FEWEST} did "
         "not. Unchanged weights are left out. Without a value: a comparison failed."
     )
-    ordered = sorted(rows, key=lambda row: (row[1] is None, -float(row[1] or 0)))
-    return Table(
-        "canary_measures",
-        "Which measures follow accuracy?",
-        ("measure", *kinds, *points),
-        tuple(ordered),
-        note,
-    )
+    rows.sort(key=lambda row: (row[1] is None, -float(row[1] or 0)))
+    title = "Which measures follow accuracy?"
+    return Table("canary_measures", title, ("measure", *kinds, *points), tuple(rows), note)
 
 
 def _area(models: Sequence[DisturbedModel], spec: str, loss: float) -> float | None:
@@ -170,41 +132,47 @@ def _area(models: Sequence[DisturbedModel], spec: str, loss: float) -> float | N
 
     None where the measure lacks one.
     """
-    cells = [
-        (g, k) for g in families(models).values() for k in KINDS if min(lost(g, k, loss)) >= FEWEST
+    areas = [
+        weight_changes.detection(group, spec, kind, loss)
+        for group in weight_changes.families(models).values()
+        for kind in KINDS
+        if min(weight_changes.lost(group, kind, loss)) >= FEWEST
     ]
-    return known(float(np.mean([detection(g, spec, k, loss) for g, k in cells]))) if cells else None
+    return known(float(np.mean(areas))) if areas else None
 
 
-def _alarms(models: Sequence[DisturbedModel], labels: dict[str, str]) -> Table:
+def _alarms(models: Sequence[DisturbedModel], labels: Labels) -> Table:
+    thresholds = {
+        "0.05": weight_changes.as_printed,
+        "5 % of the scale": weight_changes.scaled,
+        "calibrated": weight_changes.calibrated,
+    }
     rows: list[tuple[Entry, ...]] = []
     for spec, label in labels.items():
         row: list[Entry] = [label]
-        for threshold in (as_printed, scaled, calibrated):
-            frequencies = rates(models, spec, threshold)
-            row += [
-                _typical([first_alarm(m, spec, threshold) for m in models]),
-                *map(known, frequencies),
-            ]
+        for threshold in thresholds.values():
+            row.append(_typical([weight_changes.first_alarm(m, spec, threshold) for m in models]))
+            row += map(known, weight_changes.rates(models, spec, threshold))
         rows.append(tuple(row))
-    copies = [p for m in models for p in tested(m)]
-    counts = sorted(len(calibration(m)) for m in models)
+    copies = [p for m in models for p in weight_changes.tested(m)]
+    counts = sorted(len(weight_changes.calibration(m)) for m in models)
+    harm = _typical([weight_changes.first_harm(m) for m in models])
     note = (
         "Median over models of the first α that raises the alarm (none: never), and the share of "
         f"{len(copies)} disturbed models that raise it, of the {sum(not p.harmed for p in copies)} "
         f"that lost no accuracy and of the {sum(p.harmed for p in copies)} that did. The first α "
-        "that loses accuracy, after Holm over all α: "
-        f"{_said(_typical([first_harm(m) for m in models]))}. Thresholds: 0.05 on rows of length "
+        f"that loses accuracy, after Holm over all α: {'none' if harm is None else f'{harm:.3g}'}. "
+        "Thresholds: 0.05 on rows of length "
         "1, the rule of the paper, for its own drifts; 5 % of the scale; and calibrated, what 95 "
         f"% of the differences after another draw of harmless noise do not exceed ({counts[0]} to "
         f"{counts[-1]} of a model, so that it is one of the largest). Only the last is the same "
         "for a difference and its square."
     )
-    how = ("0.05", "5 % of the scale", "calibrated")
-    columns = [f"{what}, {by}" for by in how for what in ("first α", "false alarms", "caught")]
-    return Table(
-        "canary_alarms", "First alarms and false alarms", ("measure", *columns), tuple(rows), note
-    )
+    columns = [
+        f"{what}, {how}" for how in thresholds for what in ("first α", "false alarms", "caught")
+    ]
+    title = "First alarms and false alarms"
+    return Table("canary_alarms", title, ("measure", *columns), tuple(rows), note)
 
 
 def _typical(levels: Sequence[float]) -> float | None:
@@ -212,33 +180,24 @@ def _typical(levels: Sequence[float]) -> float | None:
     return known(float(np.quantile(levels, 0.5, method="higher")))
 
 
-def _said(value: float | None) -> str:
-    return "none" if value is None else f"{value:.3g}"
-
-
 # ------------------------------------------------------------------------------------------ figures
 
 
-def _curves(models: Sequence[DisturbedModel], labels: dict[str, str]) -> list[Chart]:
-    charts = []
-    for name, members in families(models).items():
-        lines = [_line(members, spec, label) for spec, label in labels.items()]
+def _curves(models: Sequence[DisturbedModel], labels: Labels) -> Iterator[Chart]:
+    for name, members in weight_changes.families(models).items():
         levels = sorted({p.level for p in members[0].of("noise")})
-        losses = tuple((level, _relative_loss(members, level)) for level in levels)
-        lines.append(Line("accuracy lost, relative", losses))
-        charts.append(
-            Chart(
-                f"canary_{name.replace('/', '_')}",
-                f"Difference against noise: {name}",
-                "α",
-                SCALE,
-                tuple(lines),
-                f"Means over {len(members)} models and 2 draws. Line: {SHARE:.0%} of the scale: "
-                "the root of a small number is large, so the root of Procrustes crosses it first.",
-                threshold=SHARE,
-            )
+        losses = [_relative_loss(members, level) for level in levels]
+        lines = [_line(members, spec, label) for spec, label in labels.items()]
+        yield Chart(
+            f"canary_{name.replace('/', '_')}",
+            f"Difference against noise: {name}",
+            "α",
+            SCALE,
+            (*lines, Line("accuracy lost, relative", tuple(zip(levels, losses)))),
+            f"Means over {len(members)} models and 2 draws. Line: {SHARE:.0%} of the scale: "
+            "the root of a small number is large, so the root of Procrustes crosses it first.",
+            threshold=SHARE,
         )
-    return charts
 
 
 def _relative_loss(models: Sequence[DisturbedModel], level: float) -> float:
@@ -253,75 +212,65 @@ def _line(models: Sequence[DisturbedModel], spec: str, label: str) -> Line:
         for p, value in zip(points, shares(model, points, spec)):
             by_level.setdefault(p.level, []).append(float(value))
     means = {level: mean(values) for level, values in sorted(by_level.items())}
-    return Line(
-        label, tuple((level, value) for level, value in means.items() if not np.isnan(value))
-    )
+    return Line(label, tuple((x, y) for x, y in means.items() if not np.isnan(y)))
 
 
-def _scatter(models: Sequence[DisturbedModel], labels: dict[str, str]) -> Chart:
-    lines = []
-    for spec in [spec for spec in labels if spec in DRIFTS][:5]:
-        values, losses = pooled(models, spec)
-        lines.append(
-            Line(labels[spec], tuple((float(x), float(y)) for x, y in zip(values, losses)))
-        )
-    note = "One point for each disturbed model, of all kinds; the first drifts of the paper."
+def _scatter(models: Sequence[DisturbedModel], labels: Labels) -> Chart:
+    shown = [spec for spec in labels if spec in DRIFTS][:5]
+    pooled = {labels[spec]: weight_changes.pooled(models, spec) for spec in shown}
     return Chart(
         "canary_losses",
         "Accuracy lost against difference",
         SCALE,
         "accuracy lost",
-        tuple(lines),
-        note,
-        False,
+        tuple(Line(name, tuple(zip(*map(np.ndarray.tolist, of)))) for name, of in pooled.items()),
+        "One point for each disturbed model, of all kinds; the first drifts of the paper.",
+        joined=False,
     )
 
 
-def _rocs(models: Sequence[DisturbedModel], labels: dict[str, str]) -> Chart:
+def _rocs(models: Sequence[DisturbedModel], labels: Labels) -> Chart:
     lines = []
     for spec in labels:
-        values, losses = pooled(models, spec)
+        values, losses = weight_changes.pooled(models, spec)
         positive = losses > POINTS[1]
         if positive.any() and not positive.all():
             lines.append(Line(labels[spec], tuple(roc(values, positive))))
-    note = (
-        "Pooled over all models and kinds of disturbance. A difference and its square have nearly "
-        "the same curve."
-    )
     return Chart(
         "canary_roc",
         "ROC: more than 2 points of accuracy lost?",
         "false alarms",
         "caught",
         tuple(lines),
-        note,
+        "Pooled over all models and kinds of disturbance. A difference and its square have nearly "
+        "the same curve.",
     )
 
 
-def _bars(models: Sequence[DisturbedModel], labels: dict[str, str]) -> list[Bars]:
-    follows = [(labels[s], known(tracking(models, s, "noise"))) for s in labels]
-    alarms = [(labels[s], known(rates(models, s, scaled).false_alarms)) for s in labels]
-    return [
+def _bars(models: Sequence[DisturbedModel], labels: Labels) -> tuple[Bars, Bars]:
+    scaled = weight_changes.scaled
+    follows = [Bar(labels[s], weight_changes.tracking(models, s, "noise")) for s in labels]
+    alarms = [Bar(labels[s], weight_changes.rates(models, s, scaled).false_alarms) for s in labels]
+    return (
         Bars(
             "canary_follows",
             "Spearman of difference and accuracy lost, noise",
             "Spearman",
-            _sorted(follows, -1),
+            tuple(sorted(filter(_has_value, follows), key=lambda bar: -bar.value)),
         ),
         Bars(
             "canary_false",
             "False alarms at 5 % of the scale",
             "share of harmless changes",
-            _sorted(alarms, 1),
+            tuple(sorted(filter(_has_value, alarms), key=lambda bar: bar.value)),
             "The same information, squared or not, has other rates of false alarms: the threshold "
             "decides.",
         ),
-    ]
+    )
 
 
-def _sorted(values: Sequence[tuple[str, float | None]], sign: int) -> tuple[Bar, ...]:
-    bars = [Bar(name, value) for name, value in values if value is not None]
-    return tuple(sorted(bars, key=lambda bar: sign * bar.value))
+def _has_value(bar: Bar) -> bool:
+    return math.isfinite(bar.value)
 
 
 # ------------------------------------------------------------------------------------------- scores
@@ -331,38 +280,35 @@ Scores = dict[str, dict[str, float | None]]
 
 
 def _scores(
-    models: Sequence[DisturbedModel], labels: dict[str, str]
+    models: Sequence[DisturbedModel], labels: Labels
 ) -> tuple[Scores, dict[str, str], dict[str, RankRule]]:
-    """Return how well every measure detects losses of accuracy, why it has no number, and the
-    models of every cell.
-
-    By kind of model and disturbance.
+    """Return how well every measure detects losses of accuracy, by kind of model and disturbance;
+    why it has no number; and the models of every cell.
 
     One quality of each, so that the same copies do not count twice: the area under the ROC where
     copies enough lost more than two points and did not, Spearman's correlation elsewhere, none
     where no accuracy was lost.
     """
     cells, reasons, rules = Scores(), dict[str, str](), dict[str, RankRule]()
-    for name, members in families(models).items():
+    for name, members in weight_changes.families(models).items():
         for kind in KINDS:
-            harmed, others = lost(members, kind, POINTS[1])
-            enough = min(harmed, others) >= FEWEST
-            cell = f"{name}, {kind}: {'AUC' if enough else 'Spearman'}"
-            if not enough:
-                reasons[f"{name}, {kind}: AUC"] = (
-                    f"{harmed} copies lost more than 2 points, {others} did not"
-                )
-            scores = {s: known(_quality(members, s, kind, enough)) for s in labels}
+            harmed, others = weight_changes.lost(members, kind, POINTS[1])
+            is_enough = min(harmed, others) >= FEWEST
+            if is_enough:
+                scores = {
+                    s: known(weight_changes.detection(members, s, kind, POINTS[1])) for s in labels
+                }
+            else:
+                why = f"{harmed} copies lost more than 2 points, {others} did not"
+                reasons[f"{name}, {kind}: AUC"] = why
+                scores = {s: known(weight_changes.tracking(members, s, kind)) for s in labels}
+            cell = f"{name}, {kind}: {'AUC' if is_enough else 'Spearman'}"
             if any(v is not None for v in scores.values()):
                 cells[cell], rules[cell] = scores, RankRule(models=name)
                 reasons |= {
                     f"{cell}: {s}": _why(members, s, kind) for s, v in scores.items() if v is None
                 }
     return cells, reasons, rules
-
-
-def _quality(models: Sequence[DisturbedModel], spec: str, kind: str, area: bool) -> float:
-    return detection(models, spec, kind, POINTS[1]) if area else tracking(models, spec, kind)
 
 
 def _why(models: Sequence[DisturbedModel], spec: str, kind: str) -> str:
@@ -376,6 +322,11 @@ def _why(models: Sequence[DisturbedModel], spec: str, kind: str) -> str:
     return next(failed, "the same difference whatever was done")
 
 
-def _unscaled(models: Sequence[DisturbedModel], labels: Iterable[str]) -> dict[str, str]:
+def _unscaled(models: Sequence[DisturbedModel], labels: Labels) -> dict[str, str]:
     why = "no scale: unchanged or shuffled weights have no value, or shuffled ones are not farther"
-    return {f"{m.name}: {spec}": why for m in models for spec in labels if np.isnan(scale(m, spec))}
+    return {
+        f"{m.name}: {spec}": why
+        for m in models
+        for spec in labels
+        if np.isnan(weight_changes.scale(m, spec))
+    }

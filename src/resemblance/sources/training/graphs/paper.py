@@ -218,8 +218,7 @@ def _new(recipe: Recipe, data: GraphData) -> Any:
 
 
 def _depth(recipe: Recipe) -> int:
-    depth: int = recipe.options["deep" if recipe.setting == "layers" else "layers"]
-    return depth
+    return recipe.options["deep" if recipe.setting == "layers" else "layers"]
 
 
 def _plan(

@@ -126,8 +126,7 @@ def _interpolated(pixels: np.ndarray, axis: int, side: int) -> np.ndarray:
     above = np.minimum(below + 1, length - 1)
     share = np.expand_dims((places - below).astype(np.float32), (1, 2) if axis == 0 else (0, 2))
     lower, upper = pixels.take(below, axis), pixels.take(above, axis)
-    between: np.ndarray = lower + share * (upper - lower)
-    return between
+    return lower + share * (upper - lower)
 
 
 def random_box(size: tuple[int, int], scale: Sequence[float], random: np.random.Generator) -> Box:

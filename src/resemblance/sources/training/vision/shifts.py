@@ -67,18 +67,18 @@ def blur(images: np.ndarray, deviation: float, random: np.random.Generator) -> n
     """
     from scipy.ndimage import gaussian_filter
 
-    return np.asarray(gaussian_filter(images, (0, deviation, deviation), mode="reflect"))
+    return gaussian_filter(images, (0, deviation, deviation), mode="reflect")
 
 
 def contrast(images: np.ndarray, factor: float, random: np.random.Generator) -> np.ndarray:
     """Return images whose deviations from their own mean are multiplied by ``factor``."""
     mean = images.mean(axis=(1, 2), keepdims=True)
-    return np.asarray(mean + factor * (images - mean))
+    return mean + factor * (images - mean)
 
 
 def brightness(images: np.ndarray, amount: float, random: np.random.Generator) -> np.ndarray:
     """Return images with ``amount`` added to all pixels."""
-    return np.asarray(images + amount)
+    return images + amount
 
 
 def pixelate(images: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
@@ -89,7 +89,7 @@ def pixelate(images: np.ndarray, share: float, random: np.random.Generator) -> n
     height, width = images.shape[1:]
     rows = _shrink_and_enlarge(height, max(1, round(share * height)))
     columns = _shrink_and_enlarge(width, max(1, round(share * width)))
-    return np.asarray(rows @ images @ columns.T)
+    return rows @ images @ columns.T
 
 
 def _shrink_and_enlarge(side: int, fewer: int) -> np.ndarray:
@@ -97,7 +97,7 @@ def _shrink_and_enlarge(side: int, fewer: int) -> np.ndarray:
     edges, blocks = np.arange(side + 1) / side, np.arange(fewer + 1) / fewer
     low, high = np.maximum(edges[:-1, None], blocks[:-1]), np.minimum(edges[1:, None], blocks[1:])
     overlap = np.maximum(high - low, 0)
-    return np.asarray(side * fewer * overlap @ overlap.T)
+    return side * fewer * overlap @ overlap.T
 
 
 def compression(images: np.ndarray, step: float, random: np.random.Generator) -> np.ndarray:
@@ -109,7 +109,7 @@ def compression(images: np.ndarray, step: float, random: np.random.Generator) ->
     from scipy.fft import dctn, idctn
 
     frequencies = step * np.round(dctn(images, axes=(1, 2), norm="ortho") / step)
-    return np.asarray(idctn(frequencies, axes=(1, 2), norm="ortho"))
+    return idctn(frequencies, axes=(1, 2), norm="ortho")
 
 
 def translation(images: np.ndarray, pixels: float, random: np.random.Generator) -> np.ndarray:

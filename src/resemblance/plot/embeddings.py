@@ -13,7 +13,7 @@ from ..extras import need
 from ..inference.result import Evidence
 from ..measure import Measure
 from ..report.numbers import number
-from .asked import compared, measure_of
+from .arguments import compared, measure_of
 from .style import POINTS, WIDTH, Axes, axes, legend, letter_size, look, plain, setting, text_width
 
 MOST_NAMED = 60  # points that are named

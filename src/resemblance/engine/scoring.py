@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from .arrays import scalar
-from .claims import Scores, in_range
-from .engine.scores import CAVEAT, CHANCE, COLUMNS, NO_MEMORY, Column, Score, column_of
-from .measure import Measure, together
-from .plan import TileTask
-from .reasons import reason_of
-from .representation import Representation, Undefined, comparing, fingerprint, without_gradient
+from ..arrays import scalar
+from ..claims import Scores, in_range
+from ..measure import Measure, together
+from ..reasons import reason_of
+from ..representation import Representation, Undefined, comparing, fingerprint, without_gradient
+from .scores import CAVEAT, CHANCE, COLUMNS, NO_MEMORY, Column, Score, column_of
+from .work import TileTask
 
 SIDE = 128  # rows and columns that are computed together; scores do not depend on it
 PATIENCE = 0.05  # seconds of work after which scores are handed on

@@ -7,8 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .kinds import FLOOR, LEVEL, Finding, margin, not_assessed
-from .maps import FOLDS, Fit, apply, by_chance, components, directions, folds, rotate
+from .findings import FLOOR, LEVEL, Finding, margin, not_assessed
+from .maps import (
+    FOLDS,
+    MAPS,
+    Fit,
+    apply,
+    by_chance,
+    components,
+    directions,
+    folds,
+    identity,
+    radius,
+)
 
 
 class Factors(NamedTuple):
@@ -68,45 +79,36 @@ def shift(
     """
     u, v = means
     if matrix is None or basis is None:
-        return np.asarray(v - factor * apply(u, matrix))
+        return v - factor * apply(u, matrix)
     inside, image = basis.T @ u, basis.T @ matrix
     left = v - factor * (inside @ image)
     outside = left - (left @ image.T) @ image
     unknown, length = factor * (u - basis @ inside), float(np.linalg.norm(outside))
-    return np.asarray(left - (outside * (np.linalg.norm(unknown) / length) if length else unknown))
+    return left - (outside * (np.linalg.norm(unknown) / length) if length else unknown)
 
 
 def scale_of(x: np.ndarray, y: np.ndarray, fit: Fit, seed: int) -> tuple[Finding, float]:
-    """Return the factor of scale.
-
-    It is named when it exceeds what noise in either version and other samples would give.
-    """
+    """Return the factor of scale, named when it exceeds what noise in either version and other
+    samples would give."""
     if fit.name == "linear":
         return not_assessed("scale", "part of the linear map"), fit.size
-    matrix = _whole(x, y, fit)
-    factors_left = factors(x, y, matrix, fit.size)
+    factors_left = factors(x, y, _matrix(x, y, fit), fit.size)
     parts = [
         np.log(factors(x[t], y[t], m).sure) for (t, _), m in zip(folds(len(x), seed), _each(fit))
     ]
     spread = margin(parts)
     named = abs(np.log(factors_left.sure)) > max(FLOOR["scale"], spread)
     factor = factors_left.likely
-    return Finding(
-        "scale",
-        bool(named),
-        factor,
-        factor * float(np.exp(-spread)),
-        factor * float(np.exp(spread)),
-        f"by a factor of {factor:.3g}",
-    ), factor if named else 1.0
+    low, high = factor * float(np.exp(-spread)), factor * float(np.exp(spread))
+    words = f"by a factor of {factor:.3g}"
+    finding = Finding("scale", bool(named), factor, low, high, words)
+    return finding, factor if named else 1.0
 
 
 def translation_of(
     x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: Fit, factor: float, seed: int
 ) -> Finding:
-    """Return the shift in units of the radius of the current version.
-
-    It is named when other samples would give one too.
+    """Return the shift in radii of the current version, named when other samples would give one.
 
     ``base`` is the part of x that the chosen map was fitted to, all of it unless dimensions were
     lost.
@@ -115,33 +117,25 @@ def translation_of(
         return not_assessed(
             "translation", "a linear map may shift the samples too, by any choice of its origin"
         )
-    matrix, is_scaled = _whole(base, y, fit), factor != 1.0
+    matrix = _matrix(base, y, fit)
     basis = None if matrix is None or components(base) == x.shape[1] else directions(base)
-    radius = float(np.sqrt(y.var(axis=0).sum()))
 
     def moved(rows: np.ndarray, turn: np.ndarray | None, size: float) -> np.ndarray:
         means = x[rows].mean(axis=0), y[rows].mean(axis=0)
         return shift(means, turn, size, basis)
 
-    far = float(np.linalg.norm(moved(np.arange(len(x)), matrix, factor))) / radius
+    far = float(np.linalg.norm(moved(np.arange(len(x)), matrix, factor))) / radius(y)
     parts = []
     for (train, _), turn in zip(folds(len(x), seed), _each(fit)):
-        parts.append(
-            moved(train, turn, factors(base[train], y[train], turn).likely if is_scaled else 1.0)
-        )
-    noise = (margin(parts) + (_misplaced(x, base, y, fit) if fit.is_in_sample else 0.0)) / radius
+        size = factors(base[train], y[train], turn).likely if factor != 1.0 else 1.0
+        parts.append(moved(train, turn, size))
+    noise = (margin(parts) + (_misplaced(x, base, y, fit) if fit.is_in_sample else 0.0)) / radius(y)
     words = (
         f"by {'' if basis is None else 'at least '}{round(far, 6):.2g} of the radius of the "
         "current samples"
     )
-    return Finding(
-        "translation",
-        far > max(FLOOR["translation"], noise),
-        far,
-        max(0.0, far - noise),
-        far + noise,
-        words,
-    )
+    named = far > max(FLOOR["translation"], noise)
+    return Finding("translation", named, far, max(0.0, far - noise), far + noise, words)
 
 
 def _each(fit: Fit) -> tuple[np.ndarray | None, ...]:
@@ -150,19 +144,17 @@ def _each(fit: Fit) -> tuple[np.ndarray | None, ...]:
 
 
 def _misplaced(x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: Fit) -> float:
-    """How far off a rotation that was fitted to all samples may put their mean.
-
-    Its leverage times what is left.
-    """
+    """How far off a rotation that was fitted to all samples may put their mean: its leverage times
+    what is left."""
     a, b = base - base.mean(axis=0), y - y.mean(axis=0)
     basis = directions(base)
-    noise = float(((fit.target - fit.size * fit.predicted) ** 2).sum(axis=1).mean()) / by_chance(
-        b - a, basis
-    )
+    left = float(((fit.target - fit.size * fit.predicted) ** 2).sum(axis=1).mean())
+    noise = left / by_chance(b - a, basis)
     place = basis.T @ x.mean(axis=0)
     leverage = float((place**2 / ((a @ basis) ** 2).sum(axis=0)).sum())
     return float(NormalDist().inv_cdf((1 + LEVEL) / 2) * np.sqrt(leverage * noise))
 
 
-def _whole(x: np.ndarray, y: np.ndarray, fit: Fit) -> np.ndarray | None:
-    return rotate(x - x.mean(axis=0), y - y.mean(axis=0)) if fit.name == "rotation" else None
+def _matrix(x: np.ndarray, y: np.ndarray, fit: Fit) -> np.ndarray | None:
+    """The chosen map of all samples; shifts of classes change nothing about the origin."""
+    return MAPS.get(fit.name, identity)(x - x.mean(axis=0), y - y.mean(axis=0))

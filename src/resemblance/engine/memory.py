@@ -1,12 +1,16 @@
-"""The memory that is left to this process before it fails or is killed, and what it frees."""
+"""The memory that is left to this process before it fails or is killed, and budgets of it."""
 
 from __future__ import annotations
 
 import ctypes
+import math
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from .workers import shares_files, workers_of
 
 # The files with the limit and the use of a control group, and the line of its statistics with what
 # it gives back when memory is needed.
@@ -14,6 +18,11 @@ GROUP_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
+HALF = "half"  # of the memory that is available when the work begins
+UNKNOWN = 2 * 10**9  # bytes, where nothing says what is available
+SMALLEST = 10**8
+UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
 def available_memory(root: Path = Path("/")) -> int | None:
@@ -75,6 +84,50 @@ def _lines(path: Path) -> list[str]:
         return path.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
         return []
+
+
+def parse_bytes(memory: int | str) -> int:
+    """Return a number of bytes from 2_000_000_000, "2GB", "512 MiB", or "half" of what is available
+    now.
+
+    Raises ``ValueError`` for anything else, also for a bare number below a million, which lacks its
+    unit.
+    """
+    if memory == HALF:
+        available = available_memory()
+        return UNKNOWN if available is None else max(SMALLEST, available // 2)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\+?\d+)?)\s*([kmg]?i?b)?\s*", str(memory).lower())
+    size = float(match[1]) * UNITS[match[2] or ""] if match else 0.0
+    if match is None or not 1 <= size < math.inf:
+        raise ValueError(
+            f'memory must be a positive number of bytes such as "2GB", or "half"; got {memory!r}'
+        )
+    if not match[2] and size < 1e6:
+        raise ValueError(
+            f'memory={memory!r} is {size:g} bytes, too few for any work; did you mean "{memory}GB"?'
+        )
+    return int(size)
+
+
+def budget_of(memory: int | str, executor: object = None) -> int:
+    """Return the bytes for the views of one task.
+
+    Half of what is available is shared by all workers on this machine; what other machines have is
+    not known.
+    """
+    if memory != HALF or executor is None:
+        return parse_bytes(memory)
+    if not shares_files(executor):
+        return UNKNOWN
+    return max(SMALLEST, parse_bytes(memory) // workers_of(executor))
+
+
+def in_units(size: float) -> str:
+    """Write a number of bytes with the unit a person would use: "1.6 GB"."""
+    if size >= 1e12:
+        return f"{size / 1e9:,.0f} GB"
+    unit, factor = next((u for u in (("GB", 1e9), ("MB", 1e6)) if size >= u[1]), ("kB", 1e3))
+    return f"{size / factor:.3g} {unit}"
 
 
 def keep_freed_memory() -> None:

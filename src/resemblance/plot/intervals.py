@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..drift import DriftReport
-from ..drift.sections import drift_result
 from ..inference.result import Evidence
 from ..measure import Measure
 from ..report.evidence_words import ALPHA, Reading, level_words, readings
 from ..report.numbers import number
+from ..report.of_drift import drift_result
 from ..results.figures import Bar, Bars
-from .asked import direction, measure_of
+from .arguments import direction, measure_of
 from .style import COLOURS, GREY, POINTS, WIDTH, Axes, axes, legend, plain, setting, text_width
 
 ROW, AROUND = 0.17, 0.62  # inches of a row, and of what is above and below all

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..catalogue import get_measure
 from ..report.numbers import counted
 from ..report.standing import standing
+from ..results.figures import Box
 from ..results.headlines import TRIAL
 from ..results.result import Result
-from .rows import BLUE, above, dots, rows
+from .intervals import BLUE, above, dots, rows
 from .style import COLOURS, GREY, Axes, legend, setting
 
 SHADE = "#dfe5ea"
 OTHER = "other"  # the family of a measure that the catalogue has not
 HALF = 0.31  # of the height of a box, in rows
-
-
-class RankBox(NamedTuple):
-    """The ranks of a measure in all cells, with what papers call it and its family."""
-
-    label: str
-    family: str
-    ranks: np.ndarray
 
 
 def ranks(result: Result, *, ax: Axes | None = None) -> Axes:
@@ -85,13 +78,13 @@ def box(result: Result, *, ax: Axes | None = None) -> Axes:
     boxes = _boxes(_checked("box", result))
     if not boxes:
         raise ValueError(f"plot.box: no measure has a rank in this run of {result.suite}")
-    families = list(dict.fromkeys(sorted(b.family for b in boxes if b.family != OTHER)))
+    families = sorted({b.group for b in boxes} - {OTHER})
     colours = {f: COLOURS[i % len(COLOURS)] for i, f in enumerate(families)} | {OTHER: GREY}
-    with rows(ax, [b.label for b in boxes]) as chosen:
-        drawn = {b.family: _box(chosen, b, i, colours[b.family]) for i, b in enumerate(boxes)}
+    with rows(ax, [b.name for b in boxes]) as chosen:
+        drawn = {b.group: _box(chosen, b, i, colours[b.group]) for i, b in enumerate(boxes)}
         names = [family.replace("_", " ") for family in drawn]
         legend(chosen, list(drawn.values()), names, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        cells = counted(max(len(b.ranks) for b in boxes), "cell")
+        cells = counted(max(len(b.values) for b in boxes), "cell")
         _axis(chosen, len(boxes), f"rank in {cells}; 1 is best")
         if result.is_trial:
             chosen.set_title(TRIAL)
@@ -112,16 +105,15 @@ def _axis(ax: Axes, count: int, name: str) -> None:
     ax.set_xlabel(name)
 
 
-def _boxes(result: Result) -> list[RankBox]:
+def _boxes(result: Result) -> list[Box]:
     cells: dict[str, list[float]] = {}
     for of_cell in result.ranks().values():
         for measure, rank in of_cell.items():
             cells.setdefault(measure, []).append(rank)
     boxes = [
-        RankBox(result.labels.get(m, m), _family(m), np.array(values))
-        for m, values in cells.items()
+        Box(result.labels.get(m, m), tuple(values), group=_family(m)) for m, values in cells.items()
     ]
-    return sorted(boxes, key=lambda b: (np.median(b.ranks), b.ranks.mean(), b.label))
+    return sorted(boxes, key=lambda b: (np.median(b.values), np.mean(b.values), b.name))
 
 
 def _family(measure: str) -> str:
@@ -131,11 +123,12 @@ def _family(measure: str) -> str:
         return OTHER
 
 
-def _box(ax: Axes, of: RankBox, at: int, colour: str) -> Any:
-    lower, median, upper = np.percentile(of.ranks, [25, 50, 75])
+def _box(ax: Axes, of: Box, at: int, colour: str) -> Any:
+    ranks = np.array(of.values)
+    lower, median, upper = np.percentile(ranks, [25, 50, 75])
     reach = 1.5 * (upper - lower)
-    inside = of.ranks[(of.ranks >= lower - reach) & (of.ranks <= upper + reach)]
-    beyond = of.ranks[(of.ranks < lower - reach) | (of.ranks > upper + reach)]
+    is_inside = (ranks >= lower - reach) & (ranks <= upper + reach)
+    inside, beyond = ranks[is_inside], ranks[~is_inside]
     ends = [(min(inside.min(), lower), lower), (upper, max(inside.max(), upper))]
     ax.hlines([at, at], *zip(*ends), color=colour, linewidth=1)
     style = {"facecolor": colour, "alpha": 0.45, "edgecolor": colour, "linewidth": 0.9}

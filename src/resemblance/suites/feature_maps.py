@@ -23,42 +23,35 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays import to_numpy
-from ...comparison import Comparison, fingerprints_of, info_of
-from ...engine.scores import Column, Matrix
-from ...measure import Measure
-from ...provenance import provenance_of
-from ...representation import Representation, fingerprint
-from ...sources.layouts import from_maps
-from ...subject import MapShape, Subject
+from ..arrays import to_numpy
+from ..comparison import Comparison, fingerprints_of, info_of
+from ..engine.scores import Column, Matrix
+from ..measure import Measure
+from ..provenance import provenance_of
+from ..representation import Representation, fingerprint
+from ..sources.layouts import from_maps
+from ..subject import MapShape
+from .case import Part
 
 MOST = 5000  # rows above which every (rows // MOST)-th is compared
 BLOCK = 64  # samples whose maps are brought to another size at a time
 Size = tuple[int, int]  # height and width
-Shapes = Mapping[Representation, MapShape]  # of the layers that are maps
 
 
 class Piece(NamedTuple):
-    """A comparison that a part of a case needs: representations by name, and measures.
+    """A comparison that a part of a case needs: its rows and columns by name, and measures.
 
-    ``counted``: the pairs of positions in the part whose values are taken from it.
+    ``counted``: of several pieces, the pairs of positions in the part whose values this one gives.
     """
 
-    representations: Mapping[str, Representation]
+    rows: Mapping[str, Representation]
     measures: tuple[Measure, ...]
-    counted: frozenset[tuple[int, int]]
-
-
-def shapes_of(subjects: Sequence[Subject]) -> Shapes:
-    """Return the shapes of all layers that are maps."""
-    return {s.layers[layer]: shape for s in subjects for layer, shape in s.maps.items()}
+    columns: Mapping[str, Representation] | None = None
+    counted: frozenset[tuple[int, int]] = frozenset()
 
 
 def pieces_of(
-    part: Mapping[str, Representation],
-    shapes: Shapes,
-    measures: Sequence[Measure],
-    folder: Path | None = None,
+    part: Part, measures: Sequence[Measure], folder: Path | None = None
 ) -> tuple[Piece, ...]:
     """Return the comparisons that a part of a case needs, which :func:`merged` makes one of.
 
@@ -67,17 +60,20 @@ def pieces_of(
     comparison of the part as it is. ``folder``: where rows that are positions are kept, to be read
     when they are needed; without it they stay in memory.
     """
-    known = [shapes.get(r) for r in part.values()]
-    everything = frozenset((i, j) for i in range(len(known)) for j in range(len(known)))
-    if not any(known):
-        return (Piece(part, tuple(measures), everything),)
-    of_samples = tuple(m for m in measures if m.rows_of_maps == "samples")
+    if not part.maps:
+        return (Piece(part.rows, tuple(measures), part.columns),)
+    names, pieces = list(part.rows), list[Piece]()
+    if of_samples := tuple(m for m in measures if m.rows_of_maps == "samples"):
+        everything = frozenset((i, j) for i in range(len(names)) for j in range(len(names)))
+        pieces.append(Piece(part.rows, of_samples, counted=everything))
     of_positions = tuple(m for m in measures if m.rows_of_maps == "positions")
-    pieces = [Piece(part, of_samples, everything)] if of_samples else []
-    for size, pairs in by_size(known).items() if of_positions else ():
-        names = [list(part)[i] for i in sorted({i for i, _ in pairs})]
-        rows = {name: _positions(part[name], shapes, size, folder) for name in names}
-        pieces.append(Piece(rows, of_positions, pairs))
+    shapes = [part.maps.get(name) for name in names]
+    for size, pairs in by_size(shapes).items() if of_positions else ():
+        rows = {
+            names[i]: _positions(part.rows[names[i]], shapes[i], size, folder)
+            for i in sorted({i for i, _ in pairs})
+        }
+        pieces.append(Piece(rows, of_positions, counted=pairs))
     return tuple(pieces)
 
 
@@ -96,11 +92,11 @@ def by_size(shapes: Sequence[MapShape | None]) -> dict[Size | None, frozenset[tu
 
 
 def _positions(
-    x: Representation, shapes: Shapes, size: Size | None, folder: Path | None
+    x: Representation, known: MapShape | None, size: Size | None, folder: Path | None
 ) -> Representation:
     """Return the positions of maps brought to a size as rows, all or every (rows // MOST)-th."""
     n, width = x.shape
-    shape = shapes.get(x, (width, 1, 1))
+    shape = known or (width, 1, 1)
     if size is None or (step_of(n, size) == 1 and shape[1:] == size == (1, 1)):
         return x
     named = partial(Representation, name=x.name, dtype=x.dtype, ids=_ids(x, size))
@@ -160,7 +156,7 @@ def scratch_folder(save: str | Path | None) -> Iterator[Path | None]:
 
 
 def merged(
-    part: Mapping[str, Representation],
+    part: Part,
     pieces: Sequence[Piece],
     comparisons: Sequence[Comparison],
     measures: Sequence[Measure],
@@ -168,12 +164,11 @@ def merged(
     """Return the comparison of a part that the comparisons of its pieces make.
 
     Values, failures and diagnostics are of the pairs that count in each piece; seconds are the
-    share of these pairs. The
-    provenance is that of the layers as they are stored.
+    share of these pairs. The provenance is that of the layers as they are stored.
     """
-    if len(pieces) == 1 and pieces[0].representations is part:
+    if not part.maps:
         return comparisons[0]
-    names, infos, about = tuple(part), tuple(map(info_of, measures)), _provenance(part)
+    names, infos, about = tuple(part.rows), tuple(map(info_of, measures)), _provenance(part.rows)
     data, _ = sides = fingerprints_of(names, names, about)
     matrices = {m.spec: Matrix(m.spec, m.version, m.symmetric, *sides) for m in infos}
     for piece, comparison in zip(pieces, comparisons, strict=True):
@@ -204,8 +199,8 @@ def merged(
     return Comparison(names, names, infos, matrices, about)
 
 
-def _provenance(part: Mapping[str, Representation]) -> dict[str, Any]:
+def _provenance(rows: Mapping[str, Representation]) -> dict[str, Any]:
     """Return the provenance of a comparison of these representations by their names."""
-    layers = list(part.values())
-    identities = {name: provenance_of([r], [])["rows"][r.name] for name, r in part.items()}
+    layers = list(rows.values())
+    identities = {name: provenance_of([r], [])["rows"][r.name] for name, r in rows.items()}
     return {**provenance_of(layers, []), "rows": identities, "columns": identities}

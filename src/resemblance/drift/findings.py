@@ -14,26 +14,15 @@ from ..significance.resampling import half_width
 DRAWS, LEVEL = 1000, 0.99
 FLOOR = {  # changes smaller than this are not named, however certain they are
     "translation": 0.01, "scale": 0.01, "rotation": 1e-3, "linear": 1e-3, "collapse": 0.05,
-    "neighbours": 0.05,
-    "classes": 0.02, "moved_classes": 0.01,
+    "neighbours": 0.05, "classes": 0.02, "moved_classes": 0.01,
 }  # fmt: skip
-KINDS = tuple(FLOOR)
 LOSSES = ("collapse", "neighbours", "classes", "moved_classes")
-WORDS = dict(
-    zip(
-        KINDS,
-        (
-            "translation",
-            "change of scale",
-            "rotation",
-            "anisotropic linear map",
-            "loss of dimensions",
-            "loss of neighbours",
-            "loss of class structure",
-            "classes moved",
-        ),
-    )
-)
+WORDS = {
+    "translation": "translation", "scale": "change of scale", "rotation": "rotation",
+    "linear": "anisotropic linear map", "collapse": "loss of dimensions",
+    "neighbours": "loss of neighbours", "classes": "loss of class structure",
+    "moved_classes": "classes moved",
+}  # fmt: skip
 ROUNDING = 1e-9  # what is smaller is shown as 0
 
 

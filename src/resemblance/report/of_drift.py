@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..drift import Drift, DriftReport, Finding, Moved, MovedClass
+from ..drift.findings import ROUNDING, WORDS, brief, percent
 from ..results.figures import Bar, Bars, Cloud, Clouds
 from ..results.result import Result
 from ..results.sections import Entry, Section, Table
-from .changes import Moved, MovedClass
-from .kinds import ROUNDING, WORDS, Finding, brief, percent
-from .result import DriftReport
-from .table import Drift
 
 TITLE = "Drift between two versions"
 CLASSES = 12  # in the table of classes
 LEAST, MOST = 0.1, 1e6  # times the threshold: drifts beyond are drawn at these ends
-SIDES = {"geometry": "Geometry", "coordinates": "Coordinates", "index": "Old index"}
+SIDES = {"geometry": "geometry", "coordinates": "coordinates", "index": "old index"}
 MAPS = {
     "identity": "none needed but a shift and a factor of scale",
     "rotation": "a rotation, with a shift and a factor of scale",
@@ -102,11 +100,9 @@ def _happened(report: DriftReport) -> Section:
         rows,
         marked=tuple(i for i, f in enumerate(order) if status(f) != "no"),
     )
-    nothing = (
-        ""
-        if any(status(f) != "no" for f in assessed)
-        else " No kind of change explains the drifts below, if there are any."
-    )
+    nothing = " No kind of change explains the drifts below, if there are any."
+    if table.marked:
+        nothing = ""
     about = (
         "A kind of change is named when maps that allow it explain clearly more, on samples they "
         f"were not fitted to, than maps that do not.{nothing} The map that was chosen: "
@@ -137,12 +133,11 @@ def unassessed(report: DriftReport) -> str:
 
 
 def _samples(report: DriftReport) -> Section:
-    current, before, mapped = (
-        tuple(report.picture[name]) for name in ("current", "reference", "mapped")
-    )
+    clouds = {name: tuple(points) for name, points in report.picture.items()}
+    current = clouds["current"]
     pair = (
-        Cloud("as they are", current, origins=before),
-        Cloud("after the map", current, origins=mapped),
+        Cloud("as they are", current, origins=clouds["reference"]),
+        Cloud("after the map", current, origins=clouds["mapped"]),
     )
     about = (
         f"{len(current):,} of {report.settings['used']:,} samples in the plane of largest variance "
@@ -150,22 +145,16 @@ def _samples(report: DriftReport) -> Section:
         "right where the map puts it. A line joins the two; on the right it is what the map does "
         "not explain."
     )
-    return Section(
-        "samples", "The samples", about, figures=(Clouds("samples", "Where the samples are", pair),)
-    )
+    figure = Clouds("samples", "Where the samples are", pair)
+    return Section("samples", "The samples", about, figures=(figure,))
 
 
 def _maps(report: DriftReport) -> list[Section]:
     if not report.ladder:
         return []
     bars = tuple(_rung(name, left) for name, left in report.ladder)
-    figure = Bars(
-        "unexplained",
-        "Unexplained variance by map",
-        "variance that is left, %",
-        bars,
-        span=(0.0, 100.0),
-    )
+    title, axis = "Unexplained variance by map", "variance that is left, %"
+    figure = Bars("unexplained", title, axis, bars, span=(0.0, 100.0))
     about = (
         "Share of the variance of the current version that is left, each line allowing one more "
         "kind of map; from the factor of scale on, for samples the map was not fitted to, so it "
@@ -238,11 +227,8 @@ def _times(drift: Drift) -> Bar:
     """A bar of how many times its threshold a drift is."""
     value, limit = drift.value or 0.0, drift.threshold or 1.0
     times = f"{brief(value / limit)} times the threshold of {brief(limit)}"
-    bar = Bar(
-        drift.name.replace("_", " "),
-        _on_scale(value / limit),
-        note=f"{drift.label}: {brief(value)}, {times}",
-    )
+    note = f"{drift.label}: {brief(value)}, {times}"
+    bar = Bar(drift.name.replace("_", " "), _on_scale(value / limit), note=note)
     if drift.low is None or drift.high is None or value <= ROUNDING:
         return bar
     return bar._replace(low=_on_scale(drift.low / limit), high=_on_scale(drift.high / limit))
@@ -263,15 +249,9 @@ def _end(drifts: Sequence[Drift]) -> float:
 
 def _drift_row(report: DriftReport, drift: Drift) -> tuple[Entry, ...]:
     value, limit = drift.value, drift.threshold
-    return (
-        drift.label,
-        SIDES[drift.judges].lower(),
-        _rounded(value),
-        bounds(drift),
-        limit,
-        _rounded(value / limit) if value is not None and limit else None,
-        outcome(report, drift),
-    )
+    times = _rounded(value / limit) if value is not None and limit else None
+    side, result = SIDES[drift.judges], outcome(report, drift)
+    return drift.label, side, _rounded(value), bounds(drift), limit, times, result
 
 
 def _rounded(value: float | None) -> float | None:
@@ -312,11 +292,12 @@ def _classes(report: DriftReport) -> list[Section]:
     if not report.classes:
         return []
     shown = report.classes[:CLASSES]
+    is_part = len(report.classes) > CLASSES
     about = (
         "How far the mean of each class moved, in radii of the current version, and the class "
         "whose mean is nearest, before and after, with its distance in radii of that version. "
         "Classes whose distance to the nearest class changed most come first"
-        f"{f': {CLASSES} of {len(report.classes)}' if len(report.classes) > CLASSES else ''}."
+        f"{f': {CLASSES} of {len(report.classes)}' if is_part else ''}."
     )
     columns = (
         "class", "samples", "moved", "not explained",
@@ -327,16 +308,9 @@ def _classes(report: DriftReport) -> list[Section]:
 
 
 def _class_row(moved: MovedClass) -> tuple[Entry, ...]:
-    return (
-        str(moved.label),
-        moved.samples,
-        _rounded(moved.moved),
-        _rounded(moved.unexplained),
-        str(moved.nearest_before),
-        moved.distance_before,
-        str(moved.nearest_after),
-        moved.distance_after,
-    )
+    far = moved.samples, _rounded(moved.moved), _rounded(moved.unexplained)
+    before = str(moved.nearest_before), moved.distance_before
+    return str(moved.label), *far, *before, str(moved.nearest_after), moved.distance_after
 
 
 def _moved(report: DriftReport) -> Section:

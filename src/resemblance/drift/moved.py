@@ -11,8 +11,8 @@ import numpy as np
 from ..arrays import norm
 from ..views.distances import row_blocks, squared_distance_block, squared_lengths
 from .diagnosis import Diagnosis
-from .kinds import FLOOR, LEVEL, Finding, not_assessed
-from .maps import MAPS, Affine
+from .findings import FLOOR, LEVEL, Finding, not_assessed
+from .maps import MAPS, Affine, radius
 
 NAMED = 3  # classes that moved are named, at most
 ROUNDS = 5  # in which the classes that moved lose their weight
@@ -21,10 +21,8 @@ BEYOND = 5  # times the usual distance, which errors of the map make
 
 @dataclass(frozen=True)
 class Moved:
-    """A sample and how far it moved, in radii of the current version.
-
-    As it is, and beyond what the map explains.
-    """
+    """A sample and how far it moved, in radii of the current version: as it is, and beyond what the
+    map explains."""
 
     index: int
     id: Hashable | None
@@ -35,12 +33,8 @@ class Moved:
 
 @dataclass(frozen=True)
 class Reordered:
-    """Rows in another order: the share of samples in another's place.
-
-    And whether all rows are equal.
-
-    If not ``exactly``, they are nearly equal.
-    """
+    """Rows in another order: the share of samples in another's place, and whether all rows are
+    equal ``exactly`` or nearly."""
 
     share: float
     exactly: bool
@@ -68,18 +62,11 @@ def moved_samples(
     x: np.ndarray, y: np.ndarray, diagnosis: Diagnosis, rows: np.ndarray, ids: Any, labels: Any
 ) -> list[Moved]:
     """How far every sample moved."""
-    before, after = (
-        np.linalg.norm(part, axis=1) / radius(y) for part in (y - x, _unexplained(diagnosis))
-    )
+    left = diagnosis.fit.target - diagnosis.scale * diagnosis.fit.predicted
+    far, unexplained = (np.linalg.norm(part, axis=1) / radius(y) for part in (y - x, left))
     return [
-        Moved(
-            int(i),
-            None if ids is None else ids[i],
-            float(p),
-            float(q),
-            None if labels is None else labels[i],
-        )
-        for i, p, q in zip(rows, before, after)
+        Moved(i, None if ids is None else ids[i], p, q, None if labels is None else labels[i])
+        for i, p, q in zip(rows.tolist(), far.tolist(), unexplained.tolist())
     ]
 
 
@@ -113,13 +100,7 @@ def class_means(parts: Iterable[Part], names: Mapping[int, Hashable]) -> ClassMe
         places = groups, np.arange(len(groups))
         each = csr_array((np.ones(len(groups)), places), shape=(len(names), len(groups)))
         squares = ((y - mapped) ** 2).sum(axis=1)
-        more: list[np.ndarray] = [
-            each.sum(axis=1),
-            each @ x,
-            each @ y,
-            each @ mapped,
-            each @ squares,
-        ]
+        more = [each.sum(axis=1), each @ x, each @ y, each @ mapped, each @ squares]
         sums = [total + part for total, part in zip(sums, more)] if sums else more
     present = np.flatnonzero(sums[0]).tolist()
     counts, before, after, mapped, squares = (total[present] for total in sums)
@@ -141,23 +122,12 @@ def moved_classes(
     """
     if len(means.labels) < 2:
         return not_assessed("moved_classes", "it needs two classes"), ()
-    (who, far), (then, near) = _nearest(means.before, radii[0]), _nearest(means.after, radii[1])
     shift, rest = means.after - means.before, means.after - means.mapped
-    moved = [
-        MovedClass(
-            label, int(n), float(a), float(b), means.labels[i], float(p), means.labels[j], float(q)
-        )
-        for label, n, a, b, i, p, j, q in zip(
-            means.labels,
-            means.counts,
-            norm(shift, axis=1) / radii[1],
-            norm(rest, axis=1) / radii[1],
-            who,
-            far,
-            then,
-            near,
-        )
-    ]
+    far = ((norm(part, axis=1) / radii[1]).tolist() for part in (shift, rest))
+    sides = zip((means.before, means.after), radii)
+    nearest = (column for side in sides for column in _nearest(means.labels, *side))
+    columns = means.labels, map(int, means.counts), *far, *nearest
+    moved = [MovedClass(*row) for row in zip(*columns)]
     in_order = tuple(sorted(moved, key=lambda m: -abs(m.distance_after - m.distance_before)))
     return _finding(means, rest / radii[1], radii[1], moved), in_order
 
@@ -185,9 +155,8 @@ def _finding(
         f"{moved[i].label} ({distance[i]:.3g} radii, now nearest to {moved[i].nearest_after})"
         for i in far[:NAMED]
     ) + (f" and {len(far) - NAMED} more" if len(far) > NAMED else "")
-    nothing = (
-        f"none beyond chance; the farthest is {moved[most].label} ({distance[most]:.2g} radii)"
-    )
+    farthest = f"{moved[most].label} ({distance[most]:.2g} radii)"
+    nothing = f"none beyond chance; the farthest is {farthest}"
     return Finding("moved_classes", bool(far), float(distance[most]), *bounds, listed or nothing)
 
 
@@ -212,21 +181,15 @@ def map_of_most(
     return affine
 
 
-def radius(x: np.ndarray) -> float:
-    """Root mean square distance from the mean, 1 for a point."""
-    return float(np.sqrt(x.var(axis=0).sum())) or 1.0
-
-
-def _unexplained(diagnosis: Diagnosis) -> np.ndarray:
-    return diagnosis.fit.target - diagnosis.scale * diagnosis.fit.predicted
-
-
-def _nearest(means: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
-    """The other mean that is nearest to each, and its distance."""
+def _nearest(
+    labels: Sequence[Hashable], means: np.ndarray, unit: float
+) -> tuple[list[Hashable], list[float]]:
+    """The class whose mean is nearest to that of each, and its distance."""
     points = means - means.mean(axis=0)
     squares, nearest = squared_lengths(points), np.empty(len(points), dtype=np.int64)
     for start, stop in row_blocks(len(points)):
         block = squared_distance_block(points, squares, start, stop)
         block[np.arange(stop - start), np.arange(start, stop)] = np.inf
         nearest[start:stop] = block.argmin(axis=1)
-    return nearest, norm(means - means[nearest], axis=1) / unit
+    distances = norm(means - means[nearest], axis=1) / unit
+    return [labels[i] for i in nearest.tolist()], distances.tolist()

@@ -1,0 +1,215 @@
+"""The bytes that views take, and the measures that share them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ..measure import Measure
+from ..representation import Representation, comparing
+from ..rng import generator
+
+MeasureGroup = tuple[tuple[Measure, ...], int]  # measures, and the bytes of their views
+SOURCE = "source"  # what stands for the array among views: the owner of its memory
+Width = Literal["wide", "middle", "narrow"]  # beside the number of samples
+
+
+def group_measures(
+    views: Mapping[Measure, Mapping[Any, int]],
+    n: int,
+    count: int,
+    memory: int,
+    available: float = math.inf,
+) -> list[MeasureGroup]:
+    """Return the measures in one group if the views of all representations fit the budget, else in
+    several, each with the bytes of the views that one representation has.
+
+    Measures stay together when they share a view that is quadratic in n; all without such a view
+    form one group. A group is split into its measures if the views of two representations exceed
+    the ``available`` memory of the machine. ``views``: those that each measure uses of n samples,
+    with their bytes.
+    """
+    together = _group(list(views), views)
+    if together[1] * count <= memory:
+        return [together]
+    groups: list[tuple[list[Measure], set[Any]]] = [([], set())]
+    for m in views:
+        quadratic = {key for key, size in views[m].items() if size >= 4 * n * (n - 1)}
+        fitting = (g for g in groups if (g[1] & quadratic) or not (g[1] or quadratic))
+        home = next(fitting, None)
+        if home is None:
+            home = ([], set())
+            groups.append(home)
+        home[0].append(m)
+        home[1].update(quadratic)
+    shared = [_group(members, views) for members, _ in groups if members]
+    parts = (
+        [group] if 2 * group[1] <= available else [_group([m], views) for m in group[0]]
+        for group in shared
+    )
+    return list(chain.from_iterable(parts))
+
+
+def _group(measures: Sequence[Measure], views: Mapping[Measure, Mapping[Any, int]]) -> MeasureGroup:
+    used = dict(chain.from_iterable(views[m].items() for m in measures))
+    return tuple(measures), sum(used.values())
+
+
+@lru_cache(maxsize=64)
+def bytes_of_views(measures: tuple[Measure, ...], n: int, d: int, copied: bool = True) -> int:
+    """Return the bytes of all views of one representation that measures use at (n, d)."""
+    return _group(measures, {m: views_used(m, n, d, copied) for m in measures})[1]
+
+
+def pair_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = True) -> int:
+    """Return the bytes of all views that a measure keeps for one pair of widths d and e.
+
+    These are the views of both and those of the pair, memory that several share counted once. It is
+    a lower bound of what the measure needs: computing a view may take more for a moment.
+    """
+    separate = sum(sum(views_used(measure, n, width, copied).values()) for width in (d, e))
+    probe = _probe_at(measure, n, max(d, e)) if n >= measure.min_samples else None
+    if probe is None:
+        return separate
+    scale = probe.scale(n, math.sqrt(d * e))  # d e for a matrix of all columns against all
+    return separate + _bytes([a for a in chain(*probe.shared.values()) if a.owner is None], scale)
+
+
+def views_used(
+    measure: Measure, n: int, d: int, copied: bool = True, *, apart: bool = False
+) -> dict[Any, int]:
+    """Return the views of one representation that a measure uses, each with its bytes at (n, d).
+
+    The measure runs on a small probe, and the shapes of its views are scaled up, so that no measure
+    has to declare what it needs. Memory that several views share is counted for the first of them,
+    that of the array for ``SOURCE`` if it is ``copied`` into another precision or layout;
+    ``apart``: each view has memory of its own. A measure that does not run on the probe is assumed
+    to need a copy of the array; one that needs more than n samples uses no views.
+    """
+    if n < measure.min_samples:
+        return {}
+    probe = _probe_at(measure, n, d)
+    if probe is None:
+        return {(measure, "unknown"): 8 * n * d}
+    plain = probe.scale(n, d)
+    scales = {k: plain | _size_of_sample(k, measure, probe.rows, n) for k in probe.views}
+    scales[SOURCE] = plain
+    used: dict[Any, int] = {}
+    for key, arrays in probe.views.items():
+        # A sample of all rows, as on the probe, may be the array itself; one of fewer is a copy.
+        first = {None, *(owner for owner in scales if scales[owner] != scales[key])}
+        used[key] = _bytes([a for a in arrays if apart or a.owner in first], scales[key])
+        if copied and not apart and SOURCE in {a.owner for a in arrays} - first:
+            used[SOURCE] = 8 * n * d
+    return used
+
+
+class ArrayShape(NamedTuple):
+    """The shape of an array, the bytes of one of its entries, and the view that has the same memory
+    already: its key, or ``SOURCE``; None for memory of its own."""
+
+    lengths: tuple[int, ...]
+    itemsize: int
+    owner: Any
+
+
+class ProbeShapes(NamedTuple):
+    """The shapes of the views that a measure took of a small array, and of a pair of these."""
+
+    rows: int
+    columns: int
+    views: Mapping[Any, tuple[ArrayShape, ...]]
+    shared: Mapping[Any, tuple[ArrayShape, ...]]
+
+    def scale(self, n: int, d: float) -> dict[int, float]:
+        """Return what the lengths of the probe become for arrays of shape (n, d)."""
+        rows = self.rows
+        return {rows: n, rows - 1: n - 1, self.columns: d, rows * (rows - 1) // 2: n * (n - 1) // 2}
+
+
+def _probe_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
+    """Run a measure on small arrays in the way in which it is computed at (n, d)."""
+    width: Width = "wide" if d > n else "middle" if 3 * d >= n else "narrow"
+    return _probe(measure, width, measure.takes_blocks(n))
+
+
+@lru_cache(maxsize=256)
+def _probe(measure: Measure, width: Width, in_blocks: bool) -> ProbeShapes | None:
+    """Run a measure on small arrays; ``None`` if it does not run.
+
+    ``in_blocks``: by its function of many pairs, not by the plain one.
+    """
+    rows = max(23, measure.min_samples + 6)
+    columns = {"wide": rows + 8, "middle": rows // 2, "narrow": 7}[width]
+    noise = generator(0, "probe").standard_normal((2, rows, columns))
+    x, y = Representation(noise[0]), Representation(noise[1])
+    try:
+        with comparing(x, y) as shared:
+            if in_blocks and measure.all_pairs:
+                measure.all_pairs([x], [y])
+            else:
+                measure.evaluate(x, y)
+    except Exception:  # whatever it raises here, the real data decide whether it fails
+        return None
+    owners: dict[Any, Any] = {(z.ctypes.data, z.nbytes): SOURCE for z in noise}
+    views, _ = (_shapes_of(r.views, owners) for r in (x, y))
+    return ProbeShapes(rows, columns, views, _shapes_of(shared, owners))
+
+
+def _size_of_sample(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:
+    """Return the number of rows, and that of pairs of rows, of a view of a sample of the rows.
+
+    The former is a parameter of the measure, which the small probe cut to the number of its rows.
+    """
+    parameters = {**measure.defaults, **dict(measure.parameters)}
+    capped = [parameters.get(name) for name, value in _named(key[1]) if value == rows]
+    sizes = [size for size in capped if isinstance(size, int)]
+    if not sizes:
+        return {}
+    size = min(n, *sizes)
+    return {rows: size, rows * (rows - 1) // 2: size * (size - 1) // 2}
+
+
+def _named(parameters: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield parameters by name, those of a named tuple one by one."""
+    for name, value in parameters:
+        yield from value._asdict().items() if hasattr(value, "_asdict") else ((name, value),)
+
+
+def _shapes_of(
+    views: Mapping[Any, Any], owners: dict[Any, Any]
+) -> dict[Any, tuple[ArrayShape, ...]]:
+    """Return the shapes of views, in the order in which they were computed.
+
+    ``owners`` maps the address of the first entry of an array, and its bytes, to the view that has
+    them; new ones are entered.
+    """
+    shapes: dict[Any, tuple[ArrayShape, ...]] = {}
+    for key, value in views.items():
+        shapes[key] = ()
+        for array in _arrays(value):
+            place = (array.ctypes.data, array.nbytes)
+            owner = owners.get(place)
+            shapes[key] += (ArrayShape(array.shape, array.itemsize, owner),)
+            owners[place] = key if owner in (None, SOURCE) else owner
+    return shapes
+
+
+def _arrays(value: Any) -> Iterator[np.ndarray]:
+    if isinstance(value, tuple):
+        for part in value:
+            yield from _arrays(part)
+    elif isinstance(value, np.ndarray):
+        yield value
+
+
+def _bytes(shapes: Sequence[ArrayShape], scale: Mapping[int, float]) -> int:
+    total = 0
+    for lengths, itemsize, _ in shapes:
+        total += int(math.prod(scale.get(length, length) for length in lengths) * itemsize)
+    return total

@@ -1,0 +1,337 @@
+"""The work of a comparison: what it is of, the scores so far, and the tasks that are left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, TypedDict
+
+import numpy as np
+
+from ..arguments import select_measures, sides_of
+from ..comparison import Comparison, MeasureInfo, info_of
+from ..extras import NEEDS, install_hint
+from ..measure import Measure
+from ..progress import Progress
+from ..provenance import provenance_of
+from ..representation import Representation, Undefined, fingerprint, is_copied
+from .memory import in_units
+from .saved import range_check
+from .scores import NO_MEMORY, Column, Matrix, Score, column_of
+from .store import Store
+from .view_sizes import group_measures, pair_bytes, views_used
+
+Todo = Mapping[str, np.ndarray]  # (rows, columns) of bool by measure: what is to be computed
+Data = tuple[Representation, ...]
+
+
+class RunOptions(TypedDict, total=False):
+    """How comparisons are computed: the parameters of :func:`compare` of these names."""
+
+    executor: Executor | None
+    memory: int | str
+    tile: int | None
+    progress: Progress
+    save: str | Path | None
+    spill: str | Path | bool | None
+
+
+Job = Callable[[Any], Iterator[list[Column]]]  # of a task
+
+
+class TileTask(NamedTuple):
+    """What a worker receives: a block of rows against a block of columns, and what to compute.
+
+    ``forward`` says for each measure which rows are compared with which columns, shape (rows,
+    columns), ``backward`` which columns with which rows, where all pairs of one list are compared.
+    On the diagonal, where ``columns`` is ``rows``, the two are the same. ``job`` yields what there
+    is to compute of a task; None for the scores.
+    """
+
+    measures: tuple[Measure, ...]
+    rows: Data
+    columns: Data
+    forward: tuple[np.ndarray, ...]
+    backward: tuple[np.ndarray, ...] | None
+    job: Job | None = None
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether it is about the pairs of one block."""
+        return self.columns is self.rows
+
+    @property
+    def representations(self) -> Data:
+        """The representations of the rows, and those of the columns if they are others."""
+        return self.rows if self.is_diagonal else self.rows + self.columns
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is anything to compute."""
+        return any(part.any() for part in (*self.forward, *(self.backward or ())))
+
+    def on(self, rows: Sequence[Representation], columns: Sequence[Representation]) -> TileTask:
+        """Return the same work on other representations, such as copies of these."""
+        first = tuple(rows)
+        return self._replace(rows=first, columns=first if self.is_diagonal else tuple(columns))
+
+    def parts(self, size: int) -> Iterator[TileTask]:
+        """Yield the work in blocks of at most so many rows and columns."""
+        starts = range(0, len(self.rows), size), range(0, len(self.columns), size)
+        for i in starts[0]:
+            for j in starts[1]:
+                if not (self.is_diagonal and j < i):
+                    part = self._part(slice(i, i + size), slice(j, j + size))
+                    if part.has_work:
+                        yield part
+
+    def _part(self, rows: slice, columns: slice) -> TileTask:
+        first = self.rows[rows]
+        is_same = self.is_diagonal and rows == columns
+        return self._replace(
+            rows=first,
+            columns=first if is_same else self.columns[columns],
+            forward=tuple(todo[rows, columns] for todo in self.forward),
+            backward=self.backward and tuple(todo[columns, rows] for todo in self.backward),
+        )
+
+
+@dataclass(eq=False)
+class Work:
+    """A comparison to make, of all pairs of ``rows``, or of ``rows`` with ``columns``.
+
+    Data that several representations have are here once: a value does not depend on names, which
+    are in the ``provenance``. The measures that are not installed have no value.
+    """
+
+    rows: Data
+    columns: Data | None
+    measures: list[Measure]
+    uninstalled: list[Measure]
+    provenance: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        representations: Any,
+        measures: Any = None,
+        other: Any = None,
+        *,
+        about: Mapping[str, Any] = {},
+    ) -> Work:
+        """Return the comparison for these arguments of :func:`compare`, and raise what it does.
+
+        ``about``: what else its provenance says.
+        """
+        rows, columns = sides_of(representations, other)
+        chosen, uninstalled = select_measures(measures)
+        for m in chosen:
+            if m.family == "outputs":  # it is cheap, and labels among its parameters may not fit
+                with suppress(Undefined):
+                    m.evaluate(rows[0], rows[0])
+        provenance = {**provenance_of(rows, columns or rows), **about}
+        second = None if columns is None else _distinct(columns)
+        return cls(_distinct(rows), second, chosen, uninstalled, provenance)
+
+    @cached_property
+    def infos(self) -> tuple[MeasureInfo, ...]:
+        """The facts about all measures."""
+        return tuple(map(info_of, (*self.measures, *self.uninstalled)))
+
+    @cached_property
+    def matrices(self) -> dict[str, Matrix]:
+        """The scores so far, by measure."""
+        data = [[fingerprint(r) for r in side] for side in self.sides]
+        return {m.spec: Matrix(m.spec, m.version, m.symmetric, *data) for m in self.infos}
+
+    @property
+    def sides(self) -> tuple[Data, Data]:
+        """The representations of the rows and those of the columns."""
+        return self.rows, self.rows if self.columns is None else self.columns
+
+    @property
+    def all(self) -> Data:
+        """The representations of the rows, and those of the columns if they are others."""
+        return self.rows + (self.columns or ())
+
+    @property
+    def size(self) -> int:
+        """The number of pairs."""
+        rows = len(self.rows)
+        return rows * (rows + 1) // 2 if self.columns is None else rows * len(self.columns)
+
+    @property
+    def largest(self) -> tuple[int, int]:
+        """The shape of the widest."""
+        return self.rows[0].shape[0], max(r.shape[1] for r in self.all)
+
+    @cached_property
+    def is_copied(self) -> bool:
+        """Whether an array is copied for the views, which otherwise share its memory."""
+        return any(map(is_copied, self.all))
+
+    def bytes_of_pair(self, measure: Measure) -> int:
+        """Return the bytes of the views that a measure takes of two as large as the widest."""
+        n, widest = self.largest
+        return pair_bytes(measure, n, widest, widest, self.is_copied)
+
+    def put(self, column: Column) -> None:
+        """Take in the scores that are about these data and measures."""
+        if column.measure in self.matrices:
+            self.matrices[column.measure].put(column)
+
+    def comparison(self) -> Comparison:
+        """Return the comparison that the scores make."""
+        absent = {m.spec: f"{NEEDS}: {install_hint(m.extra or '')}" for m in self.uninstalled}
+        names = tuple(self.provenance["rows"]), tuple(self.provenance["columns"])
+        return Comparison(*names, self.infos, self.matrices, self.provenance, absent)
+
+    def wanted(self, measure: Measure) -> np.ndarray:
+        """Say which pairs make the whole matrix: of a symmetric measure, one of the two orders of
+        a pair."""
+        everything = np.ones(tuple(map(len, self.sides)), dtype=bool)
+        if not measure.symmetric:
+            return everything
+        return np.triu(everything) if self.columns is None else everything & ~self._turned()
+
+    def _turned(self) -> np.ndarray:
+        """Say which pairs of a rectangle are in it before with row and column exchanged."""
+        turned = np.zeros(tuple(map(len, self.sides)), dtype=bool)
+        i, j = _places_of_both(*({fingerprint(r): k for k, r in enumerate(s)} for s in self.sides))
+        turned[np.ix_(i, j)] = np.array(i)[None, :] < np.array(i)[:, None]
+        return turned
+
+    def todo(self) -> dict[str, np.ndarray]:
+        """Say for each measure which pairs are to be computed."""
+        return {m.spec: self.wanted(m) & self.matrices[m.spec].missing() for m in self.measures}
+
+    def without_room(self, m: Measure, todo: np.ndarray, available: float) -> Column | None:
+        """Take out of ``todo`` the pairs whose views alone exceed the memory that is available;
+        return a failure for each."""
+        failures, offset = [], 0 if self.columns is None else len(self.rows)
+        for i, j in np.argwhere(todo).tolist():
+            x, y = self.sides[0][i], self.sides[1][j]
+            size = pair_bytes(m, x.shape[0], x.shape[1], y.shape[1], self.is_copied)
+            if size > available:
+                todo[i, j] = False
+                need = f"it takes at least {in_units(size)} and {in_units(available)} are left"
+                remedy = "use fewer samples or features, or a machine with more memory"
+                reason = f"{NO_MEMORY} for {m} of arrays {x.shape} and {y.shape}: {need}; {remedy}"
+                failures.append(Score(i, offset + j, None, reason))
+        data = tuple(map(fingerprint, self.all))
+        return column_of(m.spec, m.version, data, failures) if failures else None
+
+    def height_for(self, tasks: float) -> int:
+        """Return the largest height of blocks that make at least so many tasks.
+
+        All pairs of b blocks are b (b + 1) / 2 tasks, those of a rectangle b times as many as there
+        are blocks of columns.
+        """
+        if self.columns is None:
+            blocks = math.ceil((math.sqrt(8 * tasks + 1) - 1) / 2)
+            return max(1, math.ceil(len(self.rows) / max(1, blocks)))
+        return max(1, math.floor(math.sqrt(self.size / max(1.0, tasks))))
+
+    def tasks(
+        self,
+        todo: Todo,
+        memory: int,
+        available: float = math.inf,
+        height: int | None = None,
+        apart: bool = False,
+    ) -> Iterator[TileTask]:
+        """Yield the tasks in the order in which they reuse views.
+
+        ``memory`` is the budget for views, ``available`` what the machine has left, ``height`` the
+        largest one of a block. ``apart``: each view has memory of its own.
+        """
+        unfinished = [m for m in self.measures if todo[m.spec].any()]
+        views = {m: views_used(m, *self.largest, self.is_copied, apart=apart) for m in unfinished}
+        groups = group_measures(views, self.largest[0], len(self.all), memory, available)
+        columns = None if self.columns is None else len(self.columns)
+        for measures, size in groups:
+            for tile in tiles(size, len(self.rows), columns, memory, height):
+                task = self._task(measures, *tile, todo)
+                if task.has_work:
+                    yield task
+
+    def _task(
+        self, measures: tuple[Measure, ...], rows: slice, columns: slice, todo: Todo
+    ) -> TileTask:
+        first, second = self.sides[0][rows], self.sides[1][columns]
+        if self.columns is None and rows == columns:
+            second = first
+        blocks = [todo[m.spec] for m in measures]
+        backward = tuple(b[columns, rows] for b in blocks) if self.columns is None else None
+        return TileTask(measures, first, second, tuple(b[rows, columns] for b in blocks), backward)
+
+
+def tiles(
+    size: int, rows: int, columns: int | None, memory: int, height: int | None = None
+) -> Iterator[tuple[slice, slice]]:
+    """Yield blocks of rows with blocks of columns; ``columns=None`` means all pairs of the rows.
+
+    A representation holds ``size`` bytes of views. The height of a block is what fits the budget,
+    or ``height`` if that is smaller: two blocks hold views, and room for a third is left for
+    computing a view. Consecutive tiles share a block wherever possible, because the columns are
+    visited forwards and backwards in turn.
+    """
+    largest = max(1, memory // (3 * max(size, 1)))
+    if size * (rows + (columns or 0)) <= memory:
+        largest = max(rows, columns or 0)
+    step = min(largest, height or largest)
+    row_blocks = [slice(i, min(i + step, rows)) for i in range(0, rows, step)]
+    column_blocks = [slice(j, min(j + step, columns or 0)) for j in range(0, columns or 0, step)]
+    for i, block in enumerate(row_blocks):
+        partners = row_blocks[i:] if columns is None else column_blocks
+        for partner in partners if i % 2 == 0 else reversed(partners):
+            yield block, partner
+
+
+def read_scores(store: Store, works: Sequence[Work]) -> None:
+    """Take in the scores in a file for these data."""
+    check = range_check((info for work in works for info in work.infos), store.path)
+    data = {fingerprint(r) for work in works for r in work.all}
+    for column in store.columns(data):
+        check(column)
+        for work in works:
+            work.put(column)
+
+
+def todos_of(works: Sequence[Work]) -> list[dict[str, np.ndarray]]:
+    """Return what each comparison is to compute, without what an earlier one computes."""
+    todos = [work.todo() for work in works]
+    places = [[{fingerprint(r): i for i, r in enumerate(s)} for s in work.sides] for work in works]
+    for later, work in enumerate(works):
+        for earlier, other in enumerate(works[:later]):
+            (rows, columns), theirs = places[later], places[earlier]
+            for turned in (False, True):
+                first, second = reversed(theirs) if turned else theirs
+                (i, a), (j, b) = _places_of_both(rows, first), _places_of_both(columns, second)
+                for m in work.measures if i and j else ():
+                    if (m.symmetric or not turned) and m in other.measures:
+                        planned = todos[earlier][m.spec]
+                        planned = planned.T if turned else planned
+                        todos[later][m.spec][np.ix_(i, j)] &= ~planned[np.ix_(a, b)]
+    return todos
+
+
+def _places_of_both(
+    first: Mapping[str, int], second: Mapping[str, int]
+) -> tuple[list[int], list[int]]:
+    """Return where two sides have the data that are in both."""
+    common = [name for name in first if name in second]
+    return [first[name] for name in common], [second[name] for name in common]
+
+
+def _distinct(representations: Iterable[Representation]) -> Data:
+    """Return the first representation of each data set."""
+    by_data: dict[str, Representation] = {}
+    for r in representations:
+        by_data.setdefault(fingerprint(r), r)
+    return tuple(by_data.values())

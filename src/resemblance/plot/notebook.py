@@ -1,0 +1,133 @@
+"""Small pictures for notebooks, as SVG inside HTML: the maps and rows of dots of a page.
+
+They need no package, no style sheet and no program; letters have the colour of the notebook.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from html import escape
+from typing import Any
+
+from ..comparison import Comparison, MeasureInfo, label_of
+from ..drift import DriftReport
+from ..inference.result import Evidence
+from ..report.colours import LEVELS, colour_table
+from ..report.comparing.maps import HATCHING, heat_map, marked
+from ..report.data import chance_words
+from ..report.evidence_words import readings_of
+from ..report.maps import still_map
+from ..report.of_drift import drift_result
+from ..report.rows import bars
+from ..report.standing import standing
+from ..results.figures import Bars
+from ..results.result import Result
+
+MOST_CELLS = 4096  # of all maps together: a notebook keeps what it shows
+MOST_MAPS, MOST_ROWS = 4, 10
+MAP, ROWS = 370, 440  # widths in pixels
+STYLE = {  # of the classes of figures, where a page has a style sheet
+    "chart": 'fill="currentColor" font-family="sans-serif" font-size="11"',
+    "end": 'text-anchor="end" fill-opacity=".7"', "end name": 'text-anchor="end"',
+    "mid": 'text-anchor="middle" fill-opacity=".7"', "mid name": 'text-anchor="middle"',
+    "mid axis": 'text-anchor="middle"', "count": 'text-anchor="middle" fill="#1c2530"',
+    "count light": 'text-anchor="middle" fill="#fff"', "missing": 'fill="#8884"',
+    "cells": 'shape-rendering="crispEdges"', "scale": 'shape-rendering="crispEdges"',
+    "unsure": 'fill="none" stroke="#1c2530" vector-effect="non-scaling-stroke"',
+    "unsure light": 'fill="none" stroke="#fff" vector-effect="non-scaling-stroke"',
+    "edge": 'fill="none" stroke="#fff" stroke-width="1.8"',
+    "stem": 'stroke="#0072B2" stroke-width="5" stroke-opacity=".28"', "dot": 'fill="#0072B2"',
+    "stem over": 'stroke="#D55E00" stroke-width="5" stroke-opacity=".5"',
+    "dot over": 'fill="#D55E00"', "range": 'fill="none" stroke="currentColor"',
+    "grid": 'fill="none" stroke="currentColor" stroke-opacity=".2"',
+    "grid zero": 'fill="none" stroke="currentColor" stroke-opacity=".4"',
+    "limit": 'fill="none" stroke="currentColor" stroke-dasharray="5 3"', "reach": 'stroke="none"',
+}  # fmt: skip
+
+
+def picture(thing: Any) -> str:
+    """Return maps of a comparison or an evidence, ranks of a result, drifts of a report."""
+    if isinstance(thing, Comparison | Evidence):
+        return "".join(_maps(thing))
+    if isinstance(thing, Result):
+        return _standing(thing)
+    if isinstance(thing, DriftReport):
+        figures = drift_result(thing)["drifts"].figures
+        return "".join(_dots(figure) for figure in figures if isinstance(figure, Bars))
+    raise ValueError(f"there is no picture of a {type(thing).__name__}")
+
+
+# --------------------------------------------------------------------------------------------- maps
+
+
+def _maps(thing: Comparison | Evidence) -> Iterator[str]:
+    """Yield the maps of the first measures, and what is not shown."""
+    comparison = thing.comparison if isinstance(thing, Evidence) else thing
+    cells = len(comparison.rows) * len(comparison.columns)
+    count = min(MOST_MAPS, MOST_CELLS // max(cells, 1), len(comparison.measures))
+    count = 0 if cells <= 1 else count
+    for info in comparison.measures[:count]:
+        heat = heat_map(comparison, info)
+        if isinstance(thing, Evidence):
+            heat = marked(heat, readings_of(thing, info))
+        yield (
+            f"<div style='display:inline-block;width:{MAP}px;margin:8px 16px 0 0'>"
+            f"<b>{escape(label_of(comparison, info))}</b>{still(still_map(heat))}"
+            f"<small>{escape(_reading(comparison, info))}</small></div>"
+        )
+    rest = comparison.measures[count:]
+    hatched = isinstance(thing, Evidence) and count
+    notes = [f"Lines across: {HATCHING}."] if hatched else []
+    if rest and cells > 1:
+        notes.append(f".plot({rest[0].spec!r}) draws the map of a measure; {len(rest)} not here.")
+    yield f"<p><small>{escape(' '.join(notes))}</small></p>" if notes else ""
+
+
+def _reading(comparison: Comparison, info: MeasureInfo) -> str:
+    chance = chance_words(comparison, info)
+    which = "larger" if info.larger_is_more_similar else "smaller"
+    return f"{which} is more similar{f'; chance is {chance}' if chance else ''}"
+
+
+# --------------------------------------------------------------------------------------------- rows
+
+
+def _standing(result: Result) -> str:
+    """Return the headline, and the mean ranks of the first ten measures."""
+    headline = result.headline()
+    lines = "".join(f"<p>{escape(line)}</p>" for line in headline.splitlines()[:1])
+    figure = standing(result)
+    if figure is None:
+        return lines
+    rest = len(figure.bars) - MOST_ROWS
+    more = f"<p><small>{rest} more: .plot() draws all.</small></p>" if rest > 0 else ""
+    return f"{lines}{_dots(figure._replace(bars=figure.bars[:MOST_ROWS]))}{more}"
+
+
+def _dots(figure: Bars) -> str:
+    return f"<div style='width:{ROWS}px'>{still(bars(figure))}</div>" if figure.bars else ""
+
+
+# ----------------------------------------------------------------------------------------- drawings
+
+
+def still(svg: str) -> str:
+    """Return a figure of a page with attributes in place of the classes of its style sheet."""
+    rows = re.sub(r'<g class="row over">.*?</g>', _over, svg)
+    return re.sub(r' class="([^"]*)"', lambda match: _attributes(match[1]), rows)
+
+
+def _over(row: re.Match[str]) -> str:
+    return re.sub(r'class="(dot|stem)"', r'class="\1 over"', row[0])
+
+
+@cache
+def _attributes(kind: str) -> str:
+    """Return the attributes of a class: of a colour of a map, or as in ``STYLE``."""
+    if re.fullmatch(r"[qo]\d+", kind) is None:
+        attributes = STYLE.get(kind.removesuffix(" matrix"))
+        return f" {attributes}" if attributes else ""
+    colour = colour_table(LEVELS, opposite=kind[0] == "o")[int(kind[1:])]
+    return ' fill="#{:02x}{:02x}{:02x}"'.format(*(round(255 * part) for part in colour.tolist()))

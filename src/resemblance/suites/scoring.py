@@ -1,0 +1,163 @@
+"""From cases to scores: all comparisons in one run, then one number a measure and case.
+
+A failed comparison counts where its pair is used, and nowhere else. What becomes of it says the
+rule: a measure that lacks a difference has no score (``is_complete``), or is scored by the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from ..compare import compare_many
+from ..comparison import Comparison, MeasureInfo
+from ..engine.work import Work
+from ..grounding import Block, apply
+from ..measure import Measure
+from ..significance import known_mean
+from .case import Case, Part, Score
+from .feature_maps import Piece, merged, pieces_of
+from .study import Progress
+
+EQUAL = "all measured or all expected differences are equal, so there is no order to agree with"
+Compared = Mapping[tuple[object, ...], Comparison]  # by the key of a part
+
+
+def score(
+    cases: Sequence[Case],
+    measures: Sequence[Measure],
+    *,
+    memory: int | str = "half",
+    progress: Progress | None = None,
+) -> tuple[Score, ...]:
+    """Return the score of every measure in every case, but of those that a case leaves out."""
+    compared = compare_cases(cases, measures, memory=memory, progress=progress)
+    return tuple(row for case in cases for row in scores_of(case, compared))
+
+
+# ------------------------------------------------------------------------------------------ compare
+
+
+def distinct_parts(cases: Iterable[Case]) -> list[Part]:
+    """Return what cases compare, each once."""
+    return list({part.key: part for case in cases for part in case.parts}.values())
+
+
+def compare_cases(
+    cases: Sequence[Case],
+    measures: Sequence[Measure],
+    *,
+    save: str | Path | None = None,
+    executor: Executor | None = None,
+    memory: int | str = "half",
+    progress: Progress | None = None,
+    folder: Path | None = None,
+    warn: Callable[[float], None] = lambda share: None,
+) -> Compared:
+    """Compare all parts of all cases in one run, so that no case waits for the one before it.
+
+    ``folder``: where rows that are positions of maps are kept. ``warn``: called before the work
+    with the share of the comparisons that is still to be done. The others as for
+    :func:`resemblance.compare`; ``progress`` is called with ("comparing", done, total).
+    """
+    chosen = dict[tuple[object, ...], list[Measure]]()
+    for case in cases:
+        taking_part = [m for m in measures if m.name not in case.left_out]
+        chosen |= {part.key: taking_part for part in case.parts}
+    parts = [part for part in distinct_parts(cases) if chosen[part.key]]
+    needed = [pieces_of(part, chosen[part.key], folder) for part in parts]
+    pieces = [piece for of_part in needed for piece in of_part]
+    total = sum(map(_comparisons, pieces))
+
+    def show(ready: int, missing: int) -> None:
+        if not ready:
+            warn(missing / total)
+        if progress:
+            progress("comparing", total - missing + ready, total)
+
+    works = [Work.of(piece.rows, piece.measures, piece.columns) for piece in pieces]
+    comparisons = iter(
+        compare_many(works, save=save, executor=executor, memory=memory, progress=show)
+    )
+    show(1, 1)
+    return {
+        part.key: merged(part, of_part, tuple(islice(comparisons, len(of_part))), chosen[part.key])
+        for part, of_part in zip(parts, needed, strict=True)
+    }
+
+
+def _comparisons(piece: Piece) -> int:
+    """Return how many comparisons a piece needs."""
+    rows, orders = len(piece.rows), [1 if m.symmetric else 2 for m in piece.measures]
+    if piece.columns is not None:
+        return rows * len(piece.columns) * len(orders)
+    return sum(rows + rows * (rows - 1) // 2 * of for of in orders)
+
+
+# -------------------------------------------------------------------------------------------- score
+
+
+def scores_of(case: Case, compared: Compared) -> Iterator[Score]:
+    """Yield the score of every measure that a case was compared by."""
+    comparisons = [compared[part.key] for part in case.parts if part.key in compared]
+    for info in comparisons[0].measures if comparisons else ():
+        yield _score(case, comparisons, info)
+
+
+def _score(case: Case, comparisons: Sequence[Comparison], info: MeasureInfo) -> Score:
+    rule, values, has_value = case.rule.of(info.larger_is_more_similar), list[float](), list[bool]()
+    p_value = None
+    for part, comparison in zip(case.parts, comparisons, strict=True):
+        differences = comparison.difference(info.spec)
+        if rule.rounded:
+            draws = np.split(differences, np.cumsum(part.draws[:-1], dtype=int), axis=1)
+            differences = np.hstack(list(map(rule.rounded, draws)))
+        blocks = rule.blocks(part.expected, both_orders=not info.symmetric)
+        known = _known_pairs(differences, blocks, info.symmetric)
+        is_void = rule.is_complete and not all(known)
+        values.append(np.nan if is_void else apply(rule, differences, blocks))
+        has_value += known
+        if rule.p_value:
+            p_value = rule.p_value(differences, part.expected, not info.symmetric)
+    value = float(
+        np.average(values, weights=[part.weight for part in case.parts])
+        if rule.is_complete
+        else known_mean(values)
+    )
+    failed = len(has_value) - sum(has_value)
+    reason = _reason(comparisons, info.spec, failed, value)
+    return Score(
+        case.test,
+        case.cell,
+        info.spec,
+        info.label,
+        value,
+        tuple(values),
+        p_value,
+        sum(has_value),
+        failed,
+        reason,
+    )
+
+
+def _known_pairs(differences: np.ndarray, blocks: Iterable[Block], symmetric: bool) -> list[bool]:
+    """Whether each pair that the blocks use, counted once, has a value."""
+    pairs = {(i, j) for b in blocks for i, j in zip(b.rows.tolist(), b.columns.tolist())}
+    if symmetric and len(differences) == differences.shape[1]:
+        pairs = {(min(i, j), max(i, j)) for i, j in pairs}
+    return [not np.isnan(differences[i, j]) for i, j in sorted(pairs)]
+
+
+def _reason(
+    comparisons: Iterable[Comparison], measure: str, failed: int, value: float
+) -> str | None:
+    if failed:
+        reasons = Counter(f.reason for c in comparisons for f in c.failures if f.measure == measure)
+        most = f"; most often: {reasons.most_common(1)[0][0]}" if reasons else ""
+        return f"{failed} comparisons failed{most}"
+    return EQUAL if np.isnan(value) else None

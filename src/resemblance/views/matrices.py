@@ -1,0 +1,435 @@
+"""Matrices of all pairs of samples, one of each representation, whose inner product a measure is a
+function of.
+
+A matrix is a light wrapper, made anew whenever it is asked for: its numbers and arrays are views.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..arrays import Array, as_float64, norm, scalar, to_numpy
+from ..representation import Representation, view
+from .distances import (
+    distance_deviation,
+    distances,
+    double_centered_distances,
+    mean_distance,
+    rdm_vector,
+)
+from .grams import (
+    Estimator,
+    GramKernel,
+    Pairs,
+    centered_directions,
+    distance_gram,
+    gram_diagonal,
+    gram_energy,
+    gram_entries,
+    gram_trace,
+    hsic_norm,
+    is_by_pairs,
+)
+from .neighbour_kernels import (
+    Kernel,
+    affinity,
+    double_centered_product,
+    fuzzy_kernel,
+    fuzzy_size,
+    graph,
+    kernel_graph,
+    local_rbf_kernel,
+    local_rbf_size,
+    row_centered_product,
+)
+from .neighbours import Index, NeighbourSearch
+from .passes import dissimilarity_spread, distance_margins
+from .points import preshape, size, unit
+from .rectangles import is_large
+from .shared_neighbours import attainable, mean_share, rank_matrix
+from .similarities import Affinity, Metric
+from .spectra import (
+    Decomposition,
+    decomposition,
+    direction_lost,
+    has_accurate_inverse,
+    orthonormal_basis,
+    rank,
+    with_tied,
+)
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+LINEAR = GramKernel("linear")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairMatrix(ABC):
+    """An (n, n) matrix A of one representation, whose rows and columns move with the samples.
+
+    ``samples``: n. ``trace``: tr A. ``total``: the sum of all entries, 0 if A is centred.
+    ``square``: <A, A>.
+    """
+
+    samples: int
+    trace: float
+    total: float = 0.0
+    square: float
+
+    @abstractmethod
+    def dense(self) -> np.ndarray:
+        """Return a copy of the entries in float64, shape (n, n)."""
+
+
+def expected_inner(a: PairMatrix, b: PairMatrix) -> float:
+    r"""Return the mean of <A, B> over all n! orders of the samples of B.
+
+    .. math:: \frac{\operatorname{tr} A \operatorname{tr} B}{n} + \frac{\operatorname{off} A
+        \operatorname{off} B}{n (n - 1)}
+
+    with off the sum of the entries off the diagonal.
+    """
+    n = a.samples
+    return a.trace * b.trace / n + (a.total - a.trace) * (b.total - b.trace) / (n * (n - 1))
+
+
+def expected_cosine(a: PairMatrix, b: PairMatrix) -> float:
+    """Return the mean cosine of A and B over all orders of the samples of B."""
+    return expected_inner(a, b) / math.sqrt(a.square * b.square)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factored(PairMatrix):
+    """The products P Pᵀ of points P, (n, d), and the entries where these are less work."""
+
+    points: Callable[[], Array]
+    entries: Callable[[], np.ndarray] | None = None
+
+    def dense(self) -> np.ndarray:
+        """Return a copy of the entries in float64, shape (n, n)."""
+        if self.entries:
+            return self.entries().copy()
+        points = as_float64(self.points())
+        return np.asarray(points @ points.T)
+
+    def diagonal(self) -> np.ndarray:
+        """Return the diagonal, shape (n,)."""
+        if self.entries:
+            return np.diagonal(self.entries())
+        points = as_float64(self.points())
+        return np.asarray(np.vecdot(points, points))
+
+    def times(self, factors: np.ndarray) -> np.ndarray:
+        """Return the product with a vector, shape (n,), or with columns, shape (n, columns)."""
+        if self.entries:
+            return self.entries() @ factors
+        points = as_float64(self.points())
+        return np.asarray(points @ (points.T @ factors))
+
+    def inner_of_rows(self, other: Factored) -> np.ndarray:
+        """Return the inner products of the rows of both matrices, shape (n,)."""
+        if self.entries and other.entries:
+            return np.vecdot(self.entries(), other.entries())
+        wide, narrow = (self, other) if self.entries else (other, self)
+        points = as_float64(narrow.points())
+        return np.asarray(np.vecdot(wide.times(points), points))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored(PairMatrix):
+    """Entries in memory, (n, n)."""
+
+    entries: Callable[[], Array]
+
+    def dense(self) -> np.ndarray:
+        """Return a copy of the entries in float64, shape (n, n)."""
+        return np.array(to_numpy(self.entries()), dtype=np.float64)
+
+    def diagonal(self) -> np.ndarray:
+        """Return the diagonal, shape (n,)."""
+        return np.diagonal(as_float64(self.entries()))
+
+    def times(self, vector: np.ndarray) -> np.ndarray:
+        """Return the product with a vector, shape (n,)."""
+        return np.asarray(as_float64(self.entries()) @ vector)
+
+    def inner_of_rows(self, other: Stored) -> np.ndarray:
+        """Return the inner products of the rows of both matrices, shape (n,)."""
+        return np.asarray(np.vecdot(as_float64(self.entries()), as_float64(other.entries())))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sparse(PairMatrix):
+    """A sparse matrix, times ``factor``; with its rows, or its rows and columns, centred."""
+
+    kernel: csr_array
+    centred: Literal["no", "rows", "both"] = "no"
+    factor: float = 1.0
+
+    def dense(self) -> np.ndarray:
+        """Return a copy of the entries in float64, shape (n, n)."""
+        matrix = np.asarray(self.kernel.toarray(), dtype=np.float64)
+        if self.centred != "no":
+            matrix -= matrix.mean(axis=1, keepdims=True)
+        if self.centred == "both":
+            matrix -= matrix.mean(axis=0)
+        return matrix * self.factor
+
+    def cosine(self, other: Sparse) -> float:
+        """Return the cosine of two centred matrices."""
+        product = double_centered_product if self.centred == "both" else row_centered_product
+        value = product(self.kernel, other.kernel) / math.sqrt(self.square * other.square)
+        return float(np.clip(value, -1, 1))
+
+
+# ------------------------------------------------------------------------ matrices of all samples
+
+
+def kernel_gram(x: Representation, kernel: GramKernel) -> Factored | Stored:
+    """Return the centred Gram matrix of a kernel."""
+    numbers: dict[str, Any] = {"samples": x.n_samples, "trace": scalar(gram_trace(x, kernel))}
+    numbers["square"] = scalar(gram_energy(x, kernel))
+    if kernel.name == "linear" and is_by_pairs(x, x) and not is_large(x):
+        return Factored(**numbers, points=partial(unit, x), entries=partial(gram_entries, x))
+    if kernel.name in ("linear", "cosine"):
+        points = preshape if kernel.name == "linear" else centered_directions
+        return Factored(**numbers, points=partial(points, x))
+    return Stored(**numbers, entries=partial(distance_gram, x, kernel))
+
+
+def centred_gram(
+    x: Representation, kernel: str, estimator: Estimator, bandwidth: float, pairs: Pairs
+) -> Factored | Stored:
+    """Return :func:`kernel_gram`; U-centred for the debiased estimator, without its diagonal for
+    that of Lange et al."""
+    of = GramKernel(kernel, bandwidth, pairs)
+    whole = kernel_gram(x, of)
+    if estimator == "biased":
+        return whole
+    return Stored(
+        samples=x.n_samples,
+        trace=0.0,
+        total=0.0 if estimator == "debiased" else -whole.trace,
+        square=scalar(hsic_norm(x, of, estimator)) ** 2,
+        entries=lambda: _without_diagonal(whole.dense(), gram_diagonal(x, of), estimator),
+    )
+
+
+def _without_diagonal(matrix: np.ndarray, diagonal: Array, estimator: Estimator) -> np.ndarray:
+    """Return a centred matrix without its diagonal, which is overwritten; U-centred if debiased.
+
+    The rows of K sum to zero: without the diagonal k they sum to -k, and all of it to -sum k.
+    """
+    k, n = as_float64(diagonal), len(matrix)
+    if estimator == "debiased":
+        matrix += (k[:, None] + k[None, :]) / (n - 2) - k.sum() / ((n - 1) * (n - 2))
+    np.fill_diagonal(matrix, 0)
+    return matrix
+
+
+def linear_gram(x: Representation, **_: Any) -> Factored | Stored:
+    """Return the Gram matrix of the centred points in unit size."""
+    return kernel_gram(x, LINEAR)
+
+
+def _projection(
+    x: Representation, dimensions: int, basis: Callable[[], Array], total: float = 0.0
+) -> Factored:
+    numbers: dict[str, Any] = {"trace": dimensions, "total": total, "square": dimensions}
+    return Factored(samples=x.n_samples, **numbers, points=basis)
+
+
+def projection(x: Representation, **_: Any) -> Factored:
+    """Return the projection on the span of the centred columns."""
+    return _projection(x, rank(x), partial(orthonormal_basis, x))
+
+
+def uncentred_projection(x: Representation) -> Factored:
+    """Return the projection on the span of the columns as they are."""
+    basis = partial(orthonormal_basis, x, centered=False)
+    return _projection(x, rank(x, centered=False), basis, basis_sum(x))
+
+
+def leading_projection(x: Representation, k: int) -> Factored:
+    """Return the projection on the k leading principal components and those tied with the last."""
+    count = with_tied(x, count=k)
+    return _projection(x, count, lambda: decomposition(x).basis[:, :count])
+
+
+@view
+def basis_sum(x: Representation) -> float:
+    """Sum of the entries of the projection on the columns, not centred: n for a constant one."""
+    if has_accurate_inverse(x, full=True):
+        return x.n_samples * scalar(norm(direction_lost(x)[0])) ** 2
+    basis = orthonormal_basis(x, centered=False)
+    sums = x.xp.sum(basis, axis=0)
+    # Points that stand for the samples of a stream are fewer, and each counts for several
+    each = x.n_samples / int(basis.shape[0])
+    return scalar(x.xp.sum(sums**2)) * each
+
+
+def smoother(x: Representation, ridge: float, **_: Any) -> Factored:
+    """Return the matrix that takes a target to what ridge regression predicts of it."""
+    parts = decomposition(x)
+    variance = as_float64(parts.singular) ** 2
+    return _weighted(x, parts, variance / (variance + ridge))
+
+
+def leading_gram(x: Representation, k: int) -> Factored:
+    """Return the Gram matrix of the k leading principal components and those tied with the last."""
+    parts = decomposition(x)
+    return _weighted(x, parts, as_float64(parts.singular[: with_tied(x, count=k)]) ** 2)
+
+
+def _weighted(x: Representation, parts: Decomposition, weights: np.ndarray) -> Factored:
+    """Return the matrix with these eigenvalues for the leading singular vectors."""
+    return Factored(
+        samples=x.n_samples,
+        trace=float(weights.sum()),
+        square=float(weights @ weights),
+        points=lambda: as_float64(parts.basis[:, : len(weights)]) * np.sqrt(weights),
+    )
+
+
+def centred_distances(x: Representation, **_: Any) -> Stored:
+    """Return the double-centred Euclidean distances."""
+    n = x.n_samples
+    if is_large(x):
+        margins = distance_margins(x)
+        trace, square = -n * margins.mean, margins.energy
+    else:
+        trace, square = -(n - 1) * scalar(mean_distance(x)), scalar(distance_deviation(x)) ** 2
+    entries = partial(double_centered_distances, x)
+    return Stored(samples=n, trace=trace, square=square, entries=entries)
+
+
+def actual_distances(x: Representation, **_: Any) -> np.ndarray:
+    """Return the Euclidean distances in the units of the activations."""
+    length, n = scalar(size(x)), x.shape[0]
+    return length * as_float64(distances(x)) if length else np.zeros((n, n))
+
+
+def dissimilarities(x: Representation, rdm: str, compare: str) -> Stored:
+    """Return the dissimilarities, ready to be compared, on both sides of a zero diagonal."""
+    total = dissimilarity_sum(x, kind=rdm) if compare == "cosine" else 0.0
+
+    def entries() -> np.ndarray:
+        from scipy.spatial.distance import squareform
+
+        vector = as_float64(rdm_vector(x, kind=rdm, compare=compare))
+        return np.asarray(squareform(vector, checks=False))
+
+    return Stored(samples=x.shape[0], trace=0.0, total=total, square=2.0, entries=entries)
+
+
+@view
+def dissimilarity_sum(x: Representation, kind: str) -> float:
+    """Sum of all dissimilarities, those of each pair of samples of norm 1."""
+    if not is_large(x):
+        return 2 * scalar(x.xp.sum(rdm_vector(x, kind=kind, compare="cosine")))
+    spread, ordered = dissimilarity_spread(x, kind=kind), x.shape[0] * (x.shape[0] - 1)
+    return ordered * spread.mean / math.sqrt((spread.squares + ordered * spread.mean**2) / 2)
+
+
+# -------------------------------------------------------------------------- matrices of neighbours
+
+
+def neighbour_weights(
+    x: Representation, k: int, metric: Affinity, index: Index = "exact", **_: Any
+) -> Sparse:
+    """Return the weight of every sample as a neighbour of every other one."""
+    search, n = NeighbourSearch(k, metric, index), x.shape[0]
+    square = n * k * attainable(mean_share, x, x, search)
+    return Sparse(samples=n, trace=0.0, total=n * k, square=square, kernel=graph(x, search))
+
+
+def neighbour_weights_in_chance(x: Representation, k: int, **parameters: Any) -> np.ndarray:
+    """Return :func:`neighbour_weights` with the square of its part of chance, k / (n - 1) over s(X,
+    X)."""
+    weights = neighbour_weights(x, k, **parameters)
+    return in_chance(weights.dense(), k / (weights.samples - 1) * weights.total)
+
+
+def in_chance(matrix: np.ndarray, part: float) -> np.ndarray:
+    """Return a matrix of which the square is a part of chance over what it was."""
+    square = float(np.vdot(matrix, matrix))
+    return matrix * (math.sqrt(part) / square)
+
+
+def neighbour_shares(x: Representation, k: int, metric: Metric, corrected: bool) -> np.ndarray:
+    """Return :func:`neighbour_weights` times what a rank counts in
+    :func:`information_imbalance`."""
+    n = x.shape[0]
+    weights = neighbour_weights(x, k, metric).dense()
+    return weights * (2 / ((n - k - 1 if corrected else n) * n * k))
+
+
+def nearness(x: Representation, k: int, metric: Metric, corrected: bool) -> np.ndarray:
+    """Return minus the rank of every sample for every other one, if corrected beyond the smallest
+    mean rank, (k + 1) / 2."""
+    matrix = (k + 1) / 2 * corrected - rank_matrix(x, metric)
+    np.fill_diagonal(matrix, 0)
+    return np.asarray(matrix)
+
+
+def neighbour_kernel(x: Representation, k: int, kernel: Kernel, index: Index, **_: Any) -> Sparse:
+    """Return the row-centred kernel values at the nearest neighbours times their weights."""
+    search = NeighbourSearch(k, affinity(kernel), index)
+    values = kernel_graph(x, search, kernel=kernel, centered=True)
+    total, square = float(values.sum()), float(values.data @ values.data)
+    return Sparse(samples=x.shape[0], trace=0.0, total=total, square=square, kernel=values)
+
+
+def fuzzy(
+    x: Representation,
+    k: int,
+    metric: Metric,
+    symmetrize: bool,
+    diagonal: bool,
+    index: Index,
+    **_: Any,
+) -> Sparse:
+    """Return the centred kernel of :func:`mka`."""
+    search = NeighbourSearch(k, metric, index)
+    return Sparse(
+        samples=x.shape[0],
+        **fuzzy_size(x, search, symmetrize=symmetrize, diagonal=diagonal)._asdict(),
+        kernel=fuzzy_kernel(x, search, symmetrize=symmetrize, diagonal=diagonal),
+        centred="both" if symmetrize else "rows",
+    )
+
+
+def fuzzy_in_chance(x: Representation, **parameters: Any) -> np.ndarray:
+    """Return :func:`fuzzy` with the square of its part of chance, (tr K H)^2 / (n - 1) over |K
+    H|^2."""
+    kernel = fuzzy(x, **parameters)
+    return in_chance(kernel.dense(), kernel.trace**2 / (kernel.samples - 1))
+
+
+def cut_kernel(x: Representation, k: int, index: Index, variant: str) -> Sparse:
+    """Return the row-centred kernel of :func:`kcka`; for the code H K H over the root of tr K H K
+    H."""
+    search, code = NeighbourSearch(k, "euclidean", index), variant == "code"
+    trace, square = local_rbf_size(x, search, squared=code, diagonal=code)
+    return Sparse(
+        samples=x.shape[0],
+        trace=trace / math.sqrt(square) if code else trace,
+        square=1.0 if code else square,
+        kernel=local_rbf_kernel(x, search, squared=code, diagonal=code),
+        centred="both" if code else "rows",
+        factor=square**-0.5 if code else 1.0,
+    )
+
+
+def transposed_cut_kernel(x: Representation, **parameters: Any) -> Sparse:
+    """Return the transpose of :func:`cut_kernel`: tr KHLH is <HKH, (HLH)'>."""
+    matrix = cut_kernel(x, **parameters)
+    return replace(matrix, kernel=matrix.kernel.T.tocsr())
