@@ -123,7 +123,8 @@ class Comparison:
     ``numbers`` are what measures recorded about their values, a matrix for each measure and name,
     NaN where a pair has none; ``caveats`` say why values mean little; ``diagnostics`` are both, one
     by one. All of them come from ``matrices``, the scores of each measure by the data, and
-    ``absent`` says of measures why they were not computed.
+    ``absent`` says of measures why they were not computed. ``evidence``: that of
+    :func:`compare_models`, which no file keeps.
     """
 
     rows: tuple[str, ...]
@@ -132,6 +133,7 @@ class Comparison:
     matrices: Mapping[str, Matrix]
     provenance: Mapping[str, Any]
     absent: Mapping[str, str] = field(default_factory=dict)
+    evidence: Any = None
 
     @cached_property
     def values(self) -> Mapping[str, np.ndarray]:
