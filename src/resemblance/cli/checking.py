@@ -1,4 +1,5 @@
-"""The command that checks measures, of the catalogue or of a user's file, against their claims."""
+"""The command that checks measures and statistics, of the catalogue or of a user's file, against
+their claims."""
 
 from __future__ import annotations
 
@@ -7,10 +8,11 @@ from typing import Annotated
 
 import typer
 
-from ..checks import check_measure
+from ..checks import check_measure, check_statistic
+from ..measure import Measure
 from ..report.of_checks import CHECK_FORMATS, emit_checks
 from .comparing import Output, Quiet
-from .options import choose_format, chosen_measures
+from .options import choose_format, chosen_entries
 from .progress import bars
 
 CHECK = (
@@ -33,13 +35,18 @@ def check_command(
     output: Output = None,
     quiet: Quiet = False,
 ) -> int:
-    """Check measures against what they claim, on small data: invariances, range, hostile input.
+    """Check measures and statistics against what they claim, on small data: invariances, range,
+    hostile input.
 
     Exit code 1 if a check fails.
     """
     kind = choose_format(format, output, CHECK_FORMATS)
-    chosen = chosen_measures(measures) or []
     with bars(quiet or not sys.stderr.isatty()) as progress:
-        outcomes = {m.spec: check_measure(m, progress=progress) for m in chosen}
+        outcomes = {
+            entry.spec: check_measure(entry, progress=progress)
+            if isinstance(entry, Measure)
+            else check_statistic(entry, progress=progress)
+            for entry in chosen_entries(measures)
+        }
     emit_checks(outcomes, kind, output)
-    return int(any(o.holds is False for of_measure in outcomes.values() for o in of_measure))
+    return int(any(o.holds is False for of_entry in outcomes.values() for o in of_entry))

@@ -30,6 +30,7 @@ from .options import (
     check_inputs,
     check_targets,
     choose_format,
+    chosen_entries,
     chosen_measures,
     examples,
 )
@@ -216,12 +217,9 @@ def explain_command(
     measure: Annotated[str, typer.Argument(help="Name, label, or specification.")],
 ) -> None:
     """Explain a measure or a statistic: definition, claims, parameters."""
-    from ..catalogue import get_statistic, list_statistics
     from ..report.explain import explain
 
-    known = {name.lower() for s in list_statistics() for name in (s.name, s.label)}
-    is_statistic = measure.partition("[")[0].strip().lower() in known
-    for entry in [get_statistic(measure)] if is_statistic else chosen_measures([measure]) or ():
+    for entry in chosen_entries([measure]):
         show(explain(entry))
 
 
