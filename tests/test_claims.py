@@ -102,7 +102,7 @@ def tried(m: Measure, samples: int = 60) -> Trial:
 
 def members() -> list[Measure]:
     everything = [*rs.list_measures(), *rs.preset("resi"), *map(rs.get_measure, EXTRA)]
-    return list(dict.fromkeys(trial_of(m).measure for m in everything))
+    return list(dict.fromkeys(trial_of(m).entry for m in everything))
 
 
 MEMBERS = members()
