@@ -20,9 +20,8 @@ import resemblance as rs
 
 pytestmark = [
     pytest.mark.usefixtures("any_blocks"),
-    pytest.mark.filterwarnings(
-        "ignore::resemblance.UninformativeWarning"
-    ),  # they hold where values mean little, too
+    # They hold where values mean little, too.
+    pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning"),
 ]
 
 
