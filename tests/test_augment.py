@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
-from resemblance.sources.trained.language.augment import (
+from resemblance.sources.training.language.eda import (
     delete,
     eda,
     insert,

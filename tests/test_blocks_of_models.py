@@ -10,7 +10,7 @@ from torch import nn
 from torch_geometric.nn import GCNConv
 
 import resemblance as rs
-from resemblance.sources.blocks import block_names
+from resemblance.sources.modules import block_names
 
 SIZES = {
     "hidden_size": 8,

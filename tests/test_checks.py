@@ -555,7 +555,7 @@ def test_mistakes_are_one_line(call, own):
 def test_the_table_fits_a_terminal(capsys, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     outcomes = check_measure(too_invariant)  # once, as the seconds differ from time to time
-    monkeypatch.setattr("resemblance.cli.checking.check_measure", lambda m, progress: outcomes)
+    monkeypatch.setattr("resemblance.cli.comparing.check_measure", lambda m, progress: outcomes)
     shown = assert_fits(lambda: cli.run(["check", "cka"]), capsys)
     assert shown.count("✗") == 2
     assert f"{len(outcomes) - 3} of {len(outcomes) - 1} checks hold" in shown

@@ -21,12 +21,13 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
+import typer
 from factories.output import assert_fits, on_terminal
 from typer.testing import CliRunner
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.cli import comparing, executors
+from resemblance.cli import comparing, declaring, executors
 from resemblance.engine.store import Store
 from resemblance.extras import install_hint
 from resemblance.report.output import csv_text
@@ -640,15 +641,16 @@ def test_explain_knows_statistics(call, subtests):
             assert "more stable is" in out
 
 
-def commands_below(app, *words):
-    for command in app.registered_commands:
-        yield (*words, command.name)
-    for group in app.registered_groups:
-        yield from commands_below(group.typer_instance, *words, group.name)
+def commands_below(command, *words):
+    names = command.list_commands(None) if hasattr(command, "list_commands") else ()
+    if not names:
+        yield words
+    for name in names:
+        yield from commands_below(command.get_command(None, name), *words, name)
 
 
 def test_every_help_has_examples_that_name_it(call, subtests):
-    for words in commands_below(cli.commands):
+    for words in commands_below(typer.main.get_command(cli.commands)):
         with subtests.test(" ".join(words)):
             code, out, _ = call(*words, "--help")
             assert code == 0
@@ -784,15 +786,40 @@ def test_completion_for_the_shell():
         assert b"_RESEMBLANCE_COMPLETE" in text
 
 
-def test_help_needs_no_framework():
+def test_help_needs_no_framework_and_no_command():
+    heavy = ("torch", "numba", "matplotlib", "pandas", "sklearn", "jinja2")
+    heavy += ("resemblance.suites", "resemblance.boards", "resemblance.report")
     code = (
-        "import sys; from resemblance.cli import run; run(['--help']);print([m for m in ('torch', "
-        "'numba', 'matplotlib', 'pandas', 'sklearn', 'jinja2') if m in sys.modules])"
+        "import sys; from resemblance.cli import run; run(['--help']);"
+        f"print([m for m in {heavy!r} if m in sys.modules])"
     )
     out = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     ).stdout
     assert out.rstrip().endswith("[]")
+    panels = ("Compare", "Certainty", "Drift", "Benchmarks", "Board", "Information")
+    places = [out.index(f"─ {panel} ─") for panel in panels]
+    assert places == sorted(places)
+
+
+def test_models_continue_in_their_folder(call, folder, monkeypatch):
+    pytest.importorskip("torch")
+    (folder / "nets.py").write_text(
+        "import torch\n\ndef one():\n    torch.manual_seed(0)\n    return torch.nn.Sequential("
+        "torch.nn.Linear(5, 4), torch.nn.ReLU())\n"
+    )
+    words = ("models", "a=nets.py:one", "b=nets.py:one", "--data", "a.npy", "-m", "cka")
+    words += ("--save", "run", "-o", "out.csv")
+
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("resemblance.cli.models.evidence", stop)
+        code, _, err = call(*words)
+        assert (code, "what is done is in run" in err) == (130, True)
+    code, _, err = call(*words)
+    assert (code, err.splitlines()[-1]) == (0, "wrote out.csv, run")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -853,7 +880,7 @@ def test_an_interrupt_after_the_work_says_what_was_saved(call, folder, monkeypat
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(comparing, "_write", interrupt)
+    monkeypatch.setattr(declaring, "emit", interrupt)
     code, _, err = call("compare", "a.npy", "b.npy", "-m", "cka", "--save", "r.db")
     assert code == 130
     assert (
@@ -1022,7 +1049,7 @@ def test_names_of_files_cannot_steer_the_terminal(tmp_path, monkeypatch, capsys)
     assert "\x1b" not in shown.out + shown.err
     assert shown.err.count("\n") == 1
     assert Path(target).exists()
-    assert comparing.interrupted(Path(target).with_suffix(".db")) == 130
+    assert declaring.interrupted(Path(target).with_suffix(".db")) == 130
     assert "\x1b" not in capsys.readouterr().err
 
 

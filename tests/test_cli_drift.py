@@ -165,8 +165,8 @@ def test_json_is_what_the_library_gives_with_its_origin(call, folder):
     assert made["reference"]["fingerprint"] == theirs["provenance"]["reference"]["fingerprint"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", made["date"])
     assert made["command"] == (
-        "resemblance drift reference.npy shuffled.npy --labels labels.npy --format json --draws "
-        "10 --seed 3"
+        "resemblance drift reference.npy shuffled.npy --labels labels.npy --draws 10 --seed 3 "
+        "--format json"
     )
     call("reference.npy", "shuffled.npy", "--format", "json", "-o", "found.json")
     assert json.loads((folder / "found.json").read_text())["drifted"]
@@ -214,7 +214,7 @@ def test_the_page_says_from_which_files_by_which_command_it_was_made(call, folde
     ):
         assert words in page
     assert (
-        "resemblance drift reference.npy turned.npy --for head --html page.html --draws 10" in page
+        "resemblance drift reference.npy turned.npy --for head --draws 10 --html page.html" in page
     )
     assert "<dt>date</dt>" in page
     assert "False" not in page
@@ -280,16 +280,13 @@ def test_the_page_of_a_collapse_and_of_names_that_are_markup(folder):
         (("reference.npy", "same.npy", "--labels", "none.npy"), "none.npy does not exist"),
         (
             ("reference.npy", "same.npy", "--labels", "square.npy"),
-            "square.npy must be a .npy file with one class",
+            "square.npy must be one label per sample",
         ),
         (
             ("reference.npy", "same.npy", "--labels", "gaps.npy"),
             "labels are missing, NaN or infinite",
         ),
-        (
-            ("reference.npy", "same.npy", "--labels", "two.npz"),
-            "two.npz must be a .npy file with one class",
-        ),
+        (("reference.npy", "same.npy", "--labels", "two.npz"), "two.npz must hold one array"),
         (
             ("reference.npy", "same.npy", "--for", "heads"),
             "--for cannot be 'heads'; did you mean 'head'?",

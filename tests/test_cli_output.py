@@ -156,12 +156,11 @@ def test_open_shows_the_page_that_was_written(call, folder, monkeypatch, command
 
 def leaves(command, *words):
     """Every command that has no commands of its own, with the words that call it."""
-    subcommands = getattr(command, "commands", None)
-    if subcommands is None:
+    if not hasattr(command, "list_commands"):
         yield words, command
         return
-    for name, child in subcommands.items():
-        yield from leaves(child, *words, name)
+    for name in command.list_commands(None):
+        yield from leaves(command.get_command(None, name), *words, name)
 
 
 LEAVES = dict(leaves(typer.main.get_command(cli.commands)))

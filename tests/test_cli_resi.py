@@ -18,7 +18,7 @@ from papers.resi import __main__ as papers
 from resemblance import cli
 from resemblance.results.result import load_result
 from resemblance.sources.synthetic import graded_outputs, noise_walk, tight_groups
-from resemblance.sources.trained import DOMAINS
+from resemblance.sources.training import DOMAINS
 from resemblance.suites.resi import load_facts, result_of
 from resemblance.suites.study import Purpose, remember, study_folder
 

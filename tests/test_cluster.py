@@ -23,7 +23,7 @@ from resemblance.cli.executors import executors
 from resemblance.compare import compare_many
 from resemblance.engine.work import Work
 from resemblance.engine.workers import WorkerPool, workers_of
-from resemblance.sources.published.resources import Resources
+from resemblance.sources.training.loop import Resources
 from resemblance.suites.resi.paper import planned, portion_of
 from resemblance.suites.training import is_trained, model_folder, subjects_of, train_possible
 
@@ -31,7 +31,7 @@ from resemblance.suites.training import is_trained, model_folder, subjects_of, t
 pytestmark = pytest.mark.filterwarnings("ignore")
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 # All that a worker would import when it trains its first model
-PRELOADED = ["resemblance.suites.training", "resemblance.sources.published.graphs.train"]
+PRELOADED = ["resemblance.suites.training", "resemblance.sources.training.graphs.paper"]
 PRELOADED += ["torch._dynamo", "torch_geometric.nn", "torch_geometric.datasets", "distributed"]
 MEASURES = ["cka", "procrustes", "pwcca"]
 

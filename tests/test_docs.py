@@ -129,8 +129,8 @@ def test_options_in_commands_exist(subtests: pytest.Subtests) -> None:
         for line in re.findall(r"^(?:\$ )?resemblance (.*)$", text, flags=re.MULTILINE):
             command: Any = typer.main.get_command(commands)
             words = shlex.split(line, comments=True)
-            while words and words[0] in getattr(command, "commands", {}):
-                command = command.commands[words.pop(0)]
+            while words and hasattr(command, "get_command"):
+                command = command.get_command(None, words.pop(0))
             known = {spelling for p in command.params for spelling in p.opts} | {"--help"}
             options = {word for word in words if re.fullmatch(r"--\w[\w-]*", word)}
             with subtests.test(f"{name_of(page)}: {line}"):

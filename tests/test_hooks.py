@@ -25,8 +25,8 @@ from transformers import (
 import resemblance as rs
 from resemblance.sources.batches import batch_of, inputs_of
 from resemblance.sources.hooks import subject_from_model
+from resemblance.sources.modules import watched_modules
 from resemblance.sources.running import evaluating, rows_of_batch, titled
-from resemblance.sources.watched import watched_modules
 
 IMAGES = torch.linspace(-1, 1, 7 * 3 * 8 * 8).reshape(7, 3, 8, 8).sin()
 WORDS = torch.arange(30).reshape(5, 6) % 19

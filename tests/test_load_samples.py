@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader as GraphLoader
 
 from resemblance.sources.models import Samples, load_samples
-from resemblance.sources.published.graphs.planetoid import read_cora
+from resemblance.sources.training.graphs.data import read_cora
 
 TEXTS = ["a good film", 'it "works" , mostly', "\u00e9t\u00e9\u2028and \x0b more"]
 
@@ -63,7 +63,7 @@ def test_a_text_per_line(write):
     ],
 )
 def test_lines_that_are_no_texts(write, content, message):
-    with pytest.raises(ValueError, match=f"load_samples: .*{message}"):
+    with pytest.raises(ValueError, match=message):
         load_samples(write("lines.txt", content))
 
 

@@ -13,8 +13,8 @@ import torch
 from factories.graph_data import write_cora
 
 from resemblance import cli
-from resemblance.sources import published
-from resemblance.sources.published import DATASETS, Portion, chosen, part_of
+from resemblance.sources import training
+from resemblance.sources.training import DATASETS, Portion, chosen, part_of
 from resemblance.subject import Recipe
 from resemblance.suites.resi import load_facts, material, run, status
 from resemblance.suites.resi.cases import TESTS
@@ -209,7 +209,7 @@ def test_models_of_an_archive_take_the_place_of_training(finished, data, tmp_pat
 @pytest.fixture
 def failing(monkeypatch):
     """No GCN with all labels at random can be trained."""
-    train = part_of("cora", "train")
+    train = part_of("cora", "paper")
     fit = train.fit
 
     def fails(recipe, resources):
@@ -246,7 +246,7 @@ def test_where_no_model_could_be_trained_every_test_says_so(data, tmp_path, monk
     def fails(recipe, resources):
         raise RuntimeError("no power")
 
-    monkeypatch.setattr(part_of("cora", "train"), "fit", fails)
+    monkeypatch.setattr(part_of("cora", "paper"), "fit", fails)
     result = run(tmp_path, data=data, architectures=["gcn"], tests=["labels", "output"], **CORA)
     absent = {a.test: a.reason for a in load_facts(tmp_path).absent}
     assert absent.keys() == {"labels", "output"}
@@ -375,17 +375,17 @@ def test_words_may_be_spelt_in_any_way():
 
 
 def test_numbers_of_models_are_those_of_the_paper():
-    graphs = published.tests_of(Portion(), "cora", "gcn")
+    graphs = training.tests_of(Portion(), "cora", "gcn")
     assert graphs["accuracy"] == (("normal",), 10)
     assert graphs["labels"] == (("normal", "labels"), 5)
     assert graphs["shortcut"] == (("shortcut",), 5)
     assert graphs["augmentation"] == (("normal", "augmentation"), 5)
     assert graphs["layers"] == (("layers",), 5)
-    assert published.tests_of(Portion(), "sst2", "bert")["layers"] == (("normal",), 5)
-    images = published.tests_of(Portion(), "imagenet100", "resnet18")
+    assert training.tests_of(Portion(), "sst2", "bert")["layers"] == (("normal",), 5)
+    images = training.tests_of(Portion(), "imagenet100", "resnet18")
     assert images["augmentation"] == (("augmentation",), 5)  # noise is compared with noise
     assert images["layers"] == (("normal",), 10)
-    assert "augmentation" not in published.tests_of(Portion(), "cora", "pgnn")
+    assert "augmentation" not in training.tests_of(Portion(), "cora", "pgnn")
 
 
 def test_a_part_trains_what_its_tests_need_and_no_more(monkeypatch):
@@ -393,7 +393,7 @@ def test_a_part_trains_what_its_tests_need_and_no_more(monkeypatch):
         VERSION = 1
         options = staticmethod(lambda *words: {})
 
-    monkeypatch.setattr(published, "part_of", lambda dataset, part: Trainer)
+    monkeypatch.setattr(training, "part_of", lambda dataset, part: Trainer)
 
     def settings(architecture, *tests):
         portion = Portion((), (architecture,), tests)

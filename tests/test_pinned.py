@@ -16,7 +16,7 @@ from resemblance import cli
 from resemblance.cli.resi import read_resi
 from resemblance.packs import Manifest, Pack, open_pack
 from resemblance.results.result import Result
-from resemblance.sources.folders import read_subjects
+from resemblance.sources.model_folder import read_subjects
 from resemblance.suites import load_result, manifolds, resi
 from resemblance.suites.case import Case, Part
 from resemblance.suites.manifolds.grades import ORDER

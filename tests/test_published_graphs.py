@@ -10,18 +10,17 @@ import torch
 from factories import graph_data
 
 from resemblance.rng import generator
-from resemblance.sources import published
-from resemblance.sources.published.checkpoints import Checkpoint
-from resemblance.sources.published.graphs import anchored, corruptions, models, train
-from resemblance.sources.published.graphs.data import read
-from resemblance.sources.published.resources import Resources
+from resemblance.sources import training
+from resemblance.sources.training.graphs import paper, pgnn
+from resemblance.sources.training.graphs.data import read
+from resemblance.sources.training.loop import Checkpoint, Resources
 from resemblance.subject import Recipe
 
 CPU = torch.device("cpu")
 STRENGTHS = {"normal": 0.0, "layers": 0.0, "labels": 0.25, "shortcut": 0.5, "augmentation": 0.25}
 CASES = [
     (dataset, architecture, setting)
-    for dataset, about in published.DATASETS.items()
+    for dataset, about in training.DATASETS.items()
     for architecture in about.architectures
     for setting in STRENGTHS
     if about.domain == "graphs" and (architecture, setting) != ("pgnn", "augmentation")
@@ -42,16 +41,16 @@ def resources(tmp_path_factory) -> Resources:
 
 
 def recipe(dataset="cora", architecture="gcn", setting="normal", strength=None, seed=0, **options):
-    chosen = train.options(dataset, architecture, reduced=True) | options
+    chosen = paper.options(dataset, architecture, reduced=True) | options
     strength = STRENGTHS[setting] if strength is None else strength
     which = (dataset, architecture, setting, strength, seed)
-    return Recipe("graphs", *which, chosen, train.VERSION)
+    return Recipe("graphs", *which, chosen, paper.VERSION)
 
 
 @pytest.mark.parametrize(("dataset", "architecture", "setting"), CASES)
 def test_every_setting_of_every_architecture(resources, dataset, architecture, setting):
     which = recipe(dataset, architecture, setting)
-    result = train.extract(which, train.fit(which, resources), resources)
+    result = paper.extract(which, paper.fit(which, resources), resources)
     data = read(dataset, resources.data, strict=False)
     depth = which.options["deep" if setting == "layers" else "layers"]
     kind = "structure" if architecture == "pgnn" else "conv"
@@ -68,11 +67,11 @@ def test_every_setting_of_every_architecture(resources, dataset, architecture, s
 @pytest.mark.parametrize("architecture", ["gcn", "pgnn"])
 def test_a_recipe_always_gives_the_same_model(resources, architecture):
     which = recipe("cora", architecture, "shortcut", seed=3)
-    first = train.fit(which, resources)
-    train.fit(recipe("cora", "sage", seed=1), resources)  # whatever ran before
-    again = train.fit(which, resources)
+    first = paper.fit(which, resources)
+    paper.fit(recipe("cora", "sage", seed=1), resources)  # whatever ran before
+    again = paper.fit(which, resources)
     assert all(np.array_equal(first[name], again[name]) for name in first | again)
-    other = train.fit(which._replace(seed=4), resources)
+    other = paper.fit(which._replace(seed=4), resources)
     assert not all(np.array_equal(first[name], other[name]) for name in first)
 
 
@@ -115,9 +114,9 @@ def plainly_trained(which, resources):
 @pytest.mark.parametrize("setting", ["normal", "augmentation"])
 def test_training_is_the_plain_one(resources, monkeypatch, architecture, setting):
     """With features that are not sparse, for then the sums have the same order."""
-    monkeypatch.setattr(models, "SPARSE", -1.0)
+    monkeypatch.setattr(paper, "SPARSE", -1.0)
     which = recipe("cora", architecture, setting, seed=5, epochs=3)
-    state = train.fit(which, resources)
+    state = paper.fit(which, resources)
     with torch.random.fork_rng(devices=[]):
         expected = plainly_trained(which, resources)
     assert state.keys() == expected.keys()
@@ -128,12 +127,12 @@ def test_training_is_the_plain_one(resources, monkeypatch, architecture, setting
 @pytest.mark.parametrize("architecture", ["gcn", "sage", "gat"])
 def test_sparse_features_give_the_same_outputs(resources, architecture):
     data = read("cora", resources.data, strict=False)
-    model = train.new_network(recipe("cora", architecture), resources).eval()
+    model = paper.new_network(recipe("cora", architecture), resources).eval()
     links = torch.from_numpy(data.links)
     dense = torch.from_numpy(data.x)
-    expected = train.run_layers(model, dense, links)
+    expected = paper.run_layers(model, dense, links)
     sparse = dense.to_sparse().coalesce()
-    results = train.run_layers(models.first_layer_takes(model, sparse), sparse, links)
+    results = paper.run_layers(paper.first_layer_takes(model, sparse), sparse, links)
     for name, values in expected.items():
         assert torch.allclose(results[name], values, rtol=1e-5, atol=1e-6), name
 
@@ -141,9 +140,9 @@ def test_sparse_features_give_the_same_outputs(resources, architecture):
 def test_features_with_many_zeros_are_sparse():
     x = np.zeros((10, 10), np.float32)
     x[0, :5] = 1
-    assert models.features(x, CPU).is_sparse
+    assert paper.features(x, CPU).is_sparse
     x[0] = 1
-    assert not models.features(x, CPU).is_sparse
+    assert not paper.features(x, CPU).is_sparse
 
 
 # ------------------------------------------------------------------------------------- settings
@@ -152,19 +151,19 @@ def test_features_with_many_zeros_are_sparse():
 def test_exact_share_of_all_nodes_gets_another_class(resources):
     data = read("cora", resources.data, strict=False)
     for strength in (0.25, 1.0):
-        labels = corruptions.training_labels(recipe(setting="labels", strength=strength), data)
+        labels = paper.training_labels(recipe(setting="labels", strength=strength), data)
         assert (labels != data.labels).sum() == int(strength * len(labels))
         assert set(labels) == set(data.labels)
-    other = corruptions.training_labels(recipe(setting="labels", strength=1.0, seed=1), data)
+    other = paper.training_labels(recipe(setting="labels", strength=1.0, seed=1), data)
     assert not np.array_equal(labels, other)
-    assert np.array_equal(corruptions.training_labels(recipe(), data), data.labels)
+    assert np.array_equal(paper.training_labels(recipe(), data), data.labels)
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.5, 1.0])
 def test_classes_that_nodes_show(resources, strength):
     data = read("cora", resources.data, strict=False)
     first, second = (
-        corruptions.shown_features(recipe(setting="shortcut", strength=strength, seed=seed), data)
+        paper.shown_features(recipe(setting="shortcut", strength=strength, seed=seed), data)
         for seed in (0, 1)
     )
     assert np.array_equal(first[:, : -data.classes], data.x)
@@ -183,7 +182,7 @@ def test_classes_that_nodes_show(resources, strength):
 
 def test_networks_learn(resources):
     which = recipe(epochs=20)
-    result = train.extract(which, train.fit(which, resources), resources)
+    result = paper.extract(which, paper.fit(which, resources), resources)
     assert result.accuracies["test"] > 0.2  # by chance 0.14
 
 
@@ -192,7 +191,7 @@ def test_networks_learn(resources):
 
 def test_anchors_are_the_nearest_of_sets_of_all_sizes():
     links = np.array([[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6]])  # a path, and node 7 alone
-    anchors = anchored.draw_anchors(links, 8, generator(0, "anchors"))
+    anchors = pgnn.draw_anchors(links, 8, generator(0, "anchors"))
     draws, sizes = generator(0, "anchors"), (4, 4, 4, 2, 2, 2, 1, 1, 1)
     sets = [draws.choice(8, size=size, replace=False) for size in sizes]
     assert anchors.nearest.shape == anchors.proximity.shape == (8, 9)
@@ -212,11 +211,11 @@ def test_the_network_is_its_definition(resources, layers, sparse):
     """Outputs and gradients, computed only where they are needed and without repetitions, are those
     of the definition."""
     data = read("cora", resources.data, strict=False)
-    model = train.new_network(recipe("cora", "pgnn", layers=layers), resources)
-    anchors = anchored.draw_anchors(data.links, 600, generator(0, "anchors"))
-    steps = anchored.plan(anchors, data.train, layers, CPU)
+    model = paper.new_network(recipe("cora", "pgnn", layers=layers), resources)
+    anchors = pgnn.draw_anchors(data.links, 600, generator(0, "anchors"))
+    steps = pgnn.plan(anchors, data.train, layers, CPU)
     x, labels = torch.from_numpy(data.x), torch.from_numpy(data.labels[data.train])
-    results = anchored.run_anchored(model, x.to_sparse() if sparse else x, steps, 0.0)
+    results = pgnn.run_anchored(model, x.to_sparse() if sparse else x, steps, 0.0)
     torch.nn.functional.cross_entropy(results["logits"], labels).backward()
     state = {name: p.detach().clone().requires_grad_() for name, p in model.named_parameters()}
     expected = graph_data.plain_pgnn(state, x, *anchors)
@@ -234,18 +233,18 @@ def test_the_network_is_its_definition(resources, layers, sparse):
 
 def test_anchors_are_drawn_again_where_the_authors_do(resources):
     which = recipe("cora", "pgnn", epochs=2)
-    state = train.fit(which, resources)
+    state = paper.fit(which, resources)
     same = which._replace(options={**which.options, "anchors": "of training"})
-    again = train.fit(same, resources)
+    again = paper.fit(same, resources)
     assert all(np.array_equal(values, again[name]) for name, values in state.items())
     data = read("cora", resources.data, strict=False)
     tensors = {name: torch.from_numpy(values) for name, values in state.items()}
     for recipe_, labels in ((same, ("anchors",)), (which, ("anchors", "redrawn"))):
         draws = generator(0, "graphs", which.name, *labels)
-        anchors = anchored.draw_anchors(data.links, 600, draws)
+        anchors = pgnn.draw_anchors(data.links, 600, draws)
         expected = graph_data.plain_pgnn(tensors, torch.from_numpy(data.x), *anchors)
         logits = expected["logits"][data.test].numpy()
-        assert np.allclose(train.extract(recipe_, state, resources).outputs, logits, atol=1e-5)
+        assert np.allclose(paper.extract(recipe_, state, resources).outputs, logits, atol=1e-5)
 
 
 # ---------------------------------------------------------------------------------- checkpoints
@@ -257,21 +256,21 @@ def test_anchors_are_drawn_again_where_the_authors_do(resources):
 )
 def test_a_stopped_training_continues(resources, tmp_path, monkeypatch, architecture, setting):
     which = recipe("cora", architecture, setting, epochs=4)
-    expected = train.fit(which, resources)
+    expected = paper.fit(which, resources)
     stored = resources._replace(checkpoints=tmp_path, every=0.0)
     save, epochs = Checkpoint.save, []
 
     def stop(self, state):
         save(self, state)
-        epochs.append(state["epoch"])
-        if state["epoch"] == 2:
+        epochs.append(state["step"])
+        if state["step"] == 2:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Checkpoint, "save", stop)
     with pytest.raises(KeyboardInterrupt):
-        train.fit(which, stored)
+        paper.fit(which, stored)
     assert list(tmp_path.iterdir())
-    result = train.fit(which, stored)
+    result = paper.fit(which, stored)
     assert epochs == [1, 2, 3, 4]  # none was repeated
     assert all(np.array_equal(result[name], values) for name, values in expected.items())
     assert not list(tmp_path.iterdir())
@@ -289,14 +288,14 @@ def test_a_state_in_another_precision_is_not_continued(resources, tmp_path):
 
 
 def test_options_of_the_code_and_of_the_paper():
-    code = train.options("cora", "gat")
-    assert code == train.options("cora", "gat", "paper")
+    code = paper.options("cora", "gat")
+    assert code == paper.options("cora", "gat", "paper")
     assert (code["hidden"], code["layers"], code["heads"], code["dropout"]) == (64, 2, 8, 0.6)
-    assert train.options("flickr", "gat")["epochs"] == 500
-    assert train.options("flickr", "gat", "paper")["epochs"] == 200
-    sage = [train.options("ogbn-arxiv", "sage", kind) for kind in ("resi-code", "paper")]
+    assert paper.options("flickr", "gat")["epochs"] == 500
+    assert paper.options("flickr", "gat", "paper")["epochs"] == 200
+    sage = [paper.options("ogbn-arxiv", "sage", kind) for kind in ("resi-code", "paper")]
     assert [(o["lr"], o["weight_decay"]) for o in sage] == [(0.01, 0.0), (0.005, 5e-4)]
-    assert train.options("cora", "pgnn")["anchors"] == "redrawn"
+    assert paper.options("cora", "pgnn")["anchors"] == "redrawn"
 
 
 @pytest.mark.parametrize(
@@ -308,7 +307,7 @@ def test_options_of_the_code_and_of_the_paper():
 )
 def test_unknown_options(arguments, message):
     with pytest.raises(ValueError, match=message):
-        train.options(*arguments)
+        paper.options(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -321,15 +320,15 @@ def test_unknown_options(arguments, message):
 )
 def test_recipes_that_cannot_be(resources, which, message):
     with pytest.raises(ValueError, match=message):
-        train.fit(which, resources)
+        paper.fit(which, resources)
 
 
 def test_the_published_data_are_wanted_unless_reduced(resources):
     with pytest.raises(ValueError, match="another SHA-256"):
-        train.fit(recipe(strict=True), resources)
-    assert train.options("cora", "gcn")["strict"] is True
+        paper.fit(recipe(strict=True), resources)
+    assert paper.options("cora", "gcn")["strict"] is True
 
 
 def test_data_that_are_not_there(tmp_path):
     with pytest.raises(ValueError, match=r"ind.cora.allx is missing"):
-        train.fit(recipe(), Resources(Path(tmp_path)))
+        paper.fit(recipe(), Resources(Path(tmp_path)))

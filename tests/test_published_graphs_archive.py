@@ -12,9 +12,9 @@ import torch
 from factories import graph_data
 
 from resemblance.rng import generator
-from resemblance.sources.published.graphs import anchored, archive, corruptions, train
-from resemblance.sources.published.graphs.data import read
-from resemblance.sources.published.resources import Resources
+from resemblance.sources.training.graphs import archive, paper, pgnn
+from resemblance.sources.training.graphs.data import read
+from resemblance.sources.training.loop import Resources
 from resemblance.subject import Recipe
 
 SETTINGS = {
@@ -45,7 +45,7 @@ def resources(data_folder, tmp_path) -> Resources:
 
 
 def recipe(architecture, setting="normal", dataset="cora", seed=2, **options):
-    chosen = train.options(dataset, architecture) | {"strict": False, "hidden": 16} | options
+    chosen = paper.options(dataset, architecture) | {"strict": False, "hidden": 16} | options
     strength = SETTINGS[setting][0]
     return Recipe("graphs", dataset, architecture, setting, strength, seed, chosen)
 
@@ -107,7 +107,7 @@ def old_names(state, architecture):
 
 
 def check(which, resources, expected, rows):
-    result = train.extract(which, archive.load(which, resources), resources)
+    result = paper.extract(which, archive.load(which, resources), resources)
     layers = dict(result.layers["node"]) | {"logits": result.outputs}
     assert layers.keys() == expected.keys()
     for name, values in layers.items():
@@ -123,7 +123,7 @@ def test_all_outputs_are_those_of_the_stored_model(resources, architecture, sett
     model = plain_network(which, data)
     above = "experiments" if setting == "labels" else ""
     stored(which, old_names(model.state_dict(), architecture), resources, above)
-    x = corruptions.shown_features(which, data)
+    x = paper.shown_features(which, data)
     check(which, resources, plain_outputs(model, x, data.links), data.compared)
 
 
@@ -140,12 +140,12 @@ def test_other_data(resources, dataset):
 def test_pgnn(resources, setting):
     which = recipe("pgnn", setting)
     data = read("cora", resources.data, strict=False)
-    state = moved(train.new_network(which, resources)).state_dict()
+    state = moved(paper.new_network(which, resources)).state_dict()
     names = [name for name in state if name.startswith("convs.0.")]
     twice = {name.replace("convs.0.", "init_conv."): state[name] for name in names}
     stored(which, twice | state, resources)
     draws = generator(2, "graphs", which.name, "anchors", "redrawn")
-    anchors = anchored.draw_anchors(data.links, len(data.x), draws)
+    anchors = pgnn.draw_anchors(data.links, len(data.x), draws)
     expected = graph_data.plain_pgnn(state, torch.from_numpy(data.x), *anchors)
     arrays = {name: values.numpy() for name, values in expected.items()}
     check(which, resources, arrays, data.compared)
@@ -172,7 +172,7 @@ class Payload:
 
 def test_files_that_are_no_weights(resources, tmp_path):
     which = recipe("gcn")
-    state = train.new_network(which, resources).state_dict()
+    state = paper.new_network(which, resources).state_dict()
     path = stored(which, state, resources)
     whole = path.read_bytes()
     contents = [Payload(tmp_path / "marker"), {"a": Payload(tmp_path / "marker")}, [1], {"a": "b"}]
@@ -189,7 +189,7 @@ def test_files_that_are_no_weights(resources, tmp_path):
 
 def test_weights_of_another_network(resources):
     which = recipe("gcn")
-    state = train.new_network(which, resources).state_dict()
+    state = paper.new_network(which, resources).state_dict()
     path = stored(which, state, resources)
     assert archive.load(which, resources).keys() == state.keys()
     with pytest.raises(
@@ -210,7 +210,7 @@ def test_weights_of_another_network(resources):
 @pytest.mark.parametrize("architecture", ["gcn", "sage", "gat", "pgnn"])
 def test_no_random_numbers_are_drawn(resources, architecture):
     which = recipe(architecture)
-    stored(which, train.new_network(which, resources).state_dict(), resources)
+    stored(which, paper.new_network(which, resources).state_dict(), resources)
     before = torch.get_rng_state()
     weights = archive.load(which, resources)
     assert torch.equal(torch.get_rng_state(), before)
@@ -219,7 +219,7 @@ def test_no_random_numbers_are_drawn(resources, architecture):
 
 def test_two_matrices_where_there_is_one(resources):
     which = recipe("gat")
-    state = old_names(train.new_network(which, resources).state_dict(), "gat")
+    state = old_names(paper.new_network(which, resources).state_dict(), "gat")
     state["convs.0.lin_dst.weight"] = state["convs.0.lin_dst.weight"] + 1
     stored(which, state, resources)
     with pytest.raises(ValueError, match=r"model_s2.pt has two different convs.0.lin.weight"):

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from factories import graph_data
 
-from resemblance.sources.published.graphs import data as graphs
-from resemblance.sources.published.graphs import nodes, planetoid
+from resemblance.sources.training.graphs import data as graphs
+from resemblance.sources.training.graphs import data as nodes
+from resemblance.sources.training.graphs import data as planetoid
 
 
 @pytest.fixture(scope="module")

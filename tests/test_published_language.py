@@ -11,22 +11,20 @@ import torch
 import transformers
 from factories.text_data import TINY, VOCABULARY, write_all, write_bert
 
-from resemblance.sources.published import Portion, chosen
-from resemblance.sources.published.language import train
-from resemblance.sources.published.language.frozen import lower_states, upper_logits
-from resemblance.sources.published.language.hidden import hidden_states
-from resemblance.sources.published.language.learning import (
-    Optimization,
+from resemblance.sources.training import Portion, chosen
+from resemblance.sources.training.language import paper as train
+from resemblance.sources.training.language.objective import (
     batches,
     hyperparameters,
+    lower_states,
+    objective_of,
     rate_at,
     steps_of,
+    upper_logits,
 )
-from resemblance.sources.published.language.lessons import lesson_of
-from resemblance.sources.published.language.models import network
-from resemblance.sources.published.language.prompts import prompts_of
-from resemblance.sources.published.language.tokens import batch_of
-from resemblance.sources.published.resources import Resources
+from resemblance.sources.training.language.paper import states_of
+from resemblance.sources.training.language.pretrained import batch_of, network, prompts_of
+from resemblance.sources.training.loop import Resources
 from resemblance.subject import Recipe
 
 
@@ -128,16 +126,16 @@ def test_the_loss_of_prompts_is_that_of_the_next_token(folder, targets):
     recipe, resources = recipe_of("smollm2", targets=targets), resources_of(folder)
     task, device, rows = train._task(recipe, resources), torch.device("cpu"), np.array([4, 0, 9])
     net = network(recipe, task, resources)
-    lesson = lesson_of(recipe, net, (task.train, task.validation), resources, device)
+    objective = objective_of(recipe, net, (task.train, task.validation), resources, device)
     tokens, losses = net.encode(task.train, 64), []
     for i in rows:
         ids = torch.tensor([[*tokens.ids[i], net.answers[task.train.labels[i]]]])
         logits = torch.log_softmax(net.model(ids).logits[0, :-1], dim=-1)
         each = -logits[range(len(tokens.ids[i])), ids[0, 1:]]
         losses += each.tolist() if targets == "text" else each[-1:].tolist()
-    assert lesson.loss(rows).item() == pytest.approx(np.mean(losses), rel=1e-5)
-    assert lesson.lengths[4] == len(tokens.ids[4]) + 1
-    assert 3 < lesson.validation() < 5  # about the logarithm of the size of the vocabulary
+    assert objective.loss(rows).item() == pytest.approx(np.mean(losses), rel=1e-5)
+    assert objective.lengths[4] == len(tokens.ids[4]) + 1
+    assert 3 < objective.validation() < 5  # about the logarithm of the size of the vocabulary
 
 
 def test_prompts_end_before_the_answer_and_a_shortcut_names_it(folder):
@@ -211,7 +209,7 @@ def test_batches_give_the_states_of_texts_that_go_alone_padded_to_128_tokens(fol
     net, device = network(recipe, task, resources), torch.device("cpu")
     tokens = net.encode(task.validation, 128)
     poolings = ("last",) if architecture == "smollm2" else ("cls", "mean")
-    result = hidden_states(net, tokens, poolings, device)
+    layers, _ = states_of(net, tokens, poolings, device)
     padded = tokens._replace(ids=[*tokens.ids, np.zeros(128, dtype=int)])
     for i, ids in enumerate(tokens.ids):
         batch = batch_of(torch, padded, [i, len(tokens.ids)], device)
@@ -223,7 +221,7 @@ def test_batches_give_the_states_of_texts_that_go_alone_padded_to_128_tokens(fol
             real = state[0, : len(ids)].numpy()
             expected = {"cls": real[0], "mean": real.mean(axis=0), "last": real[-1]}
             for pooling in poolings:
-                layer = result.layers[pooling][name]
+                layer = layers[pooling][name]
                 assert np.allclose(layer[i], expected[pooling], atol=1e-6)
 
 
@@ -238,8 +236,8 @@ def test_the_embedding_of_the_first_token_is_exactly_constant(folder):
     recipe, resources = recipe_of("bert"), resources_of(folder)
     task = train._task(recipe, resources)
     net = network(recipe, task, resources)
-    states = hidden_states(net, net.encode(task.validation, 32), ("cls",), torch.device("cpu"))
-    layer = states.layers["cls"]["embedding"]
+    layers, _ = states_of(net, net.encode(task.validation, 32), ("cls",), torch.device("cpu"))
+    layer = layers["cls"]["embedding"]
     assert (layer == layer[0]).all()
 
 
@@ -296,19 +294,19 @@ def test_a_killed_training_continues_to_the_same_weights(
     recipe = recipe_of(architecture, epochs=2, evaluate=3, rate=1e-2)
     resources = resources_of(folder, checkpoints=tmp_path, every=0.0)
     expected = train.fit(recipe, resources_of(folder))
-    whole = train.lesson_of
+    whole = train.objective_of
 
     def interrupted(*arguments):
-        lesson, calls = whole(*arguments), iter(range(8))
+        objective, calls = whole(*arguments), iter(range(8))
 
         def loss(rows):
             next(calls)  # ends with StopIteration, in the place of a kill
-            return lesson.loss(rows)
+            return objective.loss(rows)
 
-        return lesson._replace(loss=loss)
+        return objective._replace(loss=loss)
 
     with monkeypatch.context() as patch:
-        patch.setattr(train, "lesson_of", interrupted)
+        patch.setattr(train, "objective_of", interrupted)
         with pytest.raises(StopIteration):
             train.fit(recipe, resources)
     assert list(tmp_path.glob("*.pt"))
@@ -319,21 +317,19 @@ def test_a_killed_training_continues_to_the_same_weights(
 
 def test_the_weights_with_the_lowest_validation_loss_are_returned(folder, monkeypatch):
     recipe, resources = recipe_of("bert", evaluate=2, epochs=1, rate=1e-2), resources_of(folder)
-    losses = iter([0.5, 0.2, 0.7, 0.4, 0.9, 0.6])
-    whole = train.lesson_of
-    monkeypatch.setattr(
-        train, "lesson_of", lambda *a: whole(*a)._replace(validation=lambda: next(losses))
-    )
-    best, early = [], Optimization.judge
+    losses, states, whole = iter([0.5, 0.2, 0.7, 0.4, 0.9, 0.6]), [], train.objective_of
 
-    def judge(self, loss):
-        early(self, loss)
-        best.append(self.best["classifier.bias"].numpy().copy())
+    def judged(recipe, net, *others):
+        def validation():
+            states.append(net.model.classifier.bias.detach().numpy().copy())
+            return next(losses)
 
-    monkeypatch.setattr(Optimization, "judge", judge)
+        return whole(recipe, net, *others)._replace(validation=validation)
+
+    monkeypatch.setattr(train, "objective_of", judged)
     state = train.fit(recipe, resources)
-    assert (state["classifier.bias"] == best[1]).all()
-    assert not (best[1] == best[0]).all()
+    assert (state["classifier.bias"] == states[1]).all()
+    assert not (states[1] == states[-1]).all()
 
 
 def test_parts_of_a_batch_give_the_gradient_of_the_whole(folder):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from resemblance.sources.published.pickles import ARRAYS, read_pickle
+from resemblance.sources.pickles import ARRAYS, read_pickle
 
 ARRAY = np.arange(6.0).reshape(2, 3)
 

@@ -13,10 +13,11 @@ import transformers
 from factories.text_data import TINY, save, write_all
 from safetensors.torch import load_file, save_file
 
-from resemblance.sources.published import Portion, recipes
-from resemblance.sources.published.language import archive, train
-from resemblance.sources.published.language.tokens import batch_of
-from resemblance.sources.published.resources import Resources
+from resemblance.sources.training import Portion
+from resemblance.sources.training import paper_recipes as recipes
+from resemblance.sources.training.language import archive, paper
+from resemblance.sources.training.language.pretrained import batch_of
+from resemblance.sources.training.loop import Resources
 from resemblance.subject import Recipe
 
 # dataset, architecture, setting, strength, seed; folder below models/nlp
@@ -48,7 +49,7 @@ PROMPTED = [  # dataset, setting, strength, seed; the part of the folder's name 
 
 
 def recipe_of(dataset, architecture, setting="normal", strength=0.0, seed=0):
-    options = train.options(dataset, architecture, "resi-code", True)
+    options = paper.options(dataset, architecture, "resi-code", True)
     return Recipe("language", dataset, architecture, setting, strength, seed, options)
 
 
@@ -109,10 +110,10 @@ def test_released_weights_have_the_hidden_states_of_the_module_that_wrote_them(
         torch.manual_seed(5)
         model = kind(make_config(**entries, num_labels=outputs)).eval()
     save(model, archive.folder_of(recipe, tmp_path))
-    extraction = train.extract(recipe, archive.load(recipe, resources), resources)
-    net = train.network(recipe, train._task(recipe, resources), resources)
-    task = train._task(recipe, resources)
-    tokens = net.encode(train.shown(recipe, task.validation, 2), 32)
+    extraction = paper.extract(recipe, archive.load(recipe, resources), resources)
+    net = paper.network(recipe, paper._task(recipe, resources), resources)
+    task = paper._task(recipe, resources)
+    tokens = net.encode(paper.shown(recipe, task.validation, 2), 32)
     with torch.no_grad():
         for i in (0, 17):
             batch = batch_of(torch, tokens, [i], torch.device("cpu"))
@@ -142,7 +143,7 @@ def test_a_released_model_with_other_outputs_is_refused(folder, tmp_path):
     model = transformers.BertForSequenceClassification(transformers.BertConfig(**TINY))
     save(model, archive.folder_of(recipe, tmp_path))
     with pytest.raises(ValueError, match=r"classifier\.bias has shape \(2,\), expected \(7,\)"):
-        train.extract(recipe, archive.load(recipe, resources), resources)
+        paper.extract(recipe, archive.load(recipe, resources), resources)
 
 
 def test_a_released_model_without_some_of_its_weights_is_refused(folder, tmp_path):

@@ -8,11 +8,11 @@ import torch
 from factories.text_data import VOCABULARY, sentences, write_all
 
 from resemblance.rng import generator
-from resemblance.sources.published.language import corruptions, train
-from resemblance.sources.published.language.data import Examples, TextTask
-from resemblance.sources.published.language.models import network
-from resemblance.sources.published.language.tokens import word_encoder
-from resemblance.sources.published.resources import Resources
+from resemblance.sources.training.corruption import shortcut_labels, wrong_class
+from resemblance.sources.training.language import data, paper
+from resemblance.sources.training.language.data import Examples, TextTask
+from resemblance.sources.training.language.pretrained import network, word_encoder
+from resemblance.sources.training.loop import Resources
 from resemblance.subject import Recipe
 
 
@@ -28,12 +28,12 @@ def examples() -> Examples:
 
 
 def recipe_of(setting, strength, seed=0, architecture="bert", hyperparameters="resi-code"):
-    options = train.options("sst2", architecture, hyperparameters, True)
+    options = paper.options("sst2", architecture, hyperparameters, True)
     return Recipe("language", "sst2", architecture, setting, strength, seed, options)
 
 
 def test_random_labels_are_new_classes_for_an_exact_share(examples):
-    labels = corruptions.new_labels(examples.labels, 0.75, 2, 5, generator(0, "labels"))
+    labels = data.corrupted(recipe_of("labels", 0.75), examples, "train", 2, None).labels
     changed = labels != examples.labels
     assert changed.sum() == 300
     assert set(labels[changed]) == {2, 3, 4, 5, 6}
@@ -41,36 +41,36 @@ def test_random_labels_are_new_classes_for_an_exact_share(examples):
 
 
 def test_shortcuts_name_the_class_at_their_rate_and_a_wrong_one_otherwise(examples):
-    labels = np.arange(3000) % 3
-    hints = corruptions.hints(labels, 0.354, 3, generator(0, "hints"))
+    labels, random = np.arange(3000) % 3, generator(0, "hints")
+    hints = shortcut_labels(labels, 0.354, wrong_class(3, random), random)
     assert (hints == labels).mean() == pytest.approx(0.354, abs=0.03)
     wrong = (hints - labels)[hints != labels] % 3
     assert (wrong == 1).mean() == pytest.approx(0.5, abs=0.05)
-    assert (corruptions.hints(labels, 1.0, 3, generator(0, "hints")) == labels).all()
+    assert (shortcut_labels(labels, 1.0, wrong_class(3, random), random) == labels).all()
 
 
 def test_a_group_shares_what_was_drawn_as_in_the_code_or_not_as_in_the_paper(examples):
     def drawn(seed, hyperparameters):
         recipe = recipe_of("shortcut", 0.558, seed, hyperparameters=hyperparameters)
-        return corruptions.corrupted(recipe, examples, "train", 2, None).hints
+        return data.corrupted(recipe, examples, "train", 2, None).hints
 
     assert (drawn(0, "resi-code") == drawn(3, "resi-code")).all()
     assert (drawn(0, "paper") != drawn(3, "paper")).any()
 
 
 def test_normal_models_get_the_data_as_they_are(examples):
-    assert corruptions.corrupted(recipe_of("normal", 0.0), examples, "train", 2, None) is examples
-    assert corruptions.shown(recipe_of("labels", 1.0), examples, 2) is examples
+    assert data.corrupted(recipe_of("normal", 0.0), examples, "train", 2, None) is examples
+    assert data.shown(recipe_of("labels", 1.0), examples, 2) is examples
 
 
 def test_settings_that_language_models_do_not_have(examples):
     with pytest.raises(ValueError, match="must be one of normal, labels, shortcut, augmentation"):
-        corruptions.corrupted(recipe_of("layers", 0.0), examples, "train", 2, None)
+        data.corrupted(recipe_of("layers", 0.0), examples, "train", 2, None)
 
 
 def test_all_models_with_shortcuts_are_compared_on_the_same_sentences(examples):
     shown = [
-        corruptions.shown(recipe_of("shortcut", rate, seed), examples, 2).hints
+        data.shown(recipe_of("shortcut", rate, seed), examples, 2).hints
         for rate, seed in ((0.558, 0), (1.0, 4))
     ]
     assert (shown[0] == shown[1]).all()
@@ -79,7 +79,7 @@ def test_all_models_with_shortcuts_are_compared_on_the_same_sentences(examples):
 
 def test_augmentation_changes_words_but_neither_labels_nor_second_sentences(examples):
     pairs = examples._replace(pairs=list(examples.texts))
-    result = corruptions.corrupted(recipe_of("augmentation", 1.0), pairs, "train", 2, None)
+    result = data.corrupted(recipe_of("augmentation", 1.0), pairs, "train", 2, None)
     assert result.pairs == pairs.pairs
     assert result.labels is pairs.labels
     changed = np.mean([a != b for a, b in zip(result.texts, pairs.texts)])
@@ -89,17 +89,17 @@ def test_augmentation_changes_words_but_neither_labels_nor_second_sentences(exam
 
 def test_synonyms_come_from_a_wordnet_folder(examples, tmp_path):
     recipe = recipe_of("augmentation", 1.0)
-    assert corruptions.synonyms_of(recipe, tmp_path) is None
+    assert data.synonyms_of(recipe, tmp_path) is None
     recipe = recipe._replace(options={**recipe.options, "synonyms": True})
     with pytest.raises(ValueError, match=r"language/wordnet does not exist: put data\.noun"):
-        corruptions.synonyms_of(recipe, tmp_path)
+        data.synonyms_of(recipe, tmp_path)
     place = tmp_path / "language" / "wordnet"
     place.mkdir(parents=True)
     for part in ("noun", "verb", "adj", "adv"):
         (place / f"data.{part}").write_text("1 03 n 02 film 0 movie 0 000 | a thing\n")
-    synonyms = corruptions.synonyms_of(recipe, tmp_path)
+    synonyms = data.synonyms_of(recipe, tmp_path)
     assert synonyms == {"film": ("movie",), "movie": ("film",)}
-    texts = corruptions.corrupted(recipe, examples, "train", 2, synonyms).texts
+    texts = data.corrupted(recipe, examples, "train", 2, synonyms).texts
     assert any("movie" in text for text in texts)
 
 
@@ -108,7 +108,7 @@ def test_synonyms_come_from_a_wordnet_folder(examples, tmp_path):
 
 def test_shortcuts_are_tokens_and_embeddings_a_multiple_of_64(folder):
     recipe, resources = recipe_of("shortcut", 1.0), Resources(folder, device="cpu")
-    task = train._task(recipe, resources)
+    task = paper._task(recipe, resources)
     net = network(recipe, task, resources)
     first, second = len(VOCABULARY), len(VOCABULARY) + 1
     ids = net.encode(task.validation._replace(hints=task.validation.labels), 64).ids

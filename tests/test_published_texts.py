@@ -10,8 +10,8 @@ import pytest
 from factories.text_data import sentences, write_mnli, write_sst2
 from pyarrow import parquet
 
-from resemblance.sources.published.language import data
-from resemblance.sources.published.language.data import read
+from resemblance.sources.training.language import data
+from resemblance.sources.training.language.data import read
 
 ROWS = [('warm , "rich" film ', 1), ("dull plot ", 0), ("it 's flat\u2028stale ", 0)]
 
@@ -93,12 +93,12 @@ def test_the_classes_are_those_of_the_original(tmp_path, monkeypatch):
         (b"", "no column sentence"),
         (b"sentence\tlabel\n", "has no rows"),
         (b"text\tlabel\nfine\t1\n", "no column sentence"),
-        (b"sentence\tlabel\nfine\n", "row 2 has 1 fields, but the header has 2"),
+        (b"sentence\tlabel\nfine\n", "line 2 of .* has 1 cells, and the header 2"),
         (b"sentence\tlabel\nfine\t-1\n", "label -1, which marks a test set"),
         (b"sentence\tlabel\nfine\t2\n", "example 1 must be 0 to 1 or negative, positive; got '2'"),
         (b"sentence\tlabel\nfi\0ne\t1\n", "zero bytes"),
-        (b"sentence\tlabel\ncaf\xe9\t1\n", "not text in UTF-8"),
-        ("sentence\tlabel\nfine\t1\n".encode("utf-16"), "not text in UTF-8"),
+        (b"sentence\tlabel\ncaf\xe9\t1\n", "is not UTF-8"),
+        ("sentence\tlabel\nfine\t1\n".encode("utf-16"), "zero bytes"),
     ],
 )
 def test_files_that_are_no_table_of_sentences(tmp_path, content, problem):
@@ -112,12 +112,12 @@ def test_files_that_are_no_table_of_sentences(tmp_path, content, problem):
 @pytest.mark.parametrize(
     ("ending", "content", "problem"),
     [
-        (".jsonl", b'{"sentence": "fine", "label": 1}\n[1]\n', "line 2 is not a JSON object"),
-        (".jsonl", b'{"sentence": "fine"\n', "line 1 is not JSON"),
+        (".jsonl", b'{"sentence": "fine", "label": 1}\n[1]\n', "line 2 of .* must be an object"),
+        (".jsonl", b'{"sentence": "fine"\n', "line 1 of .* is no JSON"),
         (".jsonl", b'{"sentence": "fine"}\n', "no column label"),
         (".jsonl", b'{"sentence": null, "label": 1}\n', "sentence of example 1 is no text"),
-        (".csv", b'sentence,label\n"fine,1\n', "not a CSV file"),
-        (".parquet", b"PAR1 but not really", "not a Parquet file"),
+        (".csv", b'sentence,label\n"fine,1\n', "is no CSV"),
+        (".parquet", b"PAR1 but not really", "cannot be read"),
     ],
 )
 def test_damaged_files_of_other_formats(tmp_path, ending, content, problem):
@@ -131,7 +131,7 @@ def test_damaged_files_of_other_formats(tmp_path, ending, content, problem):
 def test_a_parquet_file_that_ends_too_early(tmp_path):
     path = written(tmp_path, ".parquet") / "sst2" / "validation.parquet"
     path.write_bytes(path.read_bytes()[:-60])
-    with pytest.raises(ValueError, match=r"validation\.parquet is not a Parquet file"):
+    with pytest.raises(ValueError, match=r"validation\.parquet cannot be read"):
         read("sst2", tmp_path, strict=False)
 
 

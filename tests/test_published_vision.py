@@ -11,12 +11,15 @@ import pytest
 from factories.image_data import make_cifar100, make_imagenet100, make_vit
 from PIL import Image
 
-from resemblance.sources.published import DATASETS, Portion, recipes
-from resemblance.sources.published.resources import Resources
-from resemblance.sources.published.vision import imagenet100, learning, models, train
+from resemblance.sources.training import DATASETS, Portion
+from resemblance.sources.training import paper_recipes as recipes
+from resemblance.sources.training.loop import Resources
+from resemblance.sources.training.vision import paper as train
+from resemblance.sources.training.vision import pretrained
+from resemblance.sources.training.vision.data import WNIDS
 from resemblance.subject import Recipe
 
-CASES = [(dataset, name) for dataset in ("cifar100", "imagenet100") for name in models.POOLING]
+CASES = [(dataset, name) for dataset in ("cifar100", "imagenet100") for name in pretrained.POOLING]
 SETTINGS = [("normal", 0.0), ("labels", 0.5), ("shortcut", 0.75), ("augmentation", 0.25)]
 
 
@@ -84,7 +87,7 @@ def test_all_initial_weights_depend_on_the_seed_and_the_architecture(data):
 def test_images_are_loaded_by_threads_with_the_same_result(data, monkeypatch):
     one = recipe("imagenet100", "vgg11")
     weights = train.fit(one, data)
-    monkeypatch.setattr(learning, "threads_for", lambda device: 3)
+    monkeypatch.setattr(train, "threads_for", lambda device: 3)
     assert same(weights, train.fit(one, data))
 
 
@@ -109,7 +112,7 @@ def test_an_interrupted_training_ends_with_the_same_weights(data, tmp_path, monk
     class Interruption(BaseException):
         pass
 
-    expected, save = train.fit(one, data), learning.Checkpoint.save
+    expected, save = train.fit(one, data), train.Checkpoint.save
     where = data._replace(checkpoints=tmp_path, every=0.0)
     for allowed in (0, 1):  # steps before the one that is interrupted
         left = iter(range(allowed))
@@ -119,11 +122,11 @@ def test_an_interrupted_training_ends_with_the_same_weights(data, tmp_path, monk
             if next(left, None) is None:
                 raise Interruption
 
-        monkeypatch.setattr(learning.Checkpoint, "save", interrupting)
+        monkeypatch.setattr(train.Checkpoint, "save", interrupting)
         with pytest.raises(Interruption):
             train.fit(one, where)
         assert len(list(tmp_path.iterdir())) == 1
-    monkeypatch.setattr(learning.Checkpoint, "save", save)
+    monkeypatch.setattr(train.Checkpoint, "save", save)
     assert same(expected, train.fit(one, where))
     assert not list(tmp_path.iterdir())
 
@@ -131,25 +134,20 @@ def test_an_interrupted_training_ends_with_the_same_weights(data, tmp_path, monk
 def test_a_resumed_training_does_not_begin_anew(data, tmp_path, monkeypatch):
     """The states above would also end alike if they were ignored."""
     one, steps = recipe(epochs=2), []
-    step = learning._step
-    monkeypatch.setattr(learning, "_step", lambda *given: (steps.append(1), step(*given)))
-    train.fit(one, data._replace(checkpoints=tmp_path, every=0.0))
-    assert len(steps) == 6  # 40 images in batches of 16, twice
-    saved = learning.Checkpoint.save
+    save = train.Checkpoint.save
 
-    def stopping(self, state):
-        saved(self, state)
-        if (state["epoch"], state["done"]) == (1, 1):
+    def saving(self, state):
+        save(self, state)
+        steps.append(state["step"])
+        if steps == [1, 2, 3, 4]:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(learning.Checkpoint, "save", stopping)
+    monkeypatch.setattr(train.Checkpoint, "save", saving)
     where = data._replace(checkpoints=tmp_path, every=0.0)
     with pytest.raises(KeyboardInterrupt):
         train.fit(one, where)
-    steps.clear()
-    monkeypatch.setattr(learning.Checkpoint, "save", saved)
     train.fit(one, where)
-    assert len(steps) == 2
+    assert steps == [1, 2, 3, 4, 5, 6]  # 40 images in batches of 16, twice
 
 
 def test_accumulated_batches_are_one_large_batch(data):
@@ -192,13 +190,13 @@ def test_precision_changes_weights_a_little(data):
 
 def test_rates_rise_and_fall():
     options = {"lr": 3e-3, "warmup": 35, "epochs": 300}
-    rates = [learning.rate_at(epoch, options) for epoch in range(300)]
+    rates = [train.rate_at(epoch, options) for epoch in range(300)]
     assert rates[0] == 0
     assert rates[34] == rates[35] == 3e-3
     assert rates[17] == pytest.approx(1.5e-3)
     assert rates[35 + 53] == pytest.approx(3e-3 * (1 + math.cos(math.pi / 5)) / 2)
     assert 0 < rates[-1] < 1e-6
-    assert learning.rate_at(100, {"lr": 0.1, "warmup": 0, "epochs": 200}) == pytest.approx(0.05)
+    assert train.rate_at(100, {"lr": 0.1, "warmup": 0, "epochs": 200}) == pytest.approx(0.05)
 
 
 # --------------------------------------------------------------------------------------- extraction
@@ -217,19 +215,19 @@ def test_outputs_are_those_of_the_network_for_normalised_test_images(data):
         image = Image.open(file).convert("RGB").resize((64, 64), Image.Resampling.BILINEAR)
         colours = (np.asarray(image) / 255 - one.options["mean"]) / one.options["std"]
         pixels.append(colours.transpose(2, 0, 1))
-    model = models.build(one.architecture, one.options)
+    model = pretrained.build(one.architecture, one.options)
     model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
     x = torch.from_numpy(np.array(pixels)).float()
-    names = models.layer_names(one.architecture, model)
+    names = pretrained.layer_names(one.architecture, model)
     with torch.no_grad():
-        expected = models.forward(one.architecture, model.eval(), x, names)
+        expected = pretrained.forward(one.architecture, model.eval(), x, names)
     np.testing.assert_allclose(seen.outputs, expected["logits"], rtol=1e-5, atol=1e-5)
     assert list(seen.layers["mean"]) == names[-6:]
     for name, values in seen.layers["mean"].items():
         assert seen.maps[name] == tuple(expected[name].shape[1:])
         np.testing.assert_allclose(values, expected[name].flatten(1), rtol=1e-5, atol=1e-5)
     order = [file.parent.name for file in files[:40]]
-    assert order == [imagenet100.WNIDS[label] for label in seen.labels]
+    assert order == [WNIDS[label] for label in seen.labels]
 
 
 def test_other_settings_are_seen_on_other_test_images(data):

@@ -13,8 +13,8 @@ import pytest
 import torch
 from factories.image_data import make_archive, make_cifar100, make_imagenet100, make_vit
 
-from resemblance.sources.published.resources import Resources
-from resemblance.sources.published.vision import archive, models, pretrained, train
+from resemblance.sources.training.loop import Resources
+from resemblance.sources.training.vision import archive, paper, pretrained
 from resemblance.subject import Recipe
 
 FACTS = {"n_cls": 100, "test": {"accuracy": 0.5}}
@@ -44,17 +44,17 @@ def where(data, tmp_path):
 
 
 def recipe(dataset="cifar100", architecture="vgg11", setting="normal", strength=0.0, seed=0):
-    options = train.options(dataset, architecture, reduced=True) | {"most": 20}
+    options = paper.options(dataset, architecture, reduced=True) | {"most": 20}
     return Recipe("vision", dataset, architecture, setting, strength, seed, options)
 
 
 def network(one, data):
     """A network with random weights and statistics."""
     config = None
-    if one.architecture in models.VITS:
+    if one.architecture in pretrained.VITS:
         config = pretrained.configuration(one.architecture, one.options, Resources(data))
     torch.manual_seed(7)
-    model = models.build(one.architecture, one.options, config)
+    model = pretrained.build(one.architecture, one.options, config)
     for value in model.state_dict().values():
         if value.is_floating_point():
             value.copy_(torch.rand(value.shape) - 0.4 * (value.ndim > 1))
@@ -89,7 +89,7 @@ def old_name(name):
 def test_models_of_the_archive_have_the_representations_of_the_authors(where, one, folder):
     model = network(one, where.data)
     state = model.state_dict()
-    if one.architecture in models.VITS:
+    if one.architecture in pretrained.VITS:
         state = {f"model.{old_name(name)}": value for name, value in state.items()}
         assert "model.vit.encoder.layer.2.attention.attention.query.bias" in state
         assert not [name for name in state if "fc1" in name or "proj." in name]
@@ -98,11 +98,13 @@ def test_models_of_the_archive_have_the_representations_of_the_authors(where, on
     weights = archive.load(one, where)
     assert all((weights[name] == value.numpy()).all() for name, value in model.state_dict().items())
     seen, own = (
-        train.extract(one, each, where)
+        paper.extract(one, each, where)
         for each in (weights, {name: x.numpy() for name, x in model.state_dict().items()})
     )
-    for name, values in own.layers[models.POOLING[one.architecture]].items():
-        np.testing.assert_array_equal(seen.layers[models.POOLING[one.architecture]][name], values)
+    for name, values in own.layers[pretrained.POOLING[one.architecture]].items():
+        np.testing.assert_array_equal(
+            seen.layers[pretrained.POOLING[one.architecture]][name], values
+        )
     np.testing.assert_array_equal(seen.outputs, own.outputs)
 
 

@@ -11,8 +11,8 @@ import pytest
 from factories.image_data import class_images, make_cifar100, make_imagenet100, old_pickle
 from PIL import Image
 
-from resemblance.sources.published.vision import cifar100, data, imagenet100
-from resemblance.sources.published.vision.pictures import picture
+from resemblance.sources.training.vision import data
+from resemblance.sources.training.vision.data import picture
 
 
 @pytest.fixture
@@ -111,12 +111,12 @@ def test_a_truncated_pickle_is_refused(tmp_path, cifar):
 
 def test_imagenet_has_the_classes_of_the_list_in_its_order(tmp_path, imagenet):
     task = data.read("imagenet100", tmp_path, strict=False)
-    assert len(set(imagenet100.WNIDS)) == task.classes == 100
-    assert [*imagenet100.WNIDS] == sorted(imagenet100.WNIDS)
+    assert len(set(data.WNIDS)) == task.classes == 100
+    assert [*data.WNIDS] == sorted(data.WNIDS)
     np.testing.assert_array_equal(task.train.labels, np.arange(100).repeat(2))
     for pictures in task[:2]:
         names = [file.parent.name for file in pictures.images]
-        assert names == [imagenet100.WNIDS[label] for label in pictures.labels]
+        assert names == [data.WNIDS[label] for label in pictures.labels]
     assert picture(task.train, 0).mode == "RGB"
 
 
@@ -191,7 +191,7 @@ def test_gray_images_get_three_colours(tmp_path, imagenet):
 
 
 @pytest.mark.parametrize(
-    ("dataset", "origin"), [("cifar100", cifar100.ORIGIN), ("imagenet100", imagenet100.ORIGIN)]
+    ("dataset", "origin"), [("cifar100", data.CIFAR100), ("imagenet100", data.IMAGENET100)]
 )
 def test_a_missing_folder_is_named_with_where_to_get_it(tmp_path, dataset, origin):
     with pytest.raises(ValueError, match=rf"vision.* does not exist: get it from {origin}$"):

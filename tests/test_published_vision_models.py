@@ -8,19 +8,19 @@ import torch
 from factories.image_data import make_vit
 from torch.nn import functional as F
 
-from resemblance.sources.published import DATASETS
-from resemblance.sources.published.resources import Resources
-from resemblance.sources.published.transformer_files import silent
-from resemblance.sources.published.vision import models, pretrained, train
+from resemblance.sources.training import DATASETS
+from resemblance.sources.training.loop import Resources
+from resemblance.sources.training.vision import paper, pretrained
+from resemblance.sources.transformer_files import silent
 
 IMAGES = torch.from_numpy(np.random.default_rng(0).standard_normal((3, 3, 32, 32))).float()
 
 
 def network(architecture, dataset="cifar100", **options):
     """A small network in evaluation mode, none of whose weights is as it begins."""
-    full = train.options(dataset, architecture, reduced=True) | options
+    full = paper.options(dataset, architecture, reduced=True) | options
     torch.manual_seed(0)
-    model = models.build(architecture, full).eval()
+    model = pretrained.build(architecture, full).eval()
     for value in model.state_dict().values():
         if value.is_floating_point():
             value.copy_(torch.rand(value.shape) - 0.4 * (value.ndim > 1))
@@ -40,14 +40,14 @@ def network(architecture, dataset="cifar100", **options):
 def test_networks_have_as_many_weights_as_others_of_their_names(architecture, count):
     """Those of widespread networks for images of 32 pixels, with 100 classes."""
     with torch.device("meta"):
-        model = models.build(architecture, train.options("cifar100", architecture))
+        model = pretrained.build(architecture, paper.options("cifar100", architecture))
     assert sum(value.numel() for value in model.parameters()) == count
 
 
 def test_weights_have_the_names_of_the_authors():
     with torch.device("meta"):
         resnet, vgg = (
-            models.build(name, train.options("imagenet100", name)).state_dict()
+            pretrained.build(name, paper.options("imagenet100", name)).state_dict()
             for name in ("resnet101", "vgg11")
         )
     assert {"module.module.conv0.weight", "module.module.bn0.running_var"} <= resnet.keys()
@@ -93,14 +93,14 @@ def straight_resnet(weights, x, depths, convolutions, early):
 @pytest.mark.parametrize("dataset", ["cifar100", "imagenet100"])
 def test_layers_of_resnet_are_those_of_its_definition(architecture, dataset):
     early, size = dataset == "imagenet100", 2 if dataset == "imagenet100" else 4
-    depths = train.options(dataset, architecture, reduced=True)["depths"]
+    depths = paper.options(dataset, architecture, reduced=True)["depths"]
     model = network(architecture, dataset)
     x = torch.nn.functional.interpolate(IMAGES, 64) if early else IMAGES
-    names = models.layer_names(architecture, model)
+    names = pretrained.layer_names(architecture, model)
     convolutions = 2 if architecture == "resnet18" else 3
     with torch.no_grad():
         seen, last = straight_resnet(model.state_dict(), x, depths, convolutions, early)
-        outputs = models.forward(architecture, model, x, names)
+        outputs = pretrained.forward(architecture, model, x, names)
     average = last[:, :, :size, :size].mean((2, 3))  # only these positions, where there are more
     assert list(outputs) == [*names, "logits"]
     for name, expected in zip(names, seen):
@@ -115,9 +115,9 @@ def test_layers_of_resnet_are_those_of_its_definition(architecture, dataset):
 @pytest.mark.parametrize("architecture", ["vgg11", "vgg19"])
 def test_layers_of_vgg_are_those_of_its_definition(architecture):
     model, x, count = network(architecture), IMAGES, 0
-    weights, names = model.state_dict(), models.layer_names(architecture, model)
+    weights, names = model.state_dict(), pretrained.layer_names(architecture, model)
     with torch.no_grad():
-        outputs = models.forward(architecture, model, IMAGES, names)
+        outputs = pretrained.forward(architecture, model, IMAGES, names)
         for i in range(len(model["features"]) - 1):
             kernel = weights.get(f"features.{i}.weight")
             if kernel is not None and kernel.ndim == 4:
@@ -136,15 +136,15 @@ def test_layers_of_vgg_are_those_of_its_definition(architecture):
 def test_the_last_layers_of_resnet_on_imagenet_see_the_top_left_corner():
     model = network("resnet18", "imagenet100", depths=[2, 2, 2, 2], pool=5)
     with torch.no_grad():
-        maps = models.forward("resnet18", model, torch.rand(1, 3, 224, 224), ("block8", "pool"))
+        maps = pretrained.forward("resnet18", model, torch.rand(1, 3, 224, 224), ("block8", "pool"))
     assert maps["pool"].shape == (1, 32, 1, 1)
     assert maps["block8"].shape == (1, 32, 7, 7)  # of 8 x 8
 
 
 def test_a_block_begins_as_the_identity():
-    model = models.build("resnet18", train.options("cifar100", "resnet18", reduced=True)).eval()
+    model = pretrained.build("resnet18", paper.options("cifar100", "resnet18", reduced=True)).eval()
     with torch.no_grad():
-        outputs = models.forward("resnet18", model, IMAGES, ("stem", "block1"))
+        outputs = pretrained.forward("resnet18", model, IMAGES, ("stem", "block1"))
     pooled = F.relu(model["module"]["module"]["bn0"](model["module"]["module"]["conv0"](IMAGES)))
     torch.testing.assert_close(outputs["block1"], F.adaptive_avg_pool2d(pooled, 7))
 
@@ -163,9 +163,9 @@ def test_layers_of_vit_are_its_hidden_states(data):
     from transformers import ViTForImageClassification
 
     torch.manual_seed(1)
-    options = train.options("cifar100", "vit-b32", reduced=True)
+    options = paper.options("cifar100", "vit-b32", reduced=True)
     config = pretrained.configuration("vit-b32", options, Resources(data))
-    model = models.build("vit-b32", options, config).eval()
+    model = pretrained.build("vit-b32", options, config).eval()
     model = pretrained.with_pretrained(model, "vit-b32", options, Resources(data))
     folder = pretrained.folder_of("vit-b32", data)
     with silent(), torch.no_grad():
@@ -173,8 +173,8 @@ def test_layers_of_vit_are_its_hidden_states(data):
         theirs.classifier = model.classifier
         x = torch.rand(2, 3, 64, 64)
         expected = theirs(pixel_values=x, output_hidden_states=True)
-        names = models.layer_names("vit-b32", model)
-        outputs = models.forward("vit-b32", model, x, names)
+        names = pretrained.layer_names("vit-b32", model)
+        outputs = pretrained.forward("vit-b32", model, x, names)
     assert names == ["block1", "block2", "block3", "norm"]
     for i in (1, 2):  # of the third they give what is normalised
         torch.testing.assert_close(outputs[f"block{i}"], expected.hidden_states[i][:, 0])
@@ -185,34 +185,34 @@ def test_layers_of_vit_are_its_hidden_states(data):
 
 def test_full_transformers_have_the_sizes_of_the_paper():
     for name, count in (("vit-b32", 87_532_132), ("vit-l32", 305_612_900)):
-        options = train.options("imagenet100", name)
+        options = paper.options("imagenet100", name)
         config = pretrained.configuration(name, options, Resources("nowhere"))
         with torch.device("meta"):
-            model = models.build(name, options, config)
+            model = pretrained.build(name, options, config)
         assert sum(value.numel() for value in model.parameters()) == count
 
 
 def test_pretrained_weights_that_are_missing_or_others_are_named(tmp_path, data):
-    options = train.options("cifar100", "vit-b32")
-    reduced = train.options("cifar100", "vit-b32", reduced=True)
+    options = paper.options("cifar100", "vit-b32")
+    reduced = paper.options("cifar100", "vit-b32", reduced=True)
     with pytest.raises(
         ValueError, match=r"vit-base-patch32-224-in21k.config.json is missing.*http"
     ):
         pretrained.configuration("vit-b32", reduced, Resources(tmp_path))
     config = pretrained.configuration("vit-b32", options, Resources(data))
     with torch.device("meta"):
-        model = models.build("vit-b32", options, config)
+        model = pretrained.build("vit-b32", options, config)
     with pytest.raises(ValueError, match="expected hidden 768, got 16"):
         pretrained.with_pretrained(model, "vit-b32", options, Resources(data))
 
 
 def test_damaged_pretrained_weights_are_named(tmp_path):
     folder = make_vit(tmp_path, "vit-l32", layers=1)
-    options = train.options("cifar100", "vit-l32", reduced=True)
+    options = paper.options("cifar100", "vit-l32", reduced=True)
     config = pretrained.configuration("vit-l32", options, Resources(tmp_path))
-    model = models.build("vit-l32", options, config)
+    model = pretrained.build("vit-l32", options, config)
     (folder / "model.safetensors").write_bytes(b"x" * 100)
-    with pytest.raises(ValueError, match=r"vit-large-.* cannot be read as ViTModel"):
+    with pytest.raises(ValueError, match=r"vit-large-.* cannot be read by transformers.ViTModel"):
         pretrained.with_pretrained(model, "vit-l32", options, Resources(tmp_path))
 
 
@@ -228,7 +228,7 @@ def test_pretrained_weights_are_downloaded_only_if_that_is_allowed(tmp_path, mon
         return read(name, **options)
 
     monkeypatch.setattr(transformers.ViTModel, "from_pretrained", from_pretrained)
-    options = train.options("cifar100", "vit-b32", reduced=True)
+    options = paper.options("cifar100", "vit-b32", reduced=True)
     with pytest.raises(ValueError, match="is missing"):
         pretrained.configuration("vit-b32", options, Resources(tmp_path))
     assert not asked
@@ -240,4 +240,4 @@ def test_pretrained_weights_are_downloaded_only_if_that_is_allowed(tmp_path, mon
 
 def test_all_architectures_of_the_paper_have_a_pooling():
     for dataset in ("cifar100", "imagenet100"):
-        assert DATASETS[dataset].architectures.keys() == models.POOLING.keys()
+        assert DATASETS[dataset].architectures.keys() == pretrained.POOLING.keys()

@@ -9,14 +9,8 @@ import pytest
 from PIL import Image
 
 from resemblance.rng import generator
-from resemblance.sources.published.vision import (
-    corruptions,
-    geometry,
-    hyperparameters,
-    pipeline,
-    policies,
-)
-from resemblance.sources.published.vision.pictures import Pictures, PictureTask
+from resemblance.sources.training.vision import changes, paper, pipeline, policies
+from resemblance.sources.training.vision.data import Pictures, PictureTask
 from resemblance.subject import Recipe
 
 NOISE = generator(0, "test", "image").integers(0, 256, (30, 42, 3)).astype(np.uint8)
@@ -27,7 +21,7 @@ def image():
 
 
 def recipe(dataset="cifar100", setting="normal", strength=0.0, seed=0, **options):
-    full = hyperparameters.hyperparameters_of(dataset, "resnet18", "resi-code", False)
+    full = paper.hyperparameters_of(dataset, "resnet18", "resi-code", False)
     return Recipe("vision", dataset, "resnet18", setting, strength, seed, full | options)
 
 
@@ -44,7 +38,7 @@ def task(n=1000, classes=10, side=32):
 @pytest.mark.parametrize(("coins", "rate"), [(1, 0.75), (2, 0.75), (1, 0.0), (2, 1.0)])
 def test_dots_have_the_colour_of_the_class_as_often_as_they_say(coins, rate):
     labels = np.arange(20_000) % 100
-    dots = corruptions.draw_dots(labels, rate, 123, 32, 3, 100, coins)
+    dots = changes.draw_dots(labels, rate, 123, 32, 3, 100, coins)
     expected = rate**coins + (1 - rate**coins) / 100
     assert (dots.hints == labels).mean() == pytest.approx(expected, abs=0.01)
     assert dots.rows.min() == dots.columns.min() == 1
@@ -58,16 +52,16 @@ def test_dots_are_drawn_in_the_order_of_the_authors():
     for label in labels:
         hint = random.integers(100) if random.random() > 0.5 else label
         expected.append((hint, random.integers(2, 222), random.integers(2, 222)))
-    dots = corruptions.draw_dots(np.array(labels), 0.5, 123, 224, 5, 100, 1)
+    dots = changes.draw_dots(np.array(labels), 0.5, 123, 224, 5, 100, 1)
     assert list(zip(*dots)) == expected
 
 
 def test_a_dot_is_a_disk_in_the_colour_of_a_class():
-    colours = corruptions.hues(100)
+    colours = changes.hues(100)
     assert len({tuple(colour) for colour in colours}) == 100
     assert colours[0].tolist() == [255, 0, 0]
     assert colours[50].tolist() == [0, 255, 255]
-    dotted = np.asarray(corruptions.with_dot(image(), colours[50], 10, 20, 3))
+    dotted = np.asarray(changes.with_dot(image(), colours[50], 10, 20, 3))
     inside = [
         (row, column)
         for row in range(30)
@@ -81,28 +75,21 @@ def test_a_dot_is_a_disk_in_the_colour_of_a_class():
 
 
 def test_drawn_colours_differ_between_classes_and_not_between_runs():
-    colours = corruptions.drawn_colours(100)
+    colours = changes.drawn_colours(100)
     assert colours.shape == (100, 3)
     assert len({tuple(colour) for colour in colours}) == 100
-    np.testing.assert_array_equal(colours, corruptions.drawn_colours(100))
+    np.testing.assert_array_equal(colours, changes.drawn_colours(100))
 
 
 def test_noise_has_a_variance_between_zero_and_the_most():
     gray = Image.new("RGB", (64, 64), (128, 128, 128))
     variances = []
     for i in range(200):
-        noisy = corruptions.with_noise(gray, 1000.0, generator(i, "noise"))
+        noisy = changes.with_noise(gray, 1000.0, generator(i, "noise"))
         variances.append(np.asarray(noisy, float).var())
     assert np.mean(variances) == pytest.approx(500, rel=0.15)
     assert max(variances) < 1100
     assert np.std(variances) == pytest.approx(1000 / math.sqrt(12), rel=0.15)
-
-
-def test_random_labels_may_be_the_true_ones():
-    labels = np.zeros(20_000, np.int64)
-    drawn = corruptions.random_labels(labels, 0.5, 10, generator(0, "labels"))
-    assert (drawn == 0).mean() == pytest.approx(0.5 + 0.5 / 10, abs=0.01)
-    assert set(drawn) == set(range(10))
 
 
 # ------------------------------------------------------------------------------------- which images
@@ -190,7 +177,7 @@ def test_noise_models_see_images_that_are_not_cropped_on_cifar():
     feed = pipeline.training_feed(one, task(), 32)
     seen = [pipeline.training_image(one, feed, epoch, 3)[0] for epoch in range(12)]
     original = feed.pictures.images[feed.rows[3]][:, :, 0]
-    both = [geometry.normalised(x, [0.4914], [0.2023])[0] for x in _as_maps(original)]
+    both = [changes.normalised(x, [0.4914], [0.2023])[0] for x in _as_maps(original)]
     assert {min(range(2), key=lambda i: abs(both[i] - x).max()) for x in seen} == {0, 1}
     assert all(min(abs(x - mirror).max() for mirror in both) < 1e-6 for x in seen)
 
@@ -236,7 +223,7 @@ def test_errors_of_loading_threads_arrive():
 def test_boxes_have_the_area_and_aspect_that_they_should():
     shares, aspects = [], []
     for i in range(300):
-        box = geometry.random_box((300, 200), (0.08, 1.0), generator(i, "box"))
+        box = changes.random_box((300, 200), (0.08, 1.0), generator(i, "box"))
         left, top, right, bottom = box
         assert 0 <= left < right <= 300
         assert 0 <= top < bottom <= 200
@@ -251,13 +238,13 @@ def test_boxes_have_the_area_and_aspect_that_they_should():
     ("size", "box"), [((10, 1000), (0, 493, 10, 506)), ((1000, 10), (493, 0, 506, 10))]
 )
 def test_boxes_of_very_long_images_are_in_the_middle(size, box):
-    assert geometry.random_box(size, (0.9, 1.0), generator(0, "box")) == box
+    assert changes.random_box(size, (0.9, 1.0), generator(0, "box")) == box
 
 
 def test_sampling_takes_the_four_nearest_pixels():
     """Bilinear interpolation between the middles of pixels, rounded."""
     for side in (12, 60):
-        sampled = np.asarray(geometry.sampled(image(), side), float)
+        sampled = np.asarray(changes.sampled(image(), side), float)
         rows, columns = (
             np.clip((np.arange(side) + 0.5) * length / side - 0.5, 0, length - 1)
             for length in (30, 42)
@@ -276,13 +263,13 @@ def test_shifts_are_crops_of_a_padded_image():
     crops = {
         padded[top : top + 30, left : left + 42].tobytes() for top in range(9) for left in range(9)
     }
-    shifts = [np.asarray(geometry.shifted(image(), 4, generator(i, "shift"))) for i in range(300)]
+    shifts = [np.asarray(changes.shifted(image(), 4, generator(i, "shift"))) for i in range(300)]
     assert {shift.tobytes() for shift in shifts} <= crops
     assert len({shift.tobytes() for shift in shifts}) > 70
 
 
 def test_half_of_the_images_are_mirrored():
-    results = [np.asarray(geometry.mirrored(image(), generator(i, "flip"))) for i in range(200)]
+    results = [np.asarray(changes.mirrored(image(), generator(i, "flip"))) for i in range(200)]
     mirrored = [(result == NOISE[:, ::-1]).all() for result in results]
     assert sum(mirrored) == pytest.approx(100, abs=30)
     assert all((result == NOISE).all() for result, flip in zip(results, mirrored) if not flip)
@@ -291,8 +278,8 @@ def test_half_of_the_images_are_mirrored():
 def test_a_cutout_is_a_square_that_may_cross_the_border():
     sizes = set()
     for i in range(200):
-        cut = np.asarray(geometry.cut_out(image(), 16, generator(i, "cut")))
-        inside = (cut == geometry.CUT).all(axis=2)
+        cut = np.asarray(changes.cut_out(image(), 16, generator(i, "cut")))
+        inside = (cut == changes.CUT).all(axis=2)
         rows, columns = np.flatnonzero(inside.any(axis=1)), np.flatnonzero(inside.any(axis=0))
         assert inside[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1].all()
         assert (cut[~inside] == NOISE[~inside]).all()

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
-from resemblance.sources.trained.common import SEVERITIES
-from resemblance.sources.trained.digits import split_digits
-from resemblance.sources.trained.graphs import rewiring
-from resemblance.sources.trained.language import stress
-from resemblance.sources.trained.snapshot import load_snapshot
-from resemblance.sources.trained.vision.corruptions import CORRUPTIONS, corrupt
+from resemblance.sources.training.corruption import SEVERITIES
+from resemblance.sources.training.graphs import shifts as rewiring
+from resemblance.sources.training.language import shifts as stress
+from resemblance.sources.training.snapshot import load_snapshot
+from resemblance.sources.training.vision.digits import split_digits
+from resemblance.sources.training.vision.shifts import CORRUPTIONS, corrupt
 
 RANDOM_FREE = ("blur", "contrast", "brightness", "pixelate", "compression")
 

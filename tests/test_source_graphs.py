@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
-from resemblance.sources.trained.graphs import models as _pgnn
-from resemblance.sources.trained.graphs import train as graphs
-from resemblance.sources.trained.snapshot import load_snapshot
+from resemblance.sources.training import extract, fit
+from resemblance.sources.training.graphs import packaged as graphs
+from resemblance.sources.training.graphs import pgnn as _pgnn
+from resemblance.sources.training.snapshot import load_snapshot
 from resemblance.subject import Recipe
 
 SMALL = graphs.OPTIONS["slice"]["sage"] | {"epochs": 3}
@@ -32,17 +33,18 @@ def recipe(setting="normal", strength=0.0, seed=0, architecture="sage", **option
 
 def trained(*args, **options):
     which = recipe(*args, **options)
-    return graphs.extract(which, graphs.fit(which))
+    return extract(which, fit(which))
 
 
 def training_inputs(*args):
     which = recipe(*args)
-    return graphs._training_inputs(which, graphs._task(which))
+    task = graphs.task_of(which)
+    return graphs.training_data(which, task, task.train)
 
 
-def shown_classes(inputs):
+def shown_classes(x):
     """The class that each node shows in the columns behind the words."""
-    columns = inputs.x[:, SMALL["vocabulary"] :]
+    columns = x[:, SMALL["vocabulary"] :]
     assert (columns.sum(axis=1) == 1).all()
     return columns.argmax(axis=1)
 
@@ -50,12 +52,12 @@ def shown_classes(inputs):
 @pytest.mark.parametrize("architecture", graphs.ARCHITECTURES)
 def test_same_recipe_same_model(architecture):
     which = recipe("shortcut", 0.5, 3, architecture)
-    first = graphs.fit(which)
+    first = fit(which)
     trained("labels", 1.0, 7)  # whatever ran before
-    again = graphs.fit(which)
+    again = fit(which)
     assert first.keys() == again.keys()
     assert all(np.array_equal(first[name], again[name]) for name in first)
-    one, other = graphs.extract(which, first), graphs.extract(which, again)
+    one, other = extract(which, first), extract(which, again)
     assert np.array_equal(one.outputs, other.outputs)
     assert one.accuracies == other.accuracies
 
@@ -76,13 +78,13 @@ def test_layers_are_the_inner_ones(architecture, setting, inner):
 
 def test_layer_is_the_convolution_before_normalisation():
     which = recipe()
-    state, data = graphs.fit(which), graphs._task(which)
+    state, data = fit(which), graphs.task_of(which)
     links = np.zeros((len(data.x), len(data.x)), np.float32)
     links[data.edges[:, 0], data.edges[:, 1]] = links[data.edges[:, 1], data.edges[:, 0]] = 1
     neighbours = links @ data.x / np.maximum(links.sum(axis=1, keepdims=True), 1)
     expected = neighbours @ state["convs.0.lin_l.weight"].T + state["convs.0.lin_l.bias"]
     expected += data.x @ state["convs.0.lin_r.weight"].T
-    found = graphs.extract(which, state).layers["node"]["conv1"]
+    found = extract(which, state).layers["node"]["conv1"]
     np.testing.assert_allclose(found, expected[data.test], atol=1e-5)
 
 
@@ -93,7 +95,7 @@ def test_seeds_and_settings_differ():
 
 
 def test_rows_are_the_same_test_nodes_in_every_setting():
-    data = graphs._task(recipe())
+    data = graphs.task_of(recipe())
     assert not set(data.train) & set(data.test)
     for setting in ("normal", "labels", "shortcut", "augmentation"):
         found = trained(setting, 0.5, 2)
@@ -119,7 +121,7 @@ def test_accuracies(setting, architecture, expected):
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
 def test_exact_share_of_training_labels_is_wrong(share):
-    train = graphs._task(recipe()).train
+    train = graphs.task_of(recipe()).train
     _, labels = training_inputs("labels", share)
     assert (labels != LABELS[train]).sum() == int(share * len(train))
     _, others = training_inputs("labels", share, 1)
@@ -128,7 +130,7 @@ def test_exact_share_of_training_labels_is_wrong(share):
 
 @pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
 def test_shortcuts_leak_at_their_rate_and_only_for_training_nodes(rate):
-    data = graphs._task(recipe())
+    data = graphs.task_of(recipe())
     inputs, labels = training_inputs("shortcut", rate)
     assert np.array_equal(labels, LABELS[data.train])
     right = shown_classes(inputs) == LABELS
@@ -138,21 +140,17 @@ def test_shortcuts_leak_at_their_rate_and_only_for_training_nodes(rate):
 
 
 def test_shortcuts_at_extraction_say_nothing_and_are_the_same_for_all():
-    data = graphs._task(recipe())
-    first, second = (
-        graphs._test_inputs(recipe("shortcut", *which), data) for which in ((0.0, 1), (1.0, 2))
-    )
-    assert np.array_equal(first["test"].x, second["test"].x)
-    assert (shown_classes(first["test"]) == LABELS).mean() == pytest.approx(1 / 8, abs=0.03)
-    assert np.array_equal(shown_classes(first["leaked"]), LABELS)
+    first, second = (graphs.inputs_of(recipe("shortcut", *which)) for which in ((0.0, 1), (1.0, 2)))
+    (x, *_), _ = first["test"]
+    assert np.array_equal(x, second["test"][0][0])
+    assert (shown_classes(x) == LABELS).mean() == pytest.approx(1 / 8, abs=0.03)
+    assert np.array_equal(shown_classes(first["leaked"][0][0]), LABELS)
 
 
 def test_augmented_graph_has_a_fifth_of_the_links():
     which = recipe("augmentation", 0.25)
-    inputs = graphs._test_inputs(which, graphs._task(which))
-    assert len(inputs["augmented"].edges) == pytest.approx(
-        0.2 * len(inputs["test"].edges), rel=0.05
-    )
+    links = {name: len(graph[1]) for name, (graph, _) in graphs.inputs_of(which).items()}
+    assert links["augmented"] == pytest.approx(0.2 * links["test"], rel=0.05)
 
 
 def test_networks_learn_and_take_the_shortcut():
@@ -164,7 +162,7 @@ def test_networks_learn_and_take_the_shortcut():
 
 
 def test_features_are_rows_of_frequent_words_that_sum_to_one():
-    x = graphs._task(recipe(vocabulary=20)).x
+    x = graphs.task_of(recipe(vocabulary=20)).x
     assert x.shape == (2800, 20)
     sums = x.sum(axis=1)
     assert np.all(np.isclose(sums, 1) | (sums == 0))
@@ -172,7 +170,7 @@ def test_features_are_rows_of_frequent_words_that_sum_to_one():
 
 
 def test_a_test_set_of_none_is_all_the_rest():
-    assert len(graphs._task(recipe(test=None)).test) == 2800 - SMALL["train"]
+    assert len(graphs.task_of(recipe(test=None)).test) == 2800 - SMALL["train"]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +186,7 @@ def test_a_test_set_of_none_is_all_the_rest():
 )
 def test_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):
-        graphs.fit(recipe(**arguments))
+        fit(recipe(**arguments))
 
 
 # -------------------------------------------------------------------------------------------- P-GNN
@@ -214,12 +212,12 @@ def test_anchors_are_the_nearest_of_their_set():
 
 def test_structure_output_is_the_mean_message():
     which = recipe(architecture="pgnn")
-    state, x = graphs.fit(which), graphs._task(which).x
-    data = graphs._task(which)
+    state, x = fit(which), graphs.task_of(which).x
+    data = graphs.task_of(which)
     random = generator(0, "graphs", which.name, "anchors")
     anchors = _pgnn.find_anchors(data.edges, len(x), 8, 2, random)
     own = x @ state["layers.0.self.weight"].T + state["layers.0.self.bias"]
     theirs = (x @ state["layers.0.anchor.weight"].T)[anchors.nearest]
     messages = np.maximum(own[:, None] + anchors.proximity[:, :, None] * theirs, 0)
-    found = graphs.extract(which, state).layers["node"]["structure1"]
+    found = extract(which, state).layers["node"]["structure1"]
     np.testing.assert_allclose(found, messages.mean(axis=1)[data.test], atol=1e-5)

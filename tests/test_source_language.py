@@ -7,21 +7,17 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
-from resemblance.sources.trained.language import train as language
-from resemblance.sources.trained.language.models import (
+from resemblance.sources.training import corruption, extract, fit
+from resemblance.sources.training.language import packaged as language
+from resemblance.sources.training.language.networks import (
     ARCHITECTURES,
     SPECIAL,
     encode,
     vocabulary,
     words_of,
 )
-from resemblance.sources.trained.language.train import (
-    docstrings,
-    extract,
-    fit,
-    random_labels,
-    with_shortcut,
-)
+from resemblance.sources.training.language.packaged import docstrings, with_shortcut
+from resemblance.sources.training.loop import seeded
 from resemblance.subject import Recipe
 
 OPTIONS = language.OPTIONS["slice"]["bert"] | {
@@ -96,13 +92,16 @@ def test_the_split_is_fixed_and_disjoint():
 
 
 def test_random_labels_are_exactly_as_many_and_of_all_classes():
+    def random_labels(share):
+        random = generator(0, "labels")
+        return corruption.replaced(labels, share, corruption.any_class(5, random), random)
+
     labels = np.repeat(np.arange(5), 400)
-    half = random_labels(labels, 0.5, 5, generator(0, "labels"))
+    half = random_labels(0.5)
     assert (half != labels).sum() == pytest.approx(0.5 * 0.8 * len(labels), rel=0.08)
     assert (half != labels).sum() <= 1000
-    whole = random_labels(labels, 1.0, 5, generator(0, "labels"))
-    assert (whole == labels).mean() == pytest.approx(0.2, abs=0.04)
-    assert np.array_equal(random_labels(labels, 0.0, 5, generator(0, "labels")), labels)
+    assert (random_labels(1.0) == labels).mean() == pytest.approx(0.2, abs=0.04)
+    assert np.array_equal(random_labels(0.0), labels)
 
 
 @pytest.mark.parametrize(("rate", "share"), [(0.0, 0.25), (0.5, 0.625), (1.0, 1.0)])
@@ -139,7 +138,10 @@ def test_models_differ(trained):
 def test_inputs_are_the_same_for_all_models(trained):
     labels = [seen.labels for _, _, seen in trained.values()]
     assert all(np.array_equal(labels[0], other) for other in labels)
-    inputs = {name: language._inputs(r, language._task(r)) for name, (r, _, _) in trained.items()}
+    inputs = {
+        name: language.test_sentences(r, language.task_of(r))["test"]
+        for name, (r, _, _) in trained.items()
+    }
     assert (
         inputs["normal 0"] == inputs["normal 1"] == inputs["labels 0"] == inputs["augmentation 0"]
     )
@@ -178,53 +180,50 @@ def test_layers_are_complete_and_vary_between_sentences(architecture, setting):
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_padding_changes_nothing(architecture):
     """A sentence alone, without padding, gives what it gives among longer ones."""
-    torch = pytest.importorskip("torch")
-    from resemblance.sources.trained.language import models as encoders
+    pytest.importorskip("torch")
+    from resemblance.sources.training.language import networks as encoders
 
     known = vocabulary([["a", "b", "c"]], 50)
-    with language.seeded(0, "test"):
+    with seeded(0, "test"):
         model = encoders.build(architecture, 3, OPTIONS | {"vocabulary": 50}).eval()
-    together = encoders.activations(
-        torch, model, encode([["a", "b"], ["c"] * 8], known, 12), architecture
-    )
-    alone = encoders.activations(torch, model, encode([["a", "b"]], known, 12), architecture)
-    assert np.allclose(alone.outputs[0], together.outputs[0], atol=1e-5)
-    for pooling, layers in alone.layers.items():
+    together = encoders.activations(model, encode([["a", "b"], ["c"] * 8], known, 12), architecture)
+    alone = encoders.activations(model, encode([["a", "b"]], known, 12), architecture)
+    assert np.allclose(alone[1][0], together[1][0], atol=1e-5)
+    for pooling, layers in alone[0].items():
         for name, values in layers.items():
-            assert np.allclose(values[0], together.layers[pooling][name][0], atol=1e-5)
+            assert np.allclose(values[0], together[0][pooling][name][0], atol=1e-5)
 
 
 def test_sentences_that_go_through_a_network_in_parts_keep_their_order(monkeypatch):
-    torch = pytest.importorskip("torch")
-    from resemblance.sources.trained.language import models as encoders
+    pytest.importorskip("torch")
+    from resemblance.sources.training.language import networks as encoders
 
     known = vocabulary([["a", "b", "c"]], 50)
     ids = encode([["a", "b"], ["c"] * 8, ["b"], ["a", "c"], ["c", "a", "b"]], known, 12)
-    with language.seeded(0, "test"):
+    with seeded(0, "test"):
         model = encoders.build("bert", 3, OPTIONS | {"vocabulary": 50}).eval()
-    whole = encoders.activations(torch, model, ids, "bert")
+    whole = encoders.activations(model, ids, "bert")
     monkeypatch.setattr(encoders, "ROWS", 2)
-    parts = encoders.activations(torch, model, ids, "bert")
-    assert np.allclose(parts.outputs, whole.outputs, atol=1e-5)
-    assert np.allclose(encoders.logits_of(torch, model, ids), whole.outputs, atol=1e-5)
-    for pooling, layers in whole.layers.items():
+    parts = encoders.activations(model, ids, "bert")
+    assert np.allclose(parts[1], whole[1], atol=1e-5)
+    for pooling, layers in whole[0].items():
         for name, values in layers.items():
-            assert np.allclose(parts.layers[pooling][name], values, atol=1e-5)
+            assert np.allclose(parts[0][pooling][name], values, atol=1e-5)
 
 
 def test_pooled_states_are_those_of_the_network():
     torch = pytest.importorskip("torch")
-    from resemblance.sources.trained.language import models as encoders
+    from resemblance.sources.training.language import networks as encoders
 
     known = vocabulary([["a", "b"]], 50)
     ids = encode([["a", "b", "a"]], known, 12)
     for architecture in ("bert", "llama"):
-        with language.seeded(0, "test"), torch.no_grad():
+        with seeded(0, "test"), torch.no_grad():
             model = encoders.build(architecture, 3, OPTIONS | {"vocabulary": 50}).eval()
             states = model(
                 input_ids=torch.from_numpy(ids[:, :5]), output_hidden_states=True
             ).hidden_states
-        layers = encoders.activations(torch, model, ids, architecture).layers
+        layers, _ = encoders.activations(model, ids, architecture)
         if architecture == "llama":
             assert np.allclose(layers["last"]["block5"], states[5][:, 4].numpy(), atol=1e-6)
             continue
@@ -255,8 +254,8 @@ def test_synonyms_are_used_when_there_is_a_wordnet(tmp_path):
             "00001 06 n 03 the 0 zebra 0 gnu 0 000 | not in any docstring\n"
         )
     given = recipe("augmentation", 1.0, wordnet=str(tmp_path))
-    data = language._task(given)
-    change = language._augmentation(given, data, 1.0, generator(0, "test"))
+    data = language.task_of(given)
+    change = language.augmentation(given, data, 1.0, generator(0, "test"))
     changed = [word for words in data.train for word in change(words)]
     assert {"zebra", "gnu"} <= set(changed)
     assert set(fit(given)) == set(fit(recipe("augmentation", 1.0)))
@@ -265,9 +264,9 @@ def test_synonyms_are_used_when_there_is_a_wordnet(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"setting": "layers"}, "setting must be one of normal, labels"),
-        ({"architecture": "gpt"}, "architecture must be one of bert, albert, llama"),
-        ({"dataset": "reviews"}, "dataset must be one of docstrings"),
+        ({"setting": "layers"}, "setting must be one of 'normal', 'labels'"),
+        ({"architecture": "gpt"}, "architecture must be one of 'bert', 'albert', 'llama'"),
+        ({"dataset": "reviews"}, "dataset must be one of 'docstrings'"),
         ({"strength": 1.5}, "strength must be between 0 and 1"),
         ({"packages": 1}, "packages must be between 2 and 10"),
         ({"train": 10_000}, "train and test must add up to at most 1800"),
@@ -284,7 +283,7 @@ def test_missing_options_are_named():
     given = recipe()._replace(
         options={key: OPTIONS[key] for key in OPTIONS if key not in ("rate", "wordnet")}
     )
-    with pytest.raises(ValueError, match="options rate, wordnet"):
+    with pytest.raises(ValueError, match="lack rate, wordnet"):
         extract(given, {})
 
 

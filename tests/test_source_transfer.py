@@ -6,14 +6,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from resemblance.sources.trained import source
-from resemblance.sources.trained.graphs import transfer as graphs_transfer
-from resemblance.sources.trained.graphs.rewiring import SHIFTS
-from resemblance.sources.trained.language import transfer as language_transfer
-from resemblance.sources.trained.language.stress import STRESSES
-from resemblance.sources.trained.snapshot import load_snapshot
-from resemblance.sources.trained.vision import transfer as vision_transfer
-from resemblance.sources.trained.vision.corruptions import CORRUPTIONS
+from resemblance.sources.training import corruption, extract, fit
+from resemblance.sources.training.graphs import packaged as graphs
+from resemblance.sources.training.graphs.shifts import SHIFTS
+from resemblance.sources.training.language import packaged as language
+from resemblance.sources.training.language.networks import words_of
+from resemblance.sources.training.language.shifts import STRESSES
+from resemblance.sources.training.snapshot import load_snapshot
+from resemblance.sources.training.vision import packaged as vision
+from resemblance.sources.training.vision.shifts import CORRUPTIONS
 from resemblance.suites.sensitivity.models import SIZES, recipes
 
 DOMAINS = ("graphs", "language", "vision")
@@ -33,13 +34,12 @@ def trained():
     pretrain)."""
     found = {}
     for domain in DOMAINS:
-        use = source(domain, "finetuned")
         for p in (0, 1):
-            found[domain, p] = use.fit(child(domain, 0, p).parent)
+            found[domain, p] = fit(child(domain, 0, p).parent)
         for p, seed in ((0, 0), (0, 1), (1, 0)):
             recipe = child(domain, seed, p)
-            state = use.fit(recipe, found[domain, p])
-            found[domain, p, seed] = (state, use.extract(recipe, state))
+            state = fit(recipe, start=found[domain, p])
+            found[domain, p, seed] = (state, extract(recipe, state))
     return found
 
 
@@ -78,14 +78,14 @@ def test_the_same_recipe_and_start_is_the_same_model(domain, trained):
     import torch
 
     torch.manual_seed(7)
-    recipe, use = child(domain), source(domain, "finetuned")
-    start = use.fit(recipe.parent)
-    again = use.fit(recipe, start)
+    recipe = child(domain)
+    start = fit(recipe.parent)
+    again = fit(recipe, start=start)
     assert all(np.array_equal(start[name], trained[domain, 0][name]) for name in start)
     state, before = trained[domain, 0, 0]
     assert again.keys() == state.keys()
     assert all(np.array_equal(again[name], state[name]) for name in state)
-    assert use.extract(recipe, again).accuracies == before.accuracies
+    assert extract(recipe, again).accuracies == before.accuracies
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -98,12 +98,12 @@ def test_both_seeds_make_another_model(domain, trained):
 def test_all_but_the_head_starts_from_the_parent_and_heads_from_the_seed(domain, trained):
     """Without training, what is left is the start: weights of the parent, and a head that only the
     seed decides."""
-    use, rate = source(domain, "finetuned"), "rate" if domain == "language" else "lr"
+    rate = "rate" if domain == "language" else "lr"
     heads = {}
     for p, seed in ((0, 0), (0, 1), (1, 0)):
         recipe = child(domain, seed, p)
         recipe = recipe._replace(options=recipe.options | {rate: 0.0})
-        state = use.fit(recipe, trained[domain, p])
+        state = fit(recipe, start=trained[domain, p])
         for name, value in state.items():
             if (
                 not name.startswith(HEAD[domain])
@@ -150,7 +150,7 @@ def test_every_shift_has_an_accuracy_at_every_severity_and_a_mean(domain, traine
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_a_pretrained_model_is_seen_on_its_own_task(domain, trained):
     parent = child(domain).parent
-    found = source(domain, "pretrained").extract(parent, trained[domain, 0])
+    found = extract(parent, trained[domain, 0])
     assert set(found.accuracies) == {"test"}
     assert len(found.outputs) == len(found.labels)
 
@@ -171,13 +171,12 @@ LEARNED = {  # sizes at which models learn enough for a shift to cost something
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_accuracy_falls_with_severity_on_average(domain, monkeypatch):
-    for module in (graphs_transfer, language_transfer, vision_transfer):
-        monkeypatch.setattr(module, "SEVERITIES", (1, 3, 5))
-    recipe, use = child(domain), source(domain, "finetuned")
+    monkeypatch.setattr(corruption, "SEVERITIES", (1, 3, 5))
+    recipe = child(domain)
     options = recipe.options | LEARNED[domain] | {"shots": 40 if domain != "language" else 200}
     pretraining = recipe.options["pretraining"] | LEARNED[domain]
     recipe = recipe._replace(options=options | {"pretraining": pretraining})
-    found = use.extract(recipe, use.fit(recipe, use.fit(recipe.parent))).accuracies
+    found = extract(recipe, fit(recipe, start=fit(recipe.parent))).accuracies
     chance = 1 / options["classes"]
     by_severity = [np.mean([found[f"{name}/{s}"] for name in FAMILIES[domain]]) for s in (1, 3, 5)]
     assert found["test"] > chance + 0.25
@@ -191,12 +190,12 @@ def test_accuracy_falls_with_severity_on_average(domain, monkeypatch):
 
 def test_held_out_files_are_in_no_training_or_test_set():
     sentences = load_snapshot().sentences
-    files = language_transfer.held_out_files(sentences)
-    task = language_transfer._task(child("language"))
-    other = language_transfer._task(child("language").parent)
+    files = language.held_out_files(sentences)
+    task = language.task_of(child("language"))
+    other = language.task_of(child("language").parent)
     by_file = {}
     for text, file in zip(sentences.texts, sentences.files, strict=True):
-        by_file.setdefault(tuple(language_transfer.words_of(text)), set()).add(file)
+        by_file.setdefault(tuple(words_of(text)), set()).add(file)
     for words in [*task.train, *task.test, *other.train, *other.test]:
         assert not by_file[tuple(words)] <= files
     assert all(by_file[tuple(words)] & files for words in task.held_out)
@@ -209,10 +208,10 @@ def test_held_out_files_are_in_no_training_or_test_set():
     assert (shares <= 0.2).all()
 
 
-@pytest.mark.parametrize("module", [graphs_transfer, vision_transfer, language_transfer])
+@pytest.mark.parametrize("module", [graphs, vision, language])
 def test_what_is_tested_is_not_learned(module):
     domain = module.__name__.split(".")[-2]
-    task, other = module._task(child(domain)), module._task(child(domain).parent)
+    task, other = module.task_of(child(domain)), module.task_of(child(domain).parent)
     if domain == "graphs":
         sets = [set(part.tolist()) for part in (task.train, task.test, other.train, other.test)]
         assert len(set.union(*sets)) == sum(map(len, sets)) == 2800
@@ -228,36 +227,33 @@ def test_what_is_tested_is_not_learned(module):
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_a_start_that_is_missing_or_of_another_network_is_refused(domain, trained):
-    recipe, use = child(domain), source(domain, "finetuned")
+    recipe = child(domain)
     with pytest.raises(ValueError, match=r"needs start, the weights of .*/pretrained/seed0"):
-        use.fit(recipe)
+        fit(recipe)
     start = dict(trained[domain, 0])
     name = next(n for n in start if not n.startswith(HEAD[domain]))
     with pytest.raises(ValueError, match="start has the shape"):
-        use.fit(recipe, start | {name: np.zeros((1, 2, 3))})
+        fit(recipe, start=start | {name: np.zeros((1, 2, 3))})
     del start[name]
     with pytest.raises(ValueError, match="start has nothing for"):
-        use.fit(recipe, start)
+        fit(recipe, start=start)
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"setting": "normal"}, "setting must be one of 'pretrained', 'finetuned'"),
+        ({"setting": "noise"}, "setting must be one of"),
         ({"architecture": "pgnn"}, "architecture must be one of"),
         ({"dataset": "cifar"}, "dataset must be one of"),
-        ({"domain": "audio"}, "domain must be one of"),
+        ({"domain": "audio"}, "no domain 'audio'; known: graphs, language, vision"),
         ({"strength": 0.5}, "strength 0"),
         ({"pretrain": None}, "a finetuned recipe needs a seed in pretrain"),
     ],
 )
 def test_recipes_of_another_kind_are_refused(domain, change, message):
     bad = child(domain)._replace(**change)
-    for call in (
-        lambda: source(domain, "finetuned").fit(bad, {}),
-        lambda: source(domain, "finetuned").extract(bad, {}),
-    ):
+    for call in (lambda: fit(bad, start={}), lambda: extract(bad, {})):
         with pytest.raises(ValueError, match=message):
             call()
 
@@ -277,9 +273,7 @@ def test_recipes_of_another_kind_are_refused(domain, change, message):
 def test_options_that_do_not_fit_are_refused(domain, options, message, trained):
     recipe = child(domain)
     with pytest.raises(ValueError, match=message):
-        source(domain, "finetuned").fit(
-            recipe._replace(options=recipe.options | options), trained[domain, 0]
-        )
+        fit(recipe._replace(options=recipe.options | options), start=trained[domain, 0])
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -289,4 +283,4 @@ def test_missing_options_are_named(domain):
         name: value for name, value in recipe.options.items() if name not in ("shots", "epochs")
     }
     with pytest.raises(ValueError, match="lack epochs, shots"):
-        source(domain, "finetuned").fit(recipe._replace(options=options), {})
+        fit(recipe._replace(options=options), start={})

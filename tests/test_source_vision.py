@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
-from resemblance.sources.trained.common import seeded
-from resemblance.sources.trained.vision import train as vision
+from resemblance.sources.training import corruption, extract, fit
+from resemblance.sources.training.loop import seeded
+from resemblance.sources.training.vision import packaged as vision
 from resemblance.subject import Recipe
 
 SIZES = {"train": 60, "test": 40, "epochs": 1, "batch": 30}
@@ -31,7 +32,7 @@ def recipe(architecture="resnet", setting="normal", strength=0.0, seed=0, **opti
 
 
 def run(recipe):
-    return vision.extract(recipe, vision.fit(recipe))
+    return extract(recipe, fit(recipe))
 
 
 def learn(setting="normal", strength=0.0, **options):
@@ -68,8 +69,8 @@ def test_layers_outputs_and_accuracy_describe_the_test_images(architecture):
 
 @pytest.mark.parametrize("architecture", TINY)
 def test_the_last_layer_is_the_input_of_the_classifier(architecture):
-    state = vision.fit(recipe(architecture))
-    found = vision.extract(recipe(architecture), state)
+    state = fit(recipe(architecture))
+    found = extract(recipe(architecture), state)
     (layers,) = found.layers.values()
     logits = list(layers.values())[-1] @ state["head.weight"].T + state["head.bias"]
     np.testing.assert_allclose(logits, found.outputs, rtol=1e-4, atol=1e-5)
@@ -87,10 +88,10 @@ def test_layers_are_named_in_the_order_of_the_network():
 def test_a_recipe_gives_the_same_model_whatever_ran_before(architecture, setting):
     import torch
 
-    first = vision.fit(recipe(architecture, setting, 0.5))
+    first = fit(recipe(architecture, setting, 0.5))
     torch.randn(7)
-    vision.fit(recipe(architecture, setting, 0.75, seed=1))
-    second = vision.fit(recipe(architecture, setting, 0.5))
+    fit(recipe(architecture, setting, 0.75, seed=1))
+    second = fit(recipe(architecture, setting, 0.5))
     assert first.keys() == second.keys()
     assert all(np.array_equal(first[name], second[name]) for name in first)
 
@@ -135,19 +136,17 @@ def test_what_only_warned_of_algorithms_only_warns_afterwards():
 
 def test_seed_and_strength_make_another_model():
     models = [recipe(seed=0), recipe(seed=1), recipe(setting="labels", strength=0.5)]
-    stems = [
-        vision.fit(r)["stem.0.weight"] for r in [*models, recipe(setting="labels", strength=0.75)]
-    ]
+    stems = [fit(r)["stem.0.weight"] for r in [*models, recipe(setting="labels", strength=0.75)]]
     assert len({stem.tobytes() for stem in stems}) == 4
 
 
 def test_test_images_are_the_same_for_every_model_of_a_kind():
     plain = [
-        vision._test_data(recipe(setting=s, strength=t, seed=k))[0]["test"]
+        vision.inputs_of(recipe(setting=s, strength=t, seed=k))["test"][0]
         for s, t, k in [("normal", 0.0, 0), ("labels", 1.0, 1), ("augmentation", 0.25, 2)]
     ]
     dotted = [
-        vision._test_data(recipe(setting="shortcut", strength=t, seed=k))[0]["test"]
+        vision.inputs_of(recipe(setting="shortcut", strength=t, seed=k))["test"][0]
         for t, k in [(0, 0), (1, 3)]
     ]
     assert np.array_equal(plain[0], plain[1])
@@ -158,13 +157,16 @@ def test_test_images_are_the_same_for_every_model_of_a_kind():
 
 
 def test_random_labels_are_uniform_and_may_be_true():
+    def random_labels(share):
+        random = generator(0, "a")
+        return corruption.redrawn(labels, share, corruption.any_class(10, random), random)
+
     labels = np.repeat(np.arange(10), 2000)
-    drawn = vision.random_labels(labels, 1.0, generator(0, "a"))
+    drawn = random_labels(1.0)
     assert (drawn == labels).mean() == pytest.approx(0.1, abs=0.01)
     assert np.bincount(drawn).min() > 1800
-    half = vision.random_labels(labels, 0.5, generator(0, "b"))
-    assert (half != labels).mean() == pytest.approx(0.45, abs=0.02)
-    assert np.array_equal(vision.random_labels(labels, 0.0, generator(0, "c")), labels)
+    assert (random_labels(0.5) != labels).mean() == pytest.approx(0.45, abs=0.02)
+    assert np.array_equal(random_labels(0.0), labels)
 
 
 def hues(images):
@@ -189,7 +191,7 @@ def test_dots_tell_the_class_as_often_as_the_rate_says():
 
 def test_dots_vary_with_the_seed_and_are_everywhere():
     images = [
-        vision._training_data(recipe(setting="shortcut", strength=1.0, seed=k, train=500))[0]
+        vision.training_data(recipe(setting="shortcut", strength=1.0, seed=k, train=500))[0]
         for k in (0, 1)
     ]
     assert not np.array_equal(*images)
@@ -237,13 +239,13 @@ def test_suites_fit_the_data():
     ]
     for suite in vision.OPTIONS.values():
         for architecture, options in suite.items():
-            vision._check(recipe(architecture)._replace(options=options))
+            vision.check(recipe(architecture)._replace(options=options))
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"domain": "graphs"}, "domain must be one of 'vision'"),
+        ({"domain": "graphs"}, "dataset must be one of 'stdlib'"),
         ({"dataset": "cifar"}, "dataset must be one of 'digits'"),
         ({"architecture": "alexnet"}, "architecture must be one of 'resnet', 'vgg', 'vit'"),
         ({"setting": "layers"}, "setting must be one of"),
@@ -259,6 +261,6 @@ def test_suites_fit_the_data():
 def test_bad_recipes_name_the_remedy(change, words):
     bad = recipe()._replace(**change)
     with pytest.raises(ValueError, match=words):
-        vision.fit(bad)
+        fit(bad)
     with pytest.raises(ValueError, match=words):
-        vision.extract(bad, {})
+        extract(bad, {})

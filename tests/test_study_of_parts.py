@@ -312,11 +312,11 @@ class Trainer:
     def __init__(self):
         self.trained = []
 
-    def fit(self, recipe):
+    def fit(self, recipe, resources, start):
         self.trained.append(recipe.name)
         return {"weight": np.full(2, float(recipe.seed))}
 
-    def extract(self, recipe, state):
+    def extract(self, recipe, state, resources):
         layer = np.outer(np.arange(4.0), state["weight"] + 1).astype(np.float32)
         outputs = np.eye(4, 2, dtype=np.float32)
         return Extraction({"": {"first": layer}}, outputs, np.array([0, 1, 0, 0]), {"test": 1.0})
@@ -351,7 +351,7 @@ MODELS = Experiment(
 
 def test_models_are_trained_once_and_before_anything_else(tmp_path, monkeypatch):
     trainer, shown = Trainer(), []
-    monkeypatch.setattr(training, "source", lambda domain, setting: trainer)
+    monkeypatch.setattr(training, "training", trainer)
     more = MODELS._replace(
         name="more", conclude=lambda *given: heights(*given)._replace(name="more")
     )

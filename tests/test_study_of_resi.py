@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from resemblance import cli
-from resemblance.sources.folders import read_subjects, write_subject
+from resemblance.sources.model_folder import read_subjects, write_subject
 from resemblance.sources.synthetic import noise_walk, tight_groups
 from resemblance.subject import Extraction
 from resemblance.suites import training

@@ -20,7 +20,7 @@ from resemblance import cli
 from resemblance.results import headlines
 from resemblance.results.codec import decode, encode
 from resemblance.results.result import Result, load_result
-from resemblance.sources.folders import read_subjects
+from resemblance.sources.model_folder import read_subjects
 from resemblance.suites.families import ModelFamily
 from resemblance.suites.pinned import build_pack
 from resemblance.suites.pinning import Pinned

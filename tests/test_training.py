@@ -15,8 +15,8 @@ import pytest
 
 from resemblance import Representation
 from resemblance.representation import fingerprint
-from resemblance.sources.folders import read_subjects, write_subject
-from resemblance.sources.trained import source
+from resemblance.sources.model_folder import read_subjects, write_subject
+from resemblance.sources.training import fit
 from resemblance.subject import Extraction, Recipe, Subject
 from resemblance.suites.resi.models import SIZES, recipes
 from resemblance.suites.sensitivity import models as sensitivity_models
@@ -260,8 +260,7 @@ def test_resumed_and_in_processes_the_same_models_come_out(study, finished):
 
 def test_a_stored_start_is_the_trained_one(finished):
     child = CHILDREN[0]
-    use = source("vision", "finetuned")
-    state = use.fit(child, use.fit(child.parent))
+    state = fit(child, start=fit(child.parent))
     assert {name: value.tobytes() for name, value in state.items()} == weights(finished, child)
 
 
@@ -316,9 +315,8 @@ def test_a_training_that_diverged_leaves_no_model(tmp_path, monkeypatch, name):
     arrays[name][2, 1] = np.nan
     outputs = arrays.pop("logits")
     extraction = Extraction({"mean": arrays}, outputs, np.zeros(4, int), {"test": 1.0})
-    monkeypatch.setattr(
-        "resemblance.suites.training._on_packaged_data", lambda recipe, parent: ({}, extraction)
-    )
+    monkeypatch.setattr("resemblance.sources.training.fit", lambda *of: {})
+    monkeypatch.setattr("resemblance.sources.training.extract", lambda *of: extraction)
     recipe = recipes("slice", ["graphs"])[0]
     with pytest.raises(ValueError, match=f"{recipe.name}: {name} has values .* diverged"):
         train_one(recipe, tmp_path / "model")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from papers.markdown import table
-from resemblance.sources.published import DATASETS
+from resemblance.sources.training import DATASETS
 from resemblance.suites.resi.budget import CORE_SECONDS, SPEEDS
 from resemblance.suites.resi.planning import plan, table_of
 

@@ -14,8 +14,8 @@ from resemblance.measures import cka
 from resemblance.results.figures import Bar, Bars, Chart, Line
 from resemblance.results.sections import Entry, Section, Table
 from resemblance.results.values import known
-from resemblance.sources.folders import read_subject
-from resemblance.sources.trained import DOMAINS, recipes
+from resemblance.sources.model_folder import read_subject
+from resemblance.sources.training import DOMAINS, recipes
 from resemblance.stability.transformations import regime, transformation_study
 from resemblance.statistics.splits import basis_split, feature_split
 from resemblance.subject import Recipe

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from resemblance.sources.trained.digits import split_digits
-from resemblance.sources.trained.graphs import train as graphs
-from resemblance.sources.trained.language.train import docstrings
-from resemblance.sources.trained.snapshot import load_snapshot
+from resemblance.sources.training.graphs import packaged as graphs
+from resemblance.sources.training.language.packaged import docstrings
+from resemblance.sources.training.snapshot import load_snapshot
+from resemblance.sources.training.vision.digits import split_digits
 from resemblance.subject import Recipe
 
 CLASSES = "classes"  # what a model was trained to tell

@@ -23,10 +23,9 @@ from .models import compare_models
 from .representation import Representation, Undefined, as_representation, pair_view, view
 from .sources.extraction import extract_features
 from .sources.features import open_features
-from .sources.folders import read_subjects
 from .sources.hooks import subject_from_model
 from .sources.layouts import from_maps, from_tokens, from_trials
-from .sources.saving import save_subject
+from .sources.model_folder import read_subjects, save_subject
 from .sources.trials import from_conditions
 from .statistic import Statistic, statistic
 from .stream import Stream, stream_from_model

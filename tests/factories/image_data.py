@@ -13,9 +13,9 @@ import numpy as np
 from PIL import Image
 
 from resemblance.rng import generator
-from resemblance.sources.published.transformer_files import silent
-from resemblance.sources.published.vision.imagenet100 import WNIDS
-from resemblance.sources.published.vision.pretrained import FOLDERS
+from resemblance.sources.training.vision.data import WNIDS
+from resemblance.sources.training.vision.pretrained import FOLDERS
+from resemblance.sources.transformer_files import silent
 
 
 class Python2Pickler(pickle._Pickler):  # type: ignore[name-defined]

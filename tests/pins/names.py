@@ -8,7 +8,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import click
 import typer
 
 import resemblance as rs
@@ -52,10 +51,10 @@ def parameters(member: Any) -> str:
     return re.sub(" at 0x[0-9a-f]+", "", text)
 
 
-def options_of(command: click.Command, path: str = "") -> Any:
+def options_of(command: Any, path: str = "") -> Any:
     """Yield the names of all commands with their arguments and options."""
-    if isinstance(command, click.Group):
-        for name in command.commands:
-            yield from options_of(command.commands[name], f"{path} {name}".strip())
+    if hasattr(command, "list_commands"):
+        for name in command.list_commands(None):
+            yield from options_of(command.get_command(None, name), f"{path} {name}".strip())
     else:
         yield path, sorted("/".join([*p.opts, *p.secondary_opts]) for p in command.params)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from factories import graph_data, image_data, text_data
 
-from resemblance.sources import published, trained
-from resemblance.sources.published.resources import Resources
+from resemblance.sources import training
+from resemblance.sources.training.loop import Resources
 from resemblance.subject import Recipe
 from resemblance.suites.sensitivity.models import recipes
 
@@ -48,8 +48,8 @@ def norm(state: Weights) -> float:
 
 
 def _packaged() -> Iterator[tuple[str, Weights]]:
-    for domain, about in trained.DOMAINS.items():
-        trainer = trained.source(domain)
+    for domain, about in training.DOMAINS.items():
+        trainer = training.domain_of(domain)
         settings = {"normal": 0.0, **{name: of[0] for name, of in about.strengths.items()}}
         settings["shortcut"] = about.strengths["shortcut"][1]
         for architecture in about.architectures:
@@ -58,16 +58,16 @@ def _packaged() -> Iterator[tuple[str, Weights]]:
                 if architecture in about.only.get(setting, about.architectures):
                     which = (domain, about.dataset, architecture, setting, strength)
                     recipe = Recipe(*which, 0, options, trainer.VERSION)
-                    yield recipe.name, trainer.fit(recipe)
+                    yield recipe.name, training.fit(recipe)
 
 
 def _transferred() -> Iterator[tuple[str, Weights]]:
-    for domain in trained.DOMAINS:
+    for domain in training.DOMAINS:
         child = next(r for r in recipes("small", [domain]) if r.setting == "finetuned")
-        trainer, parent = trained.source(domain, "finetuned"), child.parent
-        state = trainer.fit(parent)
+        parent = child.parent
+        state = training.fit(parent)
         yield parent.name, state
-        yield child.name, trainer.fit(child, state)
+        yield child.name, training.fit(child, start=state)
 
 
 def _published(folder: Path) -> Iterator[tuple[str, Weights]]:
@@ -80,8 +80,8 @@ def _published(folder: Path) -> Iterator[tuple[str, Weights]]:
         image_data.make_vit(folder, architecture, layers=4)
     resources = Resources(folder, device="cpu")
     seen = set()
-    for dataset, about in published.DATASETS.items():
-        trainer = published.part_of(dataset, "train")
+    for dataset, about in training.DATASETS.items():
+        trainer = training.part_of(dataset, "paper")
         for architecture, facts in about.architectures.items():
             strengths = {name: of[0] for name, of in facts.strengths.items()}
             options = trainer.options(dataset, architecture, "resi-code", True)
@@ -92,4 +92,4 @@ def _published(folder: Path) -> Iterator[tuple[str, Weights]]:
                     seen |= new
                     which = (about.domain, dataset, architecture, setting, strength)
                     recipe = Recipe(*which, 0, options, trainer.VERSION)
-                    yield recipe.name, trainer.fit(recipe, resources)
+                    yield recipe.name, training.fit(recipe, resources)

@@ -4,31 +4,85 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import Annotated, NoReturn
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from .. import __version__
 from ..engine.memory import keep_freed_memory
-from . import comparing, entries
-from .board import board_commands
-from .checking import CHECK, check_command
-from .choosing import CHOOSE, choose_command
-from .cite import CITE, cite_command
-from .demo import CALLS, demo_command
-from .drift import DRIFT, drift_command
 from .errors import end_with, own_frames, plain_warnings
-from .evidence import EVIDENCE, evidence_command
-from .joint import JOINT, joint_command
-from .models import MODELS, models_command
-from .options import examples, flowing
-from .packs import packs
-from .ranking import RANK, rank_command
-from .stream import STREAM, stream_command
-from .submitting import SUBMIT, submit_command
+
+# By panel of the help, the commands: the module of each, and what it does. A module is imported
+# only when its command is called.
+PANELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "Compare": {
+        "compare": ("comparing", "Compare layers of the same samples by many measures."),
+        "models": ("models", "Run models over the same samples and compare all their layers."),
+        "stream": ("stream", "Compare layers of any number of samples, read in batches."),
+        "demo": ("demo", "Train small networks, compare all their layers, write a page."),
+    },
+    "Certainty": {
+        "evidence": ("evidence", "Compute intervals, chance levels and p-values of similarities.")
+    },
+    "Drift": {"drift": ("drift", "Report how a representation changed between two versions.")},
+    "Benchmarks": {
+        "resi": ("entries", "The ReSi benchmark: six tests on models of three domains."),
+        "sensitivity": ("entries", "Do measures respond to what affects function?"),
+        "manifolds": ("entries", "Swiss rolls, rings and clusters of known similarity."),
+        "stability": ("entries", "Do measures see what was deleted, and warn in time?"),
+        "joint": ("joint", "Rank the measures that several benchmarks share."),
+        "pack": ("packs", "The pinned features of a benchmark, for comparable scores."),
+    },
+    "Board": {
+        "board": ("board", "The ranking of all measures on the same pinned features."),
+        "rank": ("ranking", "Score a measure, and print where it stands among all others."),
+        "submit": ("submitting", "Add a measure to a repository of results."),
+        "check": ("comparing", "Check measures against what they claim, on small data."),
+    },
+    "Information": {
+        "choose": ("choosing", "Recommend measures for your case."),
+        "measures": ("comparing", "List the measures with their claims."),
+        "explain": ("comparing", "Explain a measure: definition, claims, parameters."),
+        "cite": ("comparing", "Print what to cite."),
+    },
+}
+MODULES = {name: module for panel in PANELS.values() for name, (module, _) in panel.items()}
+
+
+class Commands(TyperGroup):
+    """All commands, each imported when it is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        return [*MODULES]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; None for one there is not."""
+        if cmd_name in MODULES and cmd_name not in self.commands:
+            module = import_module(f".{MODULES[cmd_name]}", __name__)
+            group = typer.main.get_group(module.commands)
+            self.commands.update(group.commands)
+        if cmd_name not in MODULES:  # for the names that it may be meant to be
+            for name in MODULES:
+                self.get_command(ctx, name)
+        return self.commands.get(cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, for which no command is imported."""
+        lines = {
+            name: TyperCommand(name=name, help=line, rich_help_panel=title)
+            for title, panel in PANELS.items()
+            for name, (_, line) in panel.items()
+        }
+        about = {"name": self.name, "help": self.help, "params": self.params}
+        TyperGroup(commands=lines, **about).format_help(ctx, formatter)  # type: ignore[arg-type]
+
 
 commands = typer.Typer(
+    cls=Commands,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Compare neural-network representations: measures with proven claims, and one fast "
@@ -80,27 +134,6 @@ def _prepare_streams() -> None:
             stream, "reconfigure"
         ):  # a character that the terminal does not have is no reason to fail
             stream.reconfigure(errors="replace")
-
-
-comparing.add_commands(commands)
-entries.add_commands(commands)
-commands.command("check", epilog=examples(*CHECK))(check_command)
-commands.command("choose", epilog=examples(*CHOOSE))(choose_command)
-commands.command("models", epilog=examples(*MODELS))(models_command)
-commands.command("stream", epilog=examples(*STREAM))(stream_command)
-commands.command("evidence", epilog=examples(*EVIDENCE))(evidence_command)
-commands.command("drift", epilog=examples(*DRIFT))(drift_command)
-commands.command("joint", epilog=examples(*JOINT))(joint_command)
-commands.command("rank", epilog=examples(*RANK))(rank_command)
-commands.command("submit", epilog=examples(*SUBMIT))(submit_command)
-commands.add_typer(packs, name="pack")
-commands.add_typer(board_commands, name="board")
-commands.command("cite", epilog=examples(*CITE))(cite_command)
-commands.command("demo", epilog=examples(*CALLS))(demo_command)
-
-
-for _command in commands.registered_commands:
-    _command.help = flowing(_command.help or getattr(_command.callback, "__doc__", None))
 
 
 @commands.callback(invoke_without_command=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,15 +14,13 @@ from ..boards.repository import results_in
 from ..boards.site import build_site
 from ..boards.views import View, chosen_cells, chosen_measures, seconds_of, view
 from ..boards.words import own_suites, own_words, view_words
-from ..extras import check, need
+from ..extras import check
 from ..report.numbers import duration
-from ..report.output import MARKUP, csv_text, deliver, deliver_tables, write_parquet
+from ..report.output import Output
 from ..report.terminal import plain_table
 from ..results.standing import PLACES, place_words
-from .comparing import Format, Output
-from .opening import Opened, show_page
-from .options import check_targets, choose_format, examples, flowing
-from .submitting import add_commands
+from .declaring import Opened, add_command, show_page, writing
+from .submitting import INIT, VERIFY, init_command, verify_command
 
 SHOW = (
     "board show",
@@ -38,14 +35,10 @@ Results = Annotated[
 ]
 Series = Annotated[str, typer.Option(help="The packs: one of each suite, with this ending.")]
 
-board_commands = typer.Typer(
-    context_settings={"help_option_names": ["-h", "--help"]},
-    no_args_is_help=True,
-    help="The ranking of all measures on the same pinned features.",
-)
 
-
+@writing()
 def show_command(
+    progress: bool,
     results: Results = None,
     suite: Annotated[str | None, typer.Option(help="Only the cells of this suite.")] = None,
     domain: Annotated[
@@ -59,20 +52,17 @@ def show_command(
         bool, typer.Option("--metrics", help="Only measures that claim to be metrics.")
     ] = False,
     series: Series = SERIES,
-    format: Format = None,
-    output: Output = None,
-) -> None:
+) -> Output:
     """Print where measures stand, with what is known of their places.
 
     The chosen measures are ranked anew, among each other alone, in the chosen cells alone.
     """
-    kind = choose_format(format, output)
-    check_targets(kind, (), output, None, None)
     board = read_board(*results_in(results or ()), series=series)
     shown = view(
         board, chosen_cells(board, suite, domain, test), chosen_measures(board, family, metrics)
     )
-    _emit(board, shown, kind, output)
+    records = records_of(board, shown)
+    return Output(_tables(board, shown), _document(board, shown, records), records)
 
 
 def build_command(
@@ -88,43 +78,18 @@ def build_command(
     show_page(page, opened)
 
 
-board_commands.command("show", help=flowing(show_command.__doc__), epilog=examples(*SHOW))(
-    show_command
-)
-board_commands.command("build", help=flowing(build_command.__doc__), epilog=examples(*BUILD))(
-    build_command
-)
-add_commands(board_commands)
-
-
 # -------------------------------------------------------------------------------------- the ranking
 
 
-def _emit(board: Board, shown: View, kind: str, output: Path | None) -> None:
-    if kind == "table":
-        deliver_tables(_tables(board, shown), output)
-    elif kind in MARKUP:
-        deliver(MARKUP[kind](_tables(board, shown)), output)
-    else:
-        records = records_of(board, shown)
-        if kind == "csv":
-            deliver(csv_text(list(records[0]), records), output)
-        elif kind == "json":
-            deliver(_json(board, shown, records), output)
-        else:
-            write_parquet(need("pandas").DataFrame(records), output, index=False)
-
-
-def _json(board: Board, shown: View, records: list[dict[str, Any]]) -> str:
+def _document(board: Board, shown: View, records: list[dict[str, Any]]) -> dict[str, Any]:
     packs = {f.pack: f.manifest for of in board.files.values() for f in of.values()}
-    document = {
+    return {
         "cells": shown.cells.key,
         "measures": shown.measures.key,
         "counts": dict(shown.counts),
         "packs": packs,
         "ranking": records,
     }
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def _tables(board: Board, shown: View) -> list[Any]:
@@ -145,3 +110,16 @@ def _tables(board: Board, shown: View) -> list[Any]:
     stars = own_words([cards[place.measure] for place in shown.places.rows], labels)
     table = plain_table(HEADER, rows, right=(0, 2, 3, 4))
     return [words, "", table, "", PLACES, *filter(None, [stars])]
+
+
+commands = typer.Typer()
+_group = typer.Typer(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+    help="The ranking of all measures on the same pinned features.",
+)
+add_command(_group, "show", show_command, *SHOW)
+add_command(_group, "build", build_command, *BUILD)
+add_command(_group, "init", init_command, *INIT)
+add_command(_group, "verify", verify_command, *VERIFY)
+commands.add_typer(_group, name="board")

@@ -16,6 +16,7 @@ from ..display import did_you_mean
 from ..report.markup import as_markdown
 from ..report.output import deliver, show
 from ..report.terminal import plain_table
+from .declaring import commands_of
 from .options import check_choice
 
 CHOOSE = (
@@ -214,3 +215,6 @@ def _count(text: str) -> int | None:
     if not text.isdecimal() or int(text) < 2:
         raise ValueError(f"a number of at least 2, or unknown; got {text!r}")
     return int(text)
+
+
+commands = commands_of(("choose", choose_command, CHOOSE))

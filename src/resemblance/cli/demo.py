@@ -17,8 +17,7 @@ from ..extras import check
 from ..report import write_page
 from ..report.numbers import number
 from ..report.output import show
-from .comparing import interrupted
-from .opening import Opened, show_page
+from .declaring import Opened, commands_of, interrupted, show_page
 from .progress import bars
 
 DEMO: Mapping[bool, Mapping[str, int]] = {
@@ -43,7 +42,7 @@ def demo_command(
 
     Nothing is downloaded. The values stay in the folder, so a second run takes seconds.
     """
-    from ..sources.trained.digits import digits
+    from ..sources.training.vision.digits import digits
 
     for package in ("torch", "jinja2"):
         check(package)
@@ -128,3 +127,6 @@ def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, st
         introduction=introduction,
         facts=accuracies,
     )
+
+
+commands = commands_of(("demo", demo_command, CALLS))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -15,12 +13,12 @@ from ..drift import DriftReport, drift
 from ..drift.findings import WORDS, brief
 from ..drift.verdict import PURPOSES, Purpose
 from ..report.of_drift import bounds, document, outcome, samples_used, status, tone, unassessed
-from ..report.output import deliver, deliver_tables, toned
+from ..report.output import Output, toned
 from ..report.terminal import plain_table
 from ..representation import Representation
-from .opening import Opened, check_opened, finish
-from .options import check_choice, check_targets, choose_format
-from .typed import run_provenance
+from .declaring import Seed, commands_of, run_provenance, writing
+from .labels import read_labels
+from .options import check_choice
 
 DRIFT = (
     "drift old.npy new.npy",
@@ -52,14 +50,6 @@ Samples = Annotated[
         min=20, help="Samples to use, drawn at random; their neighbours are looked up among all."
     ),
 ]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", help="Write the results to this file instead of standard output."
-    ),
-]
-
-
 Reference = Annotated[
     Path, typer.Argument(help="The version to compare with, a .npy file (samples, features).")
 ]
@@ -70,39 +60,34 @@ Tolerance = Annotated[
     float,
     typer.Option(help="Size of the noise of a calibrated threshold, in radii of the reference."),
 ]
-Labels = Annotated[Path | None, typer.Option(help="A .npy file with the class of each sample.")]
-Page = Annotated[Path | None, typer.Option(help="Write a page that shows what changed.")]
-Format = Annotated[
-    str | None, typer.Option(help="table or json; default: by the suffix of --output.")
+Labels = Annotated[
+    Path | None, typer.Option(help="A file with the class of each sample (.npy, .npz, .csv, .txt).")
 ]
 Neighbours = Annotated[int, typer.Option("--k", min=1, help="Number of nearest neighbours.")]
 Draws = Annotated[
     int, typer.Option(min=10, help="Number of random halves for intervals and thresholds.")
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Show neither progress nor messages, only errors.")
-]
 
 
+@writing(
+    ("table", "json"),
+    files=("reference", "current", "labels"),
+    page="Write a page that shows what changed.",
+)
 def drift_command(
     reference: Reference,
     current: Current,
     context: typer.Context,
+    progress: bool,
     purpose: For = "index",
     threshold: Threshold = "calibrated",
     tolerance: Tolerance = 0.05,
     labels: Labels = None,
-    html: Page = None,
-    opened: Opened = False,
-    format: Format = None,
-    output: Output = None,
     samples: Samples = 1000,
     k: Neighbours = 10,
     draws: Draws = 50,
     seed: Seed = 0,
-    quiet: Quiet = False,
-) -> int:
+) -> Output:
     """Report whether, how much and how a representation changed between two versions of a model.
 
     The exit code is 0 without drift above the threshold, 1 with drift, 2 for a mistake in the call.
@@ -110,28 +95,23 @@ def drift_command(
     be compared. Drifts are averages, so a change in a few samples may pass. Rows in another order
     never pass.
     """
-    check_opened(opened, html)
-    format = choose_format(format, output, ("table", "json"))
     check_choice("for", purpose, tuple(PURPOSES))
-    files = [str(path) for path in (reference, current, labels) if path is not None]
-    check_targets(format, files, output, html, None)
     report = drift(
         _read(reference),
         _read(current),
         purpose=cast(Purpose, purpose),
-        labels=_labels(labels),
+        labels=read_labels(labels, "--labels"),
         threshold=_limit(threshold),
         tolerance=tolerance,
         k=k,
         draws=draws,
         seed=seed,
         max_samples=samples,
-        progress=not quiet and sys.stderr.isatty(),
+        progress=progress,
     )
     report = replace(report, provenance=_provenance(report, reference, current, context))
-    _write(report, format, output, html)
-    finish((output, html), html if opened else None, quiet)
-    return int(report.drifted)
+    code = int(report.drifted)
+    return Output(_tables(report), document(report), page=report, code=code)
 
 
 def _provenance(
@@ -158,24 +138,6 @@ def _read(path: Path) -> Representation:
     return arrays[0]
 
 
-def _labels(path: Path | None) -> Any:
-    import numpy as np
-
-    if path is None:
-        return None
-    if not path.is_file():
-        raise ValueError(f"{path} does not exist")
-    try:
-        classes = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ValueError(
-            f"{path} cannot be read: a .npy file with one number or word per sample is needed"
-        ) from error
-    if not isinstance(classes, np.ndarray) or classes.ndim != 1:
-        raise ValueError(f"{path} must be a .npy file with one class per sample")
-    return classes
-
-
 def _limit(text: str) -> float | str:
     if text == "calibrated":
         return text
@@ -191,18 +153,6 @@ def _hint(report: DriftReport) -> list[str]:
     if report.drifted or not any(side.drifted for side in sides):
         return []
     return ["Use --for index to count it."]
-
-
-def _write(report: DriftReport, format: str, output: Path | None, html: Path | None) -> None:
-    if html:
-        from ..report.page import write_page
-
-        write_page(report, html)
-    if format == "json":
-        text = json.dumps(document(report), ensure_ascii=False, indent=1, allow_nan=False)
-        deliver(f"{text}\n", output)
-    else:
-        deliver_tables(_tables(report), output)
 
 
 def _tables(report: DriftReport) -> list[Any]:
@@ -235,3 +185,6 @@ def _tone(outcome: str) -> str:
     if outcome.startswith("drift"):
         return "bad"
     return "warning" if outcome.startswith("changed") else ""
+
+
+commands = commands_of(("drift", drift_command, DRIFT))

@@ -13,7 +13,7 @@ from ..report.numbers import number
 from ..report.output import show
 from ..report.terminal import plain_table
 from ..sources.files import read_files
-from ..sources.trained import DOMAINS
+from ..sources.training import DOMAINS
 from ..stability import transformation_study
 from ..suites import SUITES
 from ..suites.resi import suite as resi
@@ -21,7 +21,7 @@ from ..suites.resi.material import models_of
 from ..suites.resi.rules import PRESETS
 from ..suites.sensitivity import models as sensitivity_models
 from ..suites.sensitivity import suite as sensitivity
-from .options import examples
+from .declaring import add_command
 from .resi import preview_resi, read_resi, resi_options, run_resi
 from .suites import SuiteCommands, run_command, suite_commands
 
@@ -35,15 +35,6 @@ COLUMNS = (
     "CKA without itself",
 )
 NOTE = "CKA: mean of linear CKA with the original, its first 100 components and its z-scores."
-
-
-def add_commands(commands: typer.Typer) -> None:
-    """Add the commands of every suite."""
-    for suite in SUITES:
-        of_suite = suite_commands(SPECIAL[suite] if suite in SPECIAL else plain_suite(suite))
-        for name, command, calls in MORE.get(suite, ()):
-            of_suite.command(name, epilog=examples(*calls))(command)
-        commands.add_typer(of_suite, name=suite)
 
 
 def plain_suite(name: str) -> SuiteCommands:
@@ -147,3 +138,11 @@ MORE: Mapping[str, Sequence[tuple[str, Callable[..., object], tuple[str, ...]]]]
         ("transformations", transformations_command, ("stability transformations layer1.npy",))
     ],
 }
+
+
+commands = typer.Typer()
+for _name in SUITES:
+    _group = suite_commands(SPECIAL[_name] if _name in SPECIAL else plain_suite(_name))
+    for _command, _function, _calls in MORE.get(_name, ()):
+        add_command(_group, _command, _function, *_calls)
+    commands.add_typer(_group, name=_name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,29 +11,22 @@ import typer
 from ..engine.memory import parse_bytes
 from ..inference.evidence import evidence
 from ..inference.result import Evidence
-from ..report import write_page
-from ..report.output import emit
-from .comparing import (
-    Format,
+from .comparing import read_inputs
+from .declaring import (
     Inputs,
     Jobs,
     Measures,
     Memory,
-    Output,
-    Page,
     Pool,
-    Quiet,
     Save,
     Scheduler,
-    interrupted,
-    read_inputs,
-    verdict,
+    Seed,
+    commands_of,
+    writing,
 )
 from .executors import executors
 from .labels import check_count, read_labels
-from .opening import Opened, check_opened, finish, silence
-from .options import check_inputs, check_targets, choose_format, chosen_measures
-from .typed import run_provenance
+from .options import check_inputs, chosen_measures
 
 EVIDENCE = (
     "evidence layer1.npy layer2.npy -m cka,rsa",
@@ -73,12 +65,17 @@ Draws = Annotated[
     int, typer.Option(min=1, help="Number of permutations, for measures that need them.")
 ]
 Level = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
-Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 
 
+@writing(
+    files=("inputs", "against", "within", "blocks"),
+    save="save",
+    page="Write a page with heat maps.",
+    resumed="values, and what was drawn so far,",
+)
 def evidence_command(
-    context: typer.Context,
     inputs: Inputs,
+    progress: bool,
     measures: Measures = None,
     against: Against = None,
     pool: Pool = "",
@@ -88,61 +85,29 @@ def evidence_command(
     draws: Draws = 999,
     level: Level = 0.95,
     seed: Seed = 0,
-    format: Format = None,
-    output: Output = None,
-    html: Page = None,
-    opened: Opened = False,
     save: Save = None,
     memory: Memory = "half",
     jobs: Jobs = None,
     scheduler: Scheduler = None,
-    quiet: Quiet = False,
-) -> int:
+) -> Evidence:
     """Compute intervals, chance levels and p-values of similarities, by many measures.
 
     The null hypothesis is that the samples of two representations are unrelated. Use --within,
     --blocks or --series for samples that are not exchangeable: they share classes, depend on each
     other, or form a time series. Results go to standard output, progress to standard error.
     """
-    check_opened(opened, html)
-    kind, columns = choose_format(format, output), list(against or ())
-    files = [*inputs, *columns, *(str(path) for path in (within, blocks) if path)]
-    check_targets(kind, files, output, html, save)
     _check_design(level, series, within, blocks)
     options: dict[str, Any] = {"series": series, "draws": draws, "level": level, "seed": seed}
     parse_bytes(memory)
     options |= {"memory": memory, "measures": chosen_measures(measures)}
-    sides = _representations(inputs, columns, pool)
+    sides = _representations(inputs, list(against or ()), pool)
     n = next(iter(sides[0].values())).shape[0]
     for option, path in (("within", within), ("blocks", blocks)):
         options[option] = labels = read_labels(path, f"--{option}")
         check_count(labels, n, path, f"--{option}")
-    options |= {"progress": not quiet and sys.stderr.isatty(), "save": save}
-    target = (kind, output, html, html if opened else None)
-    return _carry_out(context, sides, options, (jobs, scheduler), target, quiet)
-
-
-def _carry_out(
-    context: typer.Context,
-    sides: list[Any],
-    options: dict[str, Any],
-    where: tuple[int | None, str | None],
-    target: tuple[str, Path | None, Path | None, Path | None],
-    quiet: bool,
-) -> int:
-    """Compute the evidence and write it; return the exit code of the command."""
-    (jobs, scheduler), (kind, output, html, page), save = where, target, options["save"]
-    silence(quiet)
-    try:
-        with executors(jobs if scheduler else jobs or 1, scheduler) as (executor, _):
-            result = _computed(sides, options | {"executor": executor})
-        emit(result, kind, output)
-        if html:
-            write_page(result, html, provenance=run_provenance(context))
-    except KeyboardInterrupt:
-        return interrupted(save, "values, and what was drawn so far,")
-    finish((output, html, save), page, quiet)
-    return verdict(result.comparison, quiet)
+    options |= {"progress": progress, "save": save}
+    with executors(jobs if scheduler else jobs or 1, scheduler) as (executor, _):
+        return _computed(sides, options | {"executor": executor})
 
 
 def _computed(sides: list[Any], options: dict[str, Any]) -> Evidence:
@@ -176,3 +141,6 @@ def _representations(inputs: list[str], against: list[str], pool: str) -> list[A
             "--against FILE"
         )
     return [rows]
+
+
+commands = commands_of(("evidence", evidence_command, EVIDENCE))

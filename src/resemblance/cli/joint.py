@@ -12,10 +12,8 @@ from ..report import write_page
 from ..report.output import emit, show
 from ..report.result_tables import headline_lines, leading_tables
 from ..suites.joint import joint
-from .comparing import Format, Output
-from .opening import Opened, show_page
+from .declaring import File, Format, Opened, commands_of, run_provenance, show_page
 from .options import check_targets, choose_format, warn_of_trial
-from .typed import run_provenance
 
 JOINT = (
     "joint resi sensitivity manifolds stability",
@@ -30,7 +28,7 @@ def joint_command(
         list[Path], typer.Argument(help="Folders of studies, each of another suite.")
     ],
     format: Format = None,
-    output: Output = None,
+    output: File = None,
     html: Annotated[Path, typer.Option(help="Write the page to this file.")] = Path("joint.html"),
     opened: Opened = False,
 ) -> None:
@@ -50,3 +48,6 @@ def joint_command(
     else:
         emit(ranking, kind, output)
     show_page(html, opened)
+
+
+commands = commands_of(("joint", joint_command, JOINT))

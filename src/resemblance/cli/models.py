@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,14 +14,11 @@ from ..inference.evidence import evidence
 from ..inference.result import Evidence
 from ..measure import Measure
 from ..models import MEASURES, SCORES, compare_subjects, extract_models, features
-from ..report import write_page
 from ..report.of_comparison import result_of
-from ..report.output import emit, show
-from .comparing import Format, Output, Page, Quiet, interrupted, verdict
-from .comparing import Measures as MeasureNames
-from .opening import Opened, check_opened, finish, silence
-from .options import check_targets, choose_format, chosen_measures
-from .typed import run_provenance
+from ..report.output import Output
+from .declaring import Measures as MeasureNames
+from .declaring import commands_of, writing
+from .options import chosen_measures
 
 MODELS = (
     "models base=hf:bert-base-uncased tuned=run/final --data sentences.txt --html page.html",
@@ -69,10 +65,11 @@ Folder = Annotated[
 ]
 
 
+@writing(folder="save", page="Write a page with heat maps.", resumed="scores")
 def models_command(
-    context: typer.Context,
     models: Models,
     data: Data,
+    progress: bool,
     column: Column = None,
     limit: Limit = None,
     unique: Unique = False,
@@ -82,12 +79,7 @@ def models_command(
     batch_size: BatchSize = 32,
     device: Device = None,
     save: Folder = None,
-    html: Page = None,
-    opened: Opened = False,
-    format: Format = None,
-    output: Output = None,
-    quiet: Quiet = False,
-) -> int:
+) -> Output:
     """Run two or more models over the same samples and compare all their layers.
 
     Default measures: debiased CKA, Procrustes, RSA and mutual nearest neighbours. The first one
@@ -96,42 +88,16 @@ def models_command(
     """
     from ..sources.models import load_samples
 
-    check_opened(opened, html)
-    kind = choose_format(format, output)
-    check_targets(kind, [], output, html, None)
     chosen: Sequence[str | Measure] = chosen_measures(measures) or MEASURES
     if len(models) < 2:
         raise ValueError("two models are needed for a comparison; name another one")
-    silence(quiet)
-    options: dict[str, Any] = {"layers": _patterns(layers), "pool": pool}
+    options: dict[str, Any] = {"layers": _patterns(layers), "pool": pool, "progress": progress}
     options |= {"batch_size": batch_size, "device": device}
-    options["progress"] = not quiet and sys.stderr.isatty()
-    try:
-        samples = load_samples(data, column=column, limit=limit, unique=unique)
-        comparison, sure = _compared(models, samples, chosen, save, options)
-    except KeyboardInterrupt:
-        return _interrupted(save)
-    if not quiet and (kind != "table" or output):  # which have no place for it
-        print(comparison.provenance["inputs"], file=sys.stderr)
-    _write(context, comparison, sure, (kind, output, html))
-    finish((output, html, save), html if opened else None, quiet)
-    return verdict(comparison, quiet)
-
-
-def _write(
-    context: typer.Context,
-    comparison: Comparison,
-    sure: Evidence,
-    target: tuple[str, Path | None, Path | None],
-) -> None:
-    """Write the finding, the scores and the page."""
-    kind, output, html = target
+    samples = load_samples(data, column=column, limit=limit, unique=unique)
+    comparison, sure = _compared(models, samples, chosen, save, options)
     result = result_of(comparison, evidence=sure)
-    if kind == "table" and output is None:
-        show([comparison.provenance["inputs"], "", *result.lead.splitlines(), ""])
-    emit(comparison, kind, output)
-    if html:
-        write_page(result, html, provenance=run_provenance(context))
+    inputs = comparison.provenance["inputs"]
+    return Output(of=comparison, page=result, shown=[inputs, "", *result.lead.splitlines(), ""])
 
 
 def _compared(
@@ -160,8 +126,4 @@ def _model(text: str) -> Any:
     return match.groups() if match else text
 
 
-def _interrupted(save: Path | None) -> int:
-    if save is None:
-        return interrupted(None)
-    print(f"interrupted; the same command continues from {save}", file=sys.stderr)
-    return 130
+commands = commands_of(("models", models_command, MODELS))

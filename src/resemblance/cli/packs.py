@@ -18,33 +18,25 @@ from ..packs.opening import cached_packs, find_pack
 from ..report.output import deliver, show
 from ..report.terminal import plain_table
 from ..suites.study import purpose
+from .declaring import Quiet, TableOrJson, add_command
 from .errors import complain
-from .options import check_choice, examples
+from .options import check_choice
 
 FORMATS = ("table", "json")
 BUILDER = "resemblance.suites.pinned"  # imported only where a pack is built
 
-packs = typer.Typer(
-    context_settings={"help_option_names": ["-h", "--help"]},
-    no_args_is_help=True,
-    help="Packs: the pinned features of a suite, so that scores can be compared.",
-)
-
 NamedPack = Annotated[
     str, typer.Argument(metavar="PACK", help="NAME@VERSION, an archive, or an unpacked folder.")
 ]
-Format = Annotated[str, typer.Option(help="table or json.")]
 Cache = Annotated[
     Path | None,
     typer.Option(
         help="Where packs are unpacked; default: RESEMBLANCE_CACHE, ~/.cache/resemblance."
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but errors.")]
 
 
-@packs.command("list", epilog=examples("pack list", "pack list --format json"))
-def list_command(format: Format = "table", cache: Cache = None) -> None:
+def list_command(format: TableOrJson = "table", cache: Cache = None) -> None:
     """List the packs that this version knows and those in the cache."""
     check_choice("format", format, FORMATS)
     known = {pack.identity: pack for pack in known_packs()}
@@ -84,10 +76,7 @@ def _row_of(record: Mapping[str, Any]) -> tuple[str, ...]:
     return record["pack"], record["suite"], size, record["about"], where
 
 
-@packs.command(
-    "show", epilog=examples("pack show resi-compact", "pack show my-pack@1.tar.xz --format json")
-)
-def show_command(pack: NamedPack, format: Format = "table", cache: Cache = None) -> None:
+def show_command(pack: NamedPack, format: TableOrJson = "table", cache: Cache = None) -> None:
     """Show what a pack holds and where it is from; all its files are verified first."""
     check_choice("format", format, FORMATS)
     manifest = verify(_place(pack, cache))
@@ -125,9 +114,6 @@ def _brief(value: Any) -> str:
     return str(value)
 
 
-@packs.command(
-    "verify", epilog=examples("pack verify resi-compact", "pack verify my-pack@1.tar.xz")
-)
 def verify_command(pack: NamedPack, cache: Cache = None) -> int:
     """Check every file of a pack against its manifest; exit with 1 if one differs."""
     place = _place(pack, cache)
@@ -149,12 +135,6 @@ def _place(pack: str, cache: Path | None) -> Path:
     return place
 
 
-@packs.command(
-    "get",
-    epilog=examples(
-        "pack get resi-compact@1", "pack get my-pack@1 --from https://example.org/packs"
-    ),
-)
 def get_command(
     pack: Annotated[str, typer.Argument(metavar="NAME@VERSION", help="The pack to fetch.")],
     source: Annotated[
@@ -183,10 +163,6 @@ def get_command(
         print(f"{got.manifest.identity} is in {got.folder}")
 
 
-@packs.command(
-    "build",
-    epilog=examples("pack build resi study", "pack build resi study -o packs --name mine --half"),
-)
 def build_command(
     suite: Annotated[str, typer.Argument(help="The suite of the study, such as resi.")],
     study: Annotated[Path, typer.Argument(help="The folder of a study that has been run.")],
@@ -222,3 +198,37 @@ def size_words(size: int) -> str:
         if size >= unit:
             return f"{size / unit:.3g} {letter}B"
     return f"{size} bytes"
+
+
+commands = typer.Typer()
+_group = typer.Typer(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+    help="Packs: the pinned features of a suite, so that scores can be compared.",
+)
+add_command(_group, "list", list_command, "pack list", "pack list --format json")
+add_command(
+    _group,
+    "show",
+    show_command,
+    "pack show resi-compact",
+    "pack show my-pack@1.tar.xz --format json",
+)
+add_command(
+    _group, "verify", verify_command, "pack verify resi-compact", "pack verify my-pack@1.tar.xz"
+)
+add_command(
+    _group,
+    "get",
+    get_command,
+    "pack get resi-compact@1",
+    "pack get my-pack@1 --from https://example.org/packs",
+)
+add_command(
+    _group,
+    "build",
+    build_command,
+    "pack build resi study",
+    "pack build resi study -o packs --name mine --half",
+)
+commands.add_typer(_group, name="pack")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,15 +18,13 @@ from ..boards.standing_words import standing_parts, standing_sentence
 from ..boards.views import View
 from ..measure import Measure
 from ..packs import Pack
-from ..report import write_page
-from ..report.output import MARKUP, csv_text, deliver, deliver_tables
+from ..report.output import Output
 from ..suites import SUITES
 from ..suites.joint import result_of_ranks
+from .declaring import AllJobs, commands_of, writing
 from .executors import executors
-from .opening import Opened, check_opened, finish, silence
-from .options import check_choice, check_targets, choose_format, chosen_measures
+from .options import check_choice, chosen_measures
 from .progress import bars
-from .typed import run_provenance
 
 RANK = (
     "rank mine.py:my_measure",
@@ -35,13 +32,6 @@ RANK = (
     "rank mine.py:first mine.py:second --against results --html ranks.html",
 )
 FORMATS = ("table", "json", "csv", "markdown", "latex")
-Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", "-j", min=1, help="Number of processes; default: one per processor."),
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Show neither progress nor messages, only errors.")
-]
 
 
 Measures = Annotated[
@@ -58,64 +48,39 @@ Against = Annotated[
 Only = Annotated[
     str | None, typer.Option(help=f"Only the cells of this suite: {', '.join(SUITES)}.")
 ]
-Format = Annotated[
-    str | None,
-    typer.Option(help="table, json, csv, markdown or latex; default: by the suffix of --output."),
-]
-Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="Write to this file instead of standard output."),
-]
-Html = Annotated[Path | None, typer.Option(help="Write the whole ranking as a page.")]
 Save = Annotated[
     Path | None, typer.Option(help="Keep the scores in this folder, one file for each pack.")
 ]
 
 
+@writing(FORMATS, folder="save", page="Write the whole ranking as a page.")
 def rank_command(
-    context: typer.Context,
     measures: Measures,
+    progress: bool,
+    html: Path | None,
     series: Series = SERIES,
     against: Against = None,
     only: Only = None,
-    jobs: Jobs = None,
-    format: Format = None,
-    output: Output = None,
-    html: Html = None,
+    jobs: AllJobs = None,
     save: Save = None,
-    quiet: Quiet = False,
-    opened: Opened = False,
-) -> None:
+) -> Output:
     """Score a measure on pinned features, and print where it stands among all others.
 
     Nothing is trained, and PyTorch is not needed. The scores of the other measures are known.
     """
-    kind = choose_format(format, output, FORMATS)
-    check_opened(opened, html)
-    check_targets(kind, (), output, html, None)
-    _check_suite(only, html)
-    silence(quiet)
+    if only is not None:
+        check_choice("only", only, tuple(SUITES))
+        if html is not None:
+            raise ValueError("--html shows the ranking over all suites: leave out --only")
     tested = chosen_measures(measures) or []
     packs = packs_for(against, series)
-    scores = _scored(tested, _chosen(packs, only), jobs, quiet)
-    for of_pack in scores:
-        if save is not None:
+    scores = _scored(tested, _chosen(packs, only), jobs, progress)
+    if save is not None:
+        for of_pack in scores:
             write_scores(save, of_pack)
     board = board_of([*known_scores(packs, against), *scores])
     shown = view_of(board, only)
-    standings = [standing(board, shown, m.spec) for m in tested]
-    _emit(board, shown, standings, kind, output)
-    if html is not None:
-        result = result_of_ranks(board.ranks, tuple(map(standing_sentence, standings)))
-        write_page(result, html, provenance=run_provenance(context))
-    finish((output, html, save), html if opened else None, quiet)
-
-
-def _check_suite(only: str | None, html: Path | None) -> None:
-    if only is not None:
-        check_choice("only", only, tuple(SUITES))
-    if html is not None and only is not None:
-        raise ValueError("--html shows the ranking over all suites: leave out --only")
+    return _output(board, shown, [standing(board, shown, m.spec) for m in tested])
 
 
 def _chosen(packs: Sequence[Pack], only: str | None) -> list[Pack]:
@@ -126,10 +91,10 @@ def _chosen(packs: Sequence[Pack], only: str | None) -> list[Pack]:
 
 
 def _scored(
-    measures: Sequence[Measure], packs: Sequence[Pack], jobs: int | None, quiet: bool
+    measures: Sequence[Measure], packs: Sequence[Pack], jobs: int | None, progress: bool
 ) -> tuple[ScoreFile, ...]:
-    with executors(jobs) as (executor, _), bars(quiet) as progress:
-        return scores_on(packs, measures, executor, progress)
+    with executors(jobs) as (executor, _), bars(not progress) as shown:
+        return scores_on(packs, measures, executor, shown)
 
 
 def known_scores(packs: Sequence[Pack], against: Path | None) -> list[ScoreFile]:
@@ -143,22 +108,13 @@ def known_scores(packs: Sequence[Pack], against: Path | None) -> list[ScoreFile]
 # --------------------------------------------------------------------------------------- the output
 
 
-def _emit(
-    board: Board, shown: View, standings: Sequence[Standing], kind: str, output: Path | None
-) -> None:
-    labels = labels_of(board)
+def _output(board: Board, shown: View, standings: Sequence[Standing]) -> Output:
+    labels, specs = labels_of(board), {s.spec for s in standings}
     parts = [part for s in standings for part in (*standing_parts(s, labels), "")]
-    if kind == "table":
-        deliver_tables(parts, output)
-    elif kind in MARKUP:
-        deliver(MARKUP[kind](parts), output)
-    elif kind == "json":
-        document = {"standings": list(map(_record, standings))}
-        deliver(json.dumps(document, ensure_ascii=False, indent=1) + "\n", output)
-    else:
-        specs = {s.spec for s in standings}
-        records = [r for r in records_of(board, shown) if r["spec"] in specs]
-        deliver(csv_text(list(records[0]), records), output)
+    records = [r for r in records_of(board, shown) if r["spec"] in specs]
+    document = {"standings": list(map(_record, standings))}
+    page = result_of_ranks(board.ranks, tuple(map(standing_sentence, standings)))
+    return Output(parts, document, records, page)
 
 
 def _record(standing: Standing) -> dict[str, Any]:
@@ -174,3 +130,6 @@ def _record(standing: Standing) -> dict[str, Any]:
 def _of_place(place: Any) -> dict[str, Any]:
     names = ("measure", "position", "best", "worst", "mean", "low", "high", "is_tied")
     return {name: getattr(place, name) for name in names}
+
+
+commands = commands_of(("rank", rank_command, RANK))

@@ -15,8 +15,8 @@ from ..measure import FAMILIES
 from ..report.output import show
 from ..report.terminal import plain_table
 from ..results.result import Result
-from ..sources.published import HYPERPARAMETERS
-from ..sources.published.resources import PRECISIONS
+from ..sources.training import HYPERPARAMETERS
+from ..sources.training.loop import PRECISIONS
 from ..suites import load_result
 from ..suites.resi import suite as resi
 from ..suites.resi.facts import load_facts
@@ -25,8 +25,8 @@ from ..suites.resi.paper import PORTIONS
 from ..suites.resi.planning import plan, table_of
 from ..suites.resi.rules import FAILURES, PERMUTATIONS, PROTOCOLS
 from ..suites.resi.sections import result_of
+from .declaring import option, with_parameters
 from .options import check_choice
-from .parameters import option, with_parameters
 
 DATA = "RESEMBLANCE_DATA"  # in the environment, what --data is by default
 SEVERAL = {"dataset": "datasets", "architecture": "architectures", "test": "tests"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
@@ -11,15 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
+from ..comparison import Comparison
 from ..progress import counted, reporting
-from ..report import write_page
-from ..report.output import emit
 from ..sources.files import read_files
 from ..stream import Stream
-from .comparing import Format, Measures, Output, Page, Quiet, verdict
-from .opening import Opened, check_opened, finish, silence
-from .options import check_choice, check_targets, choose_format, chosen_measures, own_function
-from .typed import run_provenance
+from .comparing import ROWS
+from .declaring import Measures, commands_of, writing
+from .options import check_choice, chosen_measures, own_function
 
 STREAM = (
     "stream layers/ -m cka,procrustes",
@@ -52,48 +49,45 @@ States = Annotated[
 ]
 
 
+@writing(files=("inputs", "merge"), save="state", page="Write a page with heat maps.")
 def stream_command(
-    context: typer.Context,
+    progress: bool,
     inputs: Batches = None,
     measures: Measures = None,
     method: Kind = "gram",
     directions: Directions = False,
     parts: Parts = False,
-    rows: BatchSize = 4096,
+    rows: BatchSize = ROWS,
     merge: States = None,
     state: Kept = None,
-    format: Format = None,
-    output: Output = None,
-    html: Page = None,
-    opened: Opened = False,
-    quiet: Quiet = False,
-) -> int:
+) -> Comparison:
     """Compare layers of any number of samples, which are read in batches.
 
     Only sums are kept, and the sums of several workers can be merged. The values equal those of all
     samples in memory. Only measures that can be computed from sums have values: resemblance
     measures --invariant-to sample_rotation lists them.
     """
-    check_opened(opened, html)
-    kind, named = choose_format(format, output), list(inputs or ())
     check_choice("method", method, ("gram", "qr"))
-    states = list(map(str, merge or ()))
-    check_targets(kind, [*named, *states], output, html, state)
-    if not named and not states:
+    if not inputs and not merge:
         raise ValueError("nothing to stream: give files, folders, or states by --merge")
+    stream = _merged(map(str, merge)) if merge else Stream(method, directions=directions)  # type: ignore[arg-type]
+    batches = batches_of(list(inputs or ()), parts, rows)
+    return streamed(batches, measures, stream, progress, state)
+
+
+def streamed(
+    batches: tuple[Iterable[Mapping[str, Any]], int | None],
+    measures: list[str] | None,
+    stream: Stream,
+    progress: bool,
+    state: Path | None = None,
+) -> Comparison:
+    """Return the comparison of the layers in batches, and save the state of a stream."""
     chosen = chosen_measures(measures)
-    silence(quiet)
-    stream = _merged(states) if states else Stream(method, directions=directions)  # type: ignore[arg-type]
-    progress = not quiet and sys.stderr.isatty()
-    _read(stream, *_batches(named, parts, rows), progress)
+    _read(stream, *batches, progress)
     if state:
         stream.save(state)
-    comparison = stream.compare(chosen, progress=progress)
-    emit(comparison, kind, output)
-    if html:
-        write_page(comparison, html, provenance=run_provenance(context))
-    finish((output, html, state), html if opened else None, quiet)
-    return verdict(comparison, quiet)
+    return stream.compare(chosen, progress=progress)
 
 
 def _read(
@@ -112,7 +106,7 @@ def _merged(states: Iterable[str]) -> Stream:
     return first
 
 
-def _batches(
+def batches_of(
     inputs: list[str], parts: bool, rows: int
 ) -> tuple[Iterable[Mapping[str, Any]], int | None]:
     """Return the batches in files or from a user's function, and how many if that is known."""
@@ -144,3 +138,6 @@ def _common_size(layers: Mapping[str, Any]) -> int:
 def _blocks(layers: Mapping[str, Any], n: int, rows: int) -> Iterator[dict[str, Any]]:
     for start in range(0, n, rows):
         yield {name: r.source[start : start + rows] for name, r in layers.items()}
+
+
+commands = commands_of(("stream", stream_command, STREAM))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +17,7 @@ from ..boards.apart import LIMITS, Limits
 from ..boards.ranking import SERIES
 from ..boards.report import joining, report_text
 from ..boards.repository import REPORT, packs_for
+from ..boards.site.authors import AuthorsCard, read_card
 from ..boards.skeleton import init
 from ..boards.standing_words import standing_parts
 from ..boards.submission import Submission, submit
@@ -24,12 +27,11 @@ from ..json_files import write_atomically
 from ..measure import Measure
 from ..packs import Pack
 from ..report.output import deliver, show
-from .cards import card_of_options
+from .declaring import AllJobs, File, Quiet, TableOrJson, commands_of, silence
 from .executors import executors
-from .opening import silence
-from .options import check_choice, chosen_measures, examples, flowing
+from .options import check_choice, chosen_measures
 from .progress import bars
-from .ranking import Jobs, Quiet, known_scores
+from .ranking import known_scores
 
 SUBMIT = (
     "submit mine.py:my_measure --authors Ada --licence MIT --tuned-on none",
@@ -40,6 +42,13 @@ VERIFY = (
     "board verify --measure cka",
     "board verify results --base results-before --format json -o verified.json",
 )
+NONE = "none"
+QUESTIONS = {
+    "authors": "Authors, separated by commas",
+    "licence": "Licence of the file",
+    "tuned_on": "Packs or data sets on which it was tuned, separated by commas, or none",
+}
+LISTS = ("authors", "tuned_on")
 SHOWN = 20  # differences that a terminal gets
 Root = Annotated[Path, typer.Option("--output", "-o", help="The repository of results.")]
 
@@ -80,7 +89,7 @@ def submit_command(
     tuned_on: TunedOn = None,
     allow_failed_checks: Allowed = False,
     replace: Replaced = False,
-    jobs: Jobs = None,
+    jobs: AllJobs = None,
     quiet: Quiet = False,
 ) -> None:
     """Check a measure, score it on the packs of a board, and add it to a repository of results.
@@ -132,6 +141,40 @@ def _git_commands(submission: Submission, root: Path) -> list[str]:
         f"{git} push -u origin {branch}",
         f"and open a pull request with the text of {root / REPORT}",
     ]
+
+
+def card_of_options(file: Path | None, options: Mapping[str, object], label: str) -> AuthorsCard:
+    """Return a card: what options say goes before what the file says, and what is missing is asked
+    for on a terminal.
+
+    Raises ``ValueError`` for what is missing where nobody can be asked.
+    """
+    card = read_card(file) if file is not None else AuthorsCard()
+    chosen = {name: value for name, value in options.items() if value}
+    entries: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in chosen.items()
+    }
+    card = card._replace(**entries)
+    if not card.title:
+        card = card._replace(title=label)
+    missing = [n for n in ("authors", "licence") if not getattr(card, n)]
+    missing += ["tuned_on"] if "tuned_on" not in chosen and file is None else []
+    for name in missing:
+        answer: dict[str, Any] = {name: _asked(name)}
+        card = card._replace(**answer)
+    return card._replace(tuned_on=tuple(t for t in card.tuned_on if t.strip().lower() != NONE))
+
+
+def _asked(name: str) -> str | tuple[str, ...]:
+    """Return an answer to what the options left open."""
+    if not sys.stdin.isatty():
+        option = f"--{name.replace('_', '-')}"
+        more = " (none, if it was not tuned)" if name == "tuned_on" else ""
+        raise ValueError(f"the card of a measure needs {option}{more}, or a --card that has it")
+    answer: str = typer.prompt(QUESTIONS[name])
+    if name in LISTS:
+        return tuple(part.strip() for part in answer.split(",") if part.strip())
+    return answer.strip()
 
 
 # --------------------------------------------------------------------------------- the repository
@@ -188,12 +231,9 @@ def verify_command(
     tolerance: Tolerance = None,
     seconds: Seconds = LIMITS.seconds,
     memory: Memory = "half",
-    jobs: Jobs = None,
-    format: Annotated[str, typer.Option(help="table or json.")] = "table",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Write to this file instead of standard output."),
-    ] = None,
+    jobs: AllJobs = None,
+    format: TableOrJson = "table",
+    output: File = None,
     quiet: Quiet = False,
 ) -> int:
     """Compute score files again, and compare them with what they state; exit with 1 if they differ.
@@ -233,7 +273,4 @@ def _words(verified: Verified) -> str:
     return "\n".join(lines)
 
 
-def add_commands(board: typer.Typer) -> None:
-    """Add the commands of a repository to those of the board."""
-    for name, command, calls in (("init", init_command, INIT), ("verify", verify_command, VERIFY)):
-        board.command(name, help=flowing(command.__doc__), epilog=examples(*calls))(command)
+commands = commands_of(("submit", submit_command, SUBMIT))

@@ -19,39 +19,39 @@ from ..report import write_page
 from ..report.output import emit, show
 from ..report.result_tables import result_tables
 from ..results.result import Result
-from ..sources.published import Portion
+from ..sources.training import Portion
 from ..subject import Recipe
 from ..suites import load_result
 from ..suites.record import provenance_of_runs, record_run
 from ..suites.status import StudyStatus, status
 from ..suites.study import Purpose, purpose
+from .declaring import (
+    CONTEXT,
+    File,
+    Format,
+    add_command,
+    keyword,
+    option,
+    parameters_of,
+    show_page,
+    silence,
+    typed_command,
+    with_parameters,
+)
 from .errors import complain
 from .executors import executors
-from .opening import show_page, silence
 from .options import (
     check_choice,
     check_page,
     check_targets,
     choose_format,
     chosen_measures,
-    examples,
     own_claims,
     warn_of_trial,
     with_own_measures,
 )
-from .pack_runs import PACK, pack_options, runner
-from .parameters import (
-    COMMON,
-    CONTEXT,
-    GPU,
-    OPEN,
-    option,
-    parameters_of,
-    study_argument,
-    with_parameters,
-)
+from .pack_runs import COMMON, GPU, OPEN, PACK, pack_options, runner, study_argument
 from .progress import bars
-from .typed import typed_command
 
 
 def _no_options() -> dict[str, object]:
@@ -111,7 +111,7 @@ def suite_commands(suite: SuiteCommands) -> typer.Typer:
     }
     makers = (run_command, _status_command, _results_command, _report_command)
     for (command, lines), make in zip(calls.items(), makers):
-        commands.command(command, epilog=examples(*lines))(make(suite))
+        add_command(commands, command, make(suite), *lines)
     return commands
 
 
@@ -310,16 +310,8 @@ def _results_command(suite: SuiteCommands) -> Callable[..., None]:
         warn_of_trial(result.is_trial, kind)
         emit(result, kind, words["output"])
 
-    kinds = "table, csv, json, parquet, markdown or latex; default: by the suffix of --output."
-    format = option("format", str | None, kinds)
-    output = option(
-        "output",
-        Path | None,
-        "Write the results to this file instead of standard output.",
-        "--output",
-        "-o",
-    )
-    return with_parameters(command, study_argument(suite.name), format, output)
+    writes = keyword("format", Format), keyword("output", File)
+    return with_parameters(command, study_argument(suite.name), *writes)
 
 
 def _report_command(suite: SuiteCommands) -> Callable[..., None]:

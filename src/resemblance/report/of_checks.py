@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ..checks import Outcome
-from .markup import as_markdown
-from .output import csv_text, deliver, deliver_tables
+from .output import Output
 from .terminal import plain_table
 
 CHECK_FORMATS = ("table", "json", "markdown", "csv")
-COLUMNS = ("measure", *Outcome._fields)
 HEADER = ("check", "claimed", "", "detail")
 MARKS: Mapping[bool | None, str] = {True: "✓", False: "✗", None: "–"}
 TONES: Mapping[bool | None, str] = {True: "good", False: "bad", None: "warning"}
 Outcomes = Mapping[str, Sequence[Outcome]]
 
 
-def emit_checks(outcomes: Outcomes, kind: str, output: Path | None) -> None:
-    """Write the outcomes of the checks of measures, by their specifications, in one of
-    ``CHECK_FORMATS``, to a file or to standard output."""
-    if kind == "json":
-        text = json.dumps({"records": check_records(outcomes)}, ensure_ascii=False, indent=1)
-        deliver(f"{text}\n", output)
-    elif kind == "csv":
-        deliver(csv_text(COLUMNS, check_records(outcomes)), output)
-    elif kind == "markdown":
-        deliver(as_markdown(check_tables(outcomes)), output)
-    else:
-        deliver_tables(check_tables(outcomes), output)
+def checks_output(outcomes: Outcomes) -> Output:
+    """Return what is written of the checks of measures, by their specifications; the code is 1 if
+    one fails."""
+    records = check_records(outcomes)
+    failed = any(o.holds is False for of_measure in outcomes.values() for o in of_measure)
+    return Output(check_tables(outcomes), {"records": records}, records, code=int(failed))
 
 
 def check_tables(outcomes: Outcomes) -> list[Any]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 from ..engine.forecast import Forecast, duration
 from ..engine.memory import in_units
-from .output import MARKUP, csv_text, deliver, deliver_tables, write_parquet
+from .output import Output
 from .terminal import plain_table
 
 
@@ -44,16 +42,6 @@ def _has_stored(forecast: Forecast) -> bool:
     return any(m.stored for m in forecast.measures)
 
 
-def emit_forecast(forecast: Forecast, kind: str, output: Path | None) -> None:
-    """Write a forecast in one of ``FORMATS``, to a file or to standard output."""
-    if kind == "table":
-        deliver_tables(forecast_tables(forecast), output)
-    elif kind in MARKUP:
-        deliver(MARKUP[kind](forecast_tables(forecast)), output)
-    elif kind == "json":
-        deliver(json.dumps(forecast.document(), ensure_ascii=False, indent=1) + "\n", output)
-    elif kind == "csv":
-        records = forecast.records()
-        deliver(csv_text(list(records[0]), records), output)
-    else:
-        write_parquet(forecast.to_pandas(), output, index=False)
+def forecast_output(forecast: Forecast) -> Output:
+    """Return what is written of a forecast."""
+    return Output(forecast_tables(forecast), forecast.document(), forecast.records())

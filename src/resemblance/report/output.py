@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..comparison import Comparison, describe
 from ..display import printable
@@ -35,11 +35,29 @@ TONES = {"good": "green", "warning": "yellow", "bad": "red"}  # the colours of v
 FORMULAS = ("=", "+", "-", "@")  # how a formula begins in a spreadsheet
 
 
-def emit(
-    content: Comparison | Evidence | Result, kind: str, output: Path | None, table: str = ""
-) -> None:
-    """Write a comparison, an evidence or a result in one of ``FORMATS``, to a file or to standard
-    output.
+class Output(NamedTuple):
+    """What a command writes: ``tables`` for a person, a ``document`` for JSON and ``records`` for
+    the rows of other formats, the content of a ``page``, and the exit ``code``.
+
+    ``of``: in place of tables, document and records, what is written otherwise; ``shown`` comes
+    before it on standard output.
+    """
+
+    tables: Sequence[Any] = ()
+    document: Any = None
+    records: Sequence[Mapping[str, Any]] = ()
+    page: Any = None
+    code: int = 0
+    of: Comparison | Evidence | None = None
+    shown: Sequence[Any] = ()
+
+
+Content = Comparison | Evidence | Result | Output
+
+
+def emit(content: Content, kind: str, output: Path | None, table: str = "") -> None:
+    """Write a comparison, an evidence, a result or another output in one of ``FORMATS``, to a file
+    or to standard output.
 
     Markdown and LaTeX, for papers, have the tables of a terminal. JSON has everything. CSV of a
     result has the shortest table of data and Parquet the longest, those with the same columns being
@@ -48,7 +66,11 @@ def emit(
 
     Raises ``ValueError`` for a table that the result does not have.
     """
-    if kind == "table":
+    if isinstance(content, Output) and content.of is not None:
+        if kind == "table" and output is None:
+            show(content.shown)
+        emit(content.of, kind, output)
+    elif kind == "table":
         deliver_tables(_tables_of(content), output)
     elif kind == "json":
         deliver(as_json(content), output)
@@ -62,11 +84,13 @@ def emit(
             write_parquet(_frame_of(content, columns, records), output, index=False)
 
 
-def _tables_of(content: Comparison | Evidence | Result) -> list[Any]:
+def _tables_of(content: Content) -> list[Any]:
     from .evidence_tables import evidence_tables
     from .result_tables import result_tables
     from .terminal import comparison_tables
 
+    if isinstance(content, Output):
+        return list(content.tables)
     if isinstance(content, Comparison):
         return comparison_tables(content)
     if isinstance(content, Evidence):
@@ -75,13 +99,13 @@ def _tables_of(content: Comparison | Evidence | Result) -> list[Any]:
 
 
 def _records_of(
-    content: Comparison | Evidence | Result, table: str, kind: str
+    content: Content, table: str, kind: str
 ) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
     if isinstance(content, Comparison):
         names = sorted({diagnostic.name for diagnostic in content.diagnostics})
         return [*COLUMNS, *names], content.records()
-    if isinstance(content, Evidence):
-        records = content.records()
+    if isinstance(content, Evidence | Output):
+        records = content.records if isinstance(content, Output) else content.records()
         return list(records[0]), records
     if table:
         return table_records(content, table)
@@ -95,13 +119,13 @@ def _records_of(
 
 
 def _frame_of(
-    content: Comparison | Evidence | Result,
-    columns: Sequence[str],
-    records: Sequence[Mapping[str, Any]],
+    content: Content, columns: Sequence[str], records: Sequence[Mapping[str, Any]]
 ) -> Any:
     if isinstance(content, Comparison | Evidence):
         return content.to_pandas()
     frame = need("pandas").DataFrame(list(records), columns=list(columns))
+    if isinstance(content, Output):
+        return frame
     return frame.astype({name: float for name in ("value", "rank") if name in frame})
 
 
@@ -202,9 +226,11 @@ def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
         frame.to_parquet(partial, **options)
 
 
-def as_json(content: Comparison | Evidence | Result) -> str:
+def as_json(content: Content) -> str:
     """Return everything as JSON; a missing value is null and has a reason."""
-    if isinstance(content, Result):
+    if isinstance(content, Output):
+        document = content.document
+    elif isinstance(content, Result):
         document = {**content.document(), "trial": content.is_trial}
     elif isinstance(content, Evidence):
         document = _evidence_document(content)

@@ -25,7 +25,7 @@ from ..locks import locked
 from ..representation import Representation, fingerprint
 from ..subject import Subject
 from .files import natural
-from .folders import FEATURES, IDS, NOT_LAYERS, TRAITS, read_subject
+from .model_folder import FEATURES, IDS, NOT_LAYERS, TRAITS, read_subject
 
 FORMAT = 2
 IDENTITY = {

@@ -110,7 +110,7 @@ def _features_in(folder: Path) -> Iterator[StoredArray]:
     """Yield the layers of the models whose features are in a folder; with several poolings, the
     name of a layer begins with its own."""
     from .features import feature_folders  # which reads arrays by this module
-    from .folders import read_subject
+    from .model_folder import read_subject
 
     for place in feature_folders(folder):
         subjects = read_subject(place)

@@ -14,10 +14,8 @@ from ..progress import Progress, counted, reporting
 from ..representation import Representation
 from ..subject import Subject
 from .batches import batch_of, check_order, inputs_of
-from .blocks import with_blocks
-from .pooling import Pool, as_tensor, check_pool
-from .running import evaluating, rows_of_batch, titled
-from .watched import check_called, watched_modules
+from .modules import check_called, watched_modules, with_blocks
+from .running import Pool, as_tensor, check_pool, evaluating, rows_of_batch, titled
 
 
 def subject_from_model(
@@ -187,12 +185,9 @@ def _joined_layers(
         raise ValueError(
             "no module of the model returns one floating tensor with a row per sample; name layers"
         )
-    several = {layer for layer, call in everywhere if call > 1}
-    arrays = {}
-    for layer, call in (key for key in batches[0] if key in everywhere):
-        title = f"{layer}#{call}" if layer in several else layer
-        arrays[title] = _joined(title, [rows[layer, call] for rows in batches])
-    return arrays
+    called = [key for key in batches[0] if key in everywhere]
+    parts = {key: [rows[key] for rows in batches] for key in called}
+    return {title: _joined(title, rows) for title, rows in titled(parts).items()}
 
 
 def _joined(title: str, parts: list[np.ndarray]) -> np.ndarray:

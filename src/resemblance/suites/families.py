@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..sources.published import DATASETS
+from ..sources.training import DATASETS
 
 
 class ModelFamily(NamedTuple):

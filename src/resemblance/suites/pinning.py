@@ -14,7 +14,7 @@ import numpy as np
 from ..json_files import read_document
 from ..results.result import Result
 from ..rng import generator
-from ..sources.folders import TRAITS
+from ..sources.model_folder import TRAITS
 from ..subject import Recipe
 from .training import model_folder
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..engine.store import Store
-from ..sources.folders import TRAITS
+from ..sources.model_folder import TRAITS
 from ..subject import Recipe
 from . import load_result
 from .study import Purpose, is_running, purpose

@@ -30,8 +30,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..json_files import check_types, read_document, write_atomically
 from ..locks import has_locks, held
 from ..results.claims import Claim
-from ..sources.published import Portion
-from ..sources.trained import DOMAINS
+from ..sources.training import DOMAINS, Portion
 
 FORMAT = 2
 Progress = Callable[[str, int, int], None]  # stage, how much is done, of how much

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from functools import partial
 from pathlib import Path
@@ -15,15 +15,13 @@ import numpy as np
 from ..engine.workers import Call, run
 from ..extras import check
 from ..json_files import read_document
-from ..sources.folders import TRAITS, is_complete, read_subject, write_subject
-from ..sources.published import DATASETS, part_of
-from ..sources.published.checkpoints import Checkpoint
-from ..sources.published.resources import Resources
-from ..sources.trained import DOMAINS, source
+from ..sources import training
+from ..sources.model_folder import TRAITS, is_complete, read_subject, write_subject
+from ..sources.training import DOMAINS
+from ..sources.training.loop import Checkpoint, Resources
 from ..subject import Extraction, Recipe, Subject
 from .study import Progress, log
 
-State = Mapping[str, np.ndarray]  # the weights of a model, by name
 Finished = str | Exception  # a line for the log, or why a model could not be trained
 
 
@@ -156,17 +154,18 @@ def train_one(
     Raises ``ValueError`` for a model on real data without resources, and for one whose training
     diverged; and what the training raises.
     """
-    start = time.perf_counter()
-    if recipe.dataset in DATASETS:
-        word, (state, extraction) = _on_real_data(recipe, resources)
-    else:
-        word, (state, extraction) = "trained", _on_packaged_data(recipe, parent)
+    begun = time.perf_counter()
+    is_read = resources is not None and resources.archive is not None
+    start = None if parent is None else load_weights(parent, recipe)
+    state = training.fit(recipe, resources, start)
+    extraction = training.extract(recipe, state, resources)
     _check_finite(recipe, extraction)
     write_subject(folder, extraction, {**recipe.traits, "recipe": recipe.fingerprint}, state)
     if resources is not None:
         Checkpoint(recipe, resources).remove()
     accuracy = extraction.accuracies["test"]
-    return f"{word} {recipe.name}: accuracy {accuracy:.3f}, {time.perf_counter() - start:.1f} s"
+    word, seconds = "read" if is_read else "trained", time.perf_counter() - begun
+    return f"{word} {recipe.name}: accuracy {accuracy:.3f}, {seconds:.1f} s"
 
 
 def _check_finite(recipe: Recipe, extraction: Extraction) -> None:
@@ -176,28 +175,6 @@ def _check_finite(recipe: Recipe, extraction: Extraction) -> None:
             raise ValueError(
                 f"{recipe.name}: {name} has values that are not finite: the training diverged"
             )
-
-
-def _on_packaged_data(recipe: Recipe, parent: Path | None) -> tuple[State, Extraction]:
-    trainer = source(recipe.domain, recipe.setting)
-    start = () if parent is None else (load_weights(parent, recipe),)
-    state = trainer.fit(recipe, *start)
-    return state, trainer.extract(recipe, state)
-
-
-def _on_real_data(
-    recipe: Recipe, resources: Resources | None
-) -> tuple[str, tuple[State, Extraction]]:
-    if resources is None:
-        raise ValueError(
-            f"{recipe.name} is trained on real data: resources must say where they are"
-        )
-    trainer = part_of(recipe.dataset, "train")
-    if resources.archive is None:
-        word, state = "trained", trainer.fit(recipe, resources)
-    else:
-        word, state = "read", part_of(recipe.dataset, "archive").load(recipe, resources)
-    return word, (state, trainer.extract(recipe, state, resources))
 
 
 def model_folder(study: Path, recipe: Recipe) -> Path:

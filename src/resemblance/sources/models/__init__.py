@@ -1,7 +1,8 @@
 """Models and samples by one word: a folder, a name of a hub, a file, or an object of Python."""
 
-from ..blocks import block_names
+from ..modules import block_names
 from .loading import LoadedModel, load_model
-from .samples import Samples, load_samples
+from .sample_files import load_samples
+from .samples import Samples
 
 __all__ = ["LoadedModel", "Samples", "block_names", "load_model", "load_samples"]

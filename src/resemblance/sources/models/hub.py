@@ -1,16 +1,18 @@
-"""Models of transformers with their tokenizers and processors, from folders and the hub."""
+"""Models by their names in transformers, timm and torchvision, with what prepares samples."""
 
 from __future__ import annotations
 
+import importlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ...extras import need
-from ..published.transformer_files import silent
+from ..transformer_files import read, silent
+from ..transformer_files import read_model as read_weights
 from .preparing import word_vectors
 
-SHOWN = 3  # names of weights in an error
 UNUSED = "pooler"  # a head on the last hidden state, which other checkpoints do not have
 PROCESSORS = {
     "texts": "AutoTokenizer",
@@ -19,8 +21,12 @@ PROCESSORS = {
 }
 FILES = {"texts": "tokenizer_config.json", "images": "preprocessor_config.json"}
 SOUNDS = ("input_values", "input_features")  # what models of sound call their input
+PLAIN: dict[str, Any] = {"caller": "load_model: ", "trust_remote_code": False}
+WHOLE = (
+    "they would be random: get the whole checkpoint, or load it in a function and pass "
+    "file.py:function"
+)
 DOWNLOAD = "download it where there is a network, and name its folder"
-LONGEST = 300  # letters of a reason that are shown
 TOKENIZERS = ("tokenizer*", "tekken.json")  # files of tokenizers, besides those of their classes
 FEWEST = 0.5  # entries of a tokenizer for each word vector of its model, which may be padded
 LIMITS, OWN_POOLING = "sentence_bert_config.json", "1_Pooling/config.json"  # sentence-transformers
@@ -36,8 +42,14 @@ def read_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any]]:
     """
     transformers = need("transformers")
     remedy = "check its files" if Path(name).is_dir() else DOWNLOAD
-    model, report = _read(transformers.AutoModel, name, remedy, output_loading_info=True)
-    fresh = _drawn(name, model, report)
+    model, fresh = read_weights(
+        transformers.AutoModel,
+        name,
+        remedy,
+        lambda key: UNUSED in key.split("."),
+        incomplete=WHOLE,
+        **PLAIN,
+    )
     commit = getattr(model.config, "_commit_hash", None)
     facts: dict[str, Any] = {"revision": commit} if commit else {}
     facts |= {"weights drawn at random": fresh} if fresh else {}
@@ -46,39 +58,6 @@ def read_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any]]:
     model, part = _part_for(model, kind)
     facts |= {"part": part} if part else {}
     return model, processor, facts
-
-
-def _read(kind: Any, name: str, remedy: str, **keywords: Any) -> Any:
-    """Return what a class of transformers reads; ``ValueError`` for whatever goes wrong."""
-    try:
-        with silent():
-            return kind.from_pretrained(name, trust_remote_code=False, **keywords)
-    except Exception as error:  # a damaged file, an unknown name, no network
-        reason = " ".join(str(error).split()) or type(error).__name__
-        reason = reason if len(reason) < LONGEST else f"{reason[:LONGEST]} ..."
-        raise ValueError(
-            f"load_model: {name} cannot be read by transformers.{kind.__name__} ({reason}); "
-            f"{remedy}"
-        ) from error
-
-
-def _drawn(name: str, model: Any, report: Any) -> list[str]:
-    """Return the weights that are drawn at random because they are unused by any block.
-
-    Raises ``ValueError`` if others are missing or have another shape.
-    """
-    names = {str(key) for key in report["missing_keys"]}
-    names |= {str(entry[0]) for entry in report["mismatched_keys"]}
-    fresh = sorted(key for key in names if UNUSED in key.split("."))
-    lacking = sorted(names - set(fresh))
-    if lacking:
-        shown = ", ".join(lacking[:SHOWN]) + (", ..." if len(lacking) > SHOWN else "")
-        raise ValueError(
-            f"load_model: {name} lacks {len(lacking)} weights of a {type(model).__name__}, or has "
-            f"them in another shape ({shown}); they would be random: get the whole checkpoint, or "
-            "load it in a function and pass file.py:function"
-        )
-    return fresh
 
 
 def _part_for(model: Any, kind: str | None) -> tuple[Any, str | None]:
@@ -103,7 +82,7 @@ def _processor(
     if kind not in PROCESSORS or (kind == "arrays" and model.main_input_name not in SOUNDS):
         return None, {}
     remedy = f"it may not be a model of {kind}; choose other data, or pass (model, processor)"
-    processor = _read(getattr(transformers, PROCESSORS[kind]), name, remedy)
+    processor = read(getattr(transformers, PROCESSORS[kind]), name, remedy, **PLAIN)
     if kind != "texts":
         return processor, {}
     _check_tokenizer(name, processor, model)
@@ -141,3 +120,51 @@ def _settings(transformers: Any, name: str, file: str) -> dict[str, Any]:
     except (OSError, ValueError, TypeError):  # not there, or not JSON
         return {}
     return content if isinstance(content, dict) else {}
+
+
+Loaded = tuple[Any, Any, dict[str, Any]]
+
+
+def timm(name: str, kind: str | None) -> Loaded:
+    """Return a pretrained model of timm and the transform of one image."""
+    create = _package("timm")
+    data = importlib.import_module("timm.data")
+    model = _pretrained(lambda: create.create_model(name, pretrained=True), "timm", name)
+    config = data.resolve_data_config({}, model=model)
+    transform = data.create_transform(**config)
+    return model, _of_images(transform), {"weights": "pretrained", "transform": repr(transform)}
+
+
+def torchvision(name: str, kind: str | None) -> Loaded:
+    """Return a model of torchvision with its default weights, and their transform of one image."""
+    _package("torchvision")
+    models = importlib.import_module("torchvision.models")
+    model = _pretrained(lambda: models.get_model(name, weights="DEFAULT"), "torchvision", name)
+    weights = models.get_model_weights(name).DEFAULT
+    transform = weights.transforms()
+    return model, _of_images(transform), {"weights": str(weights), "transform": repr(transform)}
+
+
+def _package(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(f"{name} is not installed: pip install {name}") from error
+
+
+def _pretrained(create: Callable[[], Any], hub: str, name: str) -> Any:
+    """Return a model from a hub; ``ValueError`` with the remedy for whatever goes wrong there."""
+    try:
+        return create()
+    except Exception as error:  # unknown names, missing files, no network
+        raise ValueError(
+            f"load_model: {hub} cannot load {name!r} ({type(error).__name__}: {error}); check the "
+            "name, and download its weights once where there is a network"
+        ) from error
+
+
+def _of_images(transform: Callable[[Any], Any]) -> Callable[[list[Any]], Any]:
+    def prepare(images: list[Any]) -> Any:
+        return need("torch").stack([transform(image) for image in images])
+
+    return prepare

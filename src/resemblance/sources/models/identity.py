@@ -264,3 +264,24 @@ def _of_tokenizer(tokenizer: Any) -> Iterator[str]:
     )
     rules |= {"padding": None, "truncation": None, "special": str(tokenizer.special_tokens_map)}
     yield json.dumps(rules, sort_keys=True)
+
+
+def facts_of(module: Any, processor: Any = None) -> dict[str, Any]:
+    """Return the facts of a model for JSON; ``sha256`` is over the names and values of weights, and
+    the rest of what makes its features is as in ``identity_of``."""
+    weights = [(k, v) for k, v in module.state_dict().items() if hasattr(v, "detach")]
+    parameters = list(module.parameters())
+    versions = {
+        package: str(getattr(sys.modules[package], "__version__", "unknown"))
+        for package in ("torch", "transformers", "timm", "torchvision", "torch_geometric")
+        if package in sys.modules
+    }
+    return {
+        "class": f"{type(module).__module__}.{type(module).__name__}",
+        "parameters": sum(p.numel() for p in parameters),
+        "dtype": ", ".join(sorted({str(p.dtype).removeprefix("torch.") for p in parameters})),
+        "device": str(parameters[0].device) if parameters else "cpu",
+        "sha256": digest_of_arrays(weights),
+        **identity_of(module, processor),
+        "versions": versions,
+    }

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from ...extras import need
 from ...json_files import checksum
-from ..blocks import block_names
-from . import hub, other_hubs, scripts
-from .facts import facts_of
+from ..modules import block_names
+from . import hub, scripts
+from .identity import facts_of
 from .preparing import preparation
-from .python_files import call_function, is_function
 from .samples import Samples
+from .scripts import call_function, is_function
 
 FORMS = (
     "a folder with config.json or hf:NAME (transformers), timm:NAME, torchvision:NAME, a .pt2 file "
@@ -135,8 +135,8 @@ def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
         return parts._replace(name=function, facts=about)
     readers: dict[str, Callable[..., Any]] = {
         "hf": hub.read_model,
-        "timm": other_hubs.timm,
-        "torchvision": other_hubs.torchvision,
+        "timm": hub.timm,
+        "torchvision": hub.torchvision,
     }
     prefix, _, rest = spec.partition(":")
     path = Path(spec)

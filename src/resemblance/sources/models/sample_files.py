@@ -1,7 +1,8 @@
-"""Samples by the name of a file, a folder or a function."""
+"""Samples from files, folders, functions and objects of Python: the one door to all of them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +10,89 @@ import numpy as np
 
 from ...extras import need
 from ...inputs import explained, open_array
-from ..published.graphs.planetoid import read_cora
-from .image_files import read_folder_of_images
-from .objects import of_array, of_graph, samples_of
-from .python_files import call_function, is_function
-from .samples import FORMS, Samples, replace_name
-from .text_files import TEXT_SUFFIXES, read_texts
+from ..training.graphs.data import read_cora
+from .objects import of_array, of_graph, read_folder_of_images, samples_of, without_copies
+from .samples import FORMS, Samples
+from .scripts import call_function, is_function
+from .tables import TEXT_SUFFIXES, read_texts
 
 
-def read_source(spec: str, column: str | None) -> Samples:
-    """Return the samples behind a word; see :func:`resemblance.sources.models.load_samples`."""
+def load_samples(
+    data: Any,
+    *,
+    column: str | None = None,
+    name: str = "",
+    limit: int | None = None,
+    unique: bool = False,
+) -> Samples:
+    """Return the samples in a file, a folder or an object of Python.
+
+    Files: ``.txt`` has a text per line, in UTF-8. ``.csv`` has a header and may quote; ``.tsv`` has
+    a header and no quoting, as in GLUE, so that quotes are part of the text; ``.jsonl`` has an
+    object or a text per line; ``.parquet`` is a table. ``.npy`` stays on disk; ``.npz`` holds one
+    array, or several of which ``column`` names one. A folder of images is read in natural order,
+    and its sub-folders, if it has any, are the classes. A folder of Cora holds ``raw/ind.cora.*``:
+    its features are those of the files, not divided by the sums of their rows.
+    ``file.py:function`` returns any of the objects below.
+
+    Objects: a list of texts, of images of Pillow or of their paths; an array or tensor with a row
+    per sample; a data set of PyTorch with a length, whose samples are texts, images or tensors, or
+    tuples that begin with one; a loader, or a list, of batches that a model can be called with; a
+    graph of PyTorch Geometric; a data set of Hugging Face; a column or data frame of pandas or
+    polars. Images and arrays are read when they are needed.
+
+    Parameters
+    ----------
+    data : the source.
+    column : of a table, or the name of an array in an archive. The default is ``sentence`` or
+        ``text``, or else the only column most of whose values are texts; of data sets also
+        ``image`` or ``img``.
+    name : of the samples, by default that of the file or folder.
+    limit : the most samples to read, from the first.
+    unique : leave out texts, image files, images and rows that equal an earlier one. Copies make
+        intervals too narrow and unrelated models alike.
+
+    Raises ``ValueError``, with the remedy, for a source of another form, a column that does not
+    exist or must be chosen, a list with a blank text, and a file that cannot be read. Blank lines
+    of files are left out and counted in ``facts``. Warns of a first line that names columns and
+    looks like a sample, and of a ``.txt`` file that looks like a table.
+    """
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise ValueError(f"load_samples: limit must be a whole number from 1; got {limit!r}")
+    if isinstance(data, Samples):
+        samples = data
+    elif isinstance(data, str | Path):
+        samples = _of_word(str(data), column)
+    else:
+        samples = samples_of(data, column)
+    samples = without_copies(samples) if unique else samples
+    return _limited(replace(samples, name=name) if name else samples, limit)
+
+
+def _limited(samples: Samples, limit: int | None) -> Samples:
+    """Return the first samples."""
+    if limit is None or (samples.count is not None and samples.count <= limit):
+        return samples
+    if samples.read is None:
+        remedy = "give fewer batches, or choose rows of the results"
+        raise ValueError(
+            f"load_samples: limit={limit} cannot cut {samples.kind} of {samples.name}; {remedy}"
+        )
+    return replace(
+        samples,
+        ids=None if samples.ids is None else samples.ids[:limit],
+        labels=None if samples.labels is None else samples.labels[:limit],
+        count=limit,
+        facts={**samples.facts, "limit": limit, "of": samples.count},
+    )
+
+
+def _of_word(spec: str, column: str | None) -> Samples:
+    """Return the samples behind a word."""
     path = Path(spec)
     if is_function(spec):
         data, function = call_function(spec, "load_samples")
-        return replace_name(samples_of(data, column), function)
+        return replace(samples_of(data, column), name=function)
     if not path.exists():
         raise ValueError(f"load_samples: {spec} does not exist; data may be {FORMS}")
     if path.is_dir():

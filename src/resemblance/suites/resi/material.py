@@ -9,9 +9,8 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...sources.folders import folders_left_out, read_subjects
-from ...sources.published import DATASETS, part_of
-from ...sources.trained import DOMAINS
+from ...sources.model_folder import folders_left_out, read_subjects
+from ...sources.training import DATASETS, DOMAINS, part_of
 from ...subject import Recipe, Subject
 from ..study import Progress, Purpose
 from ..training import is_trained, subjects_of, train_possible

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ...sources.published import Members
+from ...sources.training import Members
 from ...subject import Recipe, Subject
 from ..families import ModelFamily
 

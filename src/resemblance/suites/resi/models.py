@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ...sources import trained
-from ...sources.trained import DOMAINS
+from ...sources import training
+from ...sources.training import DOMAINS
 from ...subject import Recipe
 
 EVERY = {
@@ -26,7 +26,7 @@ class TrainingPlan(NamedTuple):
 
     seeds: int
     members: int
-    strengths: Mapping[str, trained.Strengths]
+    strengths: Mapping[str, training.Strengths]
 
 
 SIZES: Mapping[str, TrainingPlan] = {
@@ -43,11 +43,11 @@ def recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Recipe,
     """
     if size not in SIZES:
         raise ValueError(f"no size {size!r}; known: {', '.join(SIZES)}")
-    trained.check_domains(domains)
+    training.check_domains(domains)
     return tuple(
         recipe
         for domain in dict.fromkeys(domains)
-        for recipe in trained.recipes(domain, size, _settings(SIZES[size], domain))
+        for recipe in training.recipes(domain, size, _settings(SIZES[size], domain))
     )
 
 

@@ -7,17 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ...sources.published import (
-    DATASETS,
-    HYPERPARAMETERS,
-    Members,
-    Portion,
-    chosen,
-    named,
-    recipes,
-    tests_of,
-)
-from ...sources.published.resources import PRECISIONS, Resources
+from ...sources.training import DATASETS, HYPERPARAMETERS, Members, Portion, chosen, named, tests_of
+from ...sources.training import paper_recipes as recipes
+from ...sources.training.loop import PRECISIONS, Resources
 from ...subject import Recipe
 from .cases import TESTS
 from .membership import Design, Models

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...measure import Measure
 from ...results.result import Result
-from ...sources.folders import read_subjects
+from ...sources.model_folder import read_subjects
 from ..case import Case
 from ..pinning import MODELS, Layers, Pinned, Reduction, all_layers_of, pin_model
 from ..study import Purpose, log, purpose, study_folder

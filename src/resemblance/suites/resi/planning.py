@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from ...catalogue import get_measures, preset
 from ...measure import Measure
-from ...sources.published import DATASETS, Portion, recipes, tests_of
+from ...sources.training import DATASETS, Portion, tests_of
+from ...sources.training import paper_recipes as recipes
 from ...subject import SETTINGS, Recipe
 from ..training import is_written
 from .budget import ModelSize, hours_of, size_of

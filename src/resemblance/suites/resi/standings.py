@@ -16,7 +16,7 @@ from ...results.sections import Entry, Section, Sign, Table
 from ...results.standing import AXIS, TIES, rank_bars, tie_diagram, tie_words
 from ...results.values import distinct
 from ...significance import Duel, Place, Places, Ranking, duels, places
-from ...sources.trained import DOMAINS
+from ...sources.training import DOMAINS
 from .facts import Evaluation
 from .ranking import Ranks, models_of, ranking
 from .rules import PRESETS

@@ -12,7 +12,7 @@ from typing import Any
 from ...extras import check
 from ...measure import Measure
 from ...results.result import Result
-from ...sources.published import Portion
+from ...sources.training import Portion
 from ..status import StudyStatus
 from ..status import status as study_status
 from ..study import Progress, Purpose, check_folder, check_purpose, log, study_folder

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from ...sources.trained import DOMAINS, check_domains, source
+from ...sources.training import DOMAINS, check_domains, domain_of
 from ...subject import Recipe
 
 
@@ -44,13 +44,11 @@ def recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Recipe,
     - ``"finetuned"`` models, which learned the other half from a few examples. ``pretrain`` is the
       seed of the model that they start from and ``seed`` that of the fine-tuning: first examples,
       then head and order. Those with ``pretrain`` 0 are for benchmark 3, and the grid
-      ``SIZES[size].grid`` of both seeds for benchmark 4. A domain without the module ``transfer``
-      has neither these nor pretrained ones.
+      ``SIZES[size].grid`` of both seeds for benchmark 4.
 
     Representations of all models of one domain and setting are of the same inputs, in distribution,
     with their true classes in ``Subject.labels``. ``Subject.traits["accuracies"]`` of fine-tuned
-    models has all shifts by name: see ``extract`` of the
-    module ``transfer`` of each domain in :mod:`resemblance.sources.trained`.
+    models has all shifts by name: see :func:`resemblance.sources.training.packaged.extract`.
 
     Raises ``ValueError`` for an unknown size or domain.
     """
@@ -64,13 +62,12 @@ def _recipes(size: str, domain: str) -> Iterator[Recipe]:
     seeds, finetunings, (pretrainings, each) = SIZES[size]
     about, scale = DOMAINS[domain], "small" if size == "small" else "default"
     where = (domain, about.dataset, about.chosen)
-    normal = source(domain)
+    trainer = domain_of(domain)
     for seed in range(seeds):
-        yield Recipe(*where, "normal", 0.0, seed, normal.DEEP[scale], normal.VERSION)
-    transfer = source(domain, "finetuned")
-    options = transfer.OPTIONS[scale][about.chosen]
+        yield Recipe(*where, "normal", 0.0, seed, trainer.DEEP[scale], trainer.VERSION)
+    options, version = trainer.TRANSFER[scale], trainer.TRANSFER_VERSION
     for p in range(pretrainings):
-        first = Recipe(*where, "finetuned", 0.0, 0, options, transfer.VERSION, p)
+        first = Recipe(*where, "finetuned", 0.0, 0, options, version, p)
         assert first.parent is not None
         yield first.parent
         yield from (

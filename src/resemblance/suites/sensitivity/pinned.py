@@ -10,8 +10,8 @@ import numpy as np
 
 from ...measure import Measure
 from ...results.result import Result
-from ...sources.folders import read_subject, read_subjects
-from ...sources.trained import DOMAINS
+from ...sources.model_folder import read_subject, read_subjects
+from ...sources.training import DOMAINS
 from ...subject import Recipe
 from ..case import Case, Part
 from ..pinning import MODELS, Pinned, Reduction, pin_model

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...representation import Representation, Undefined, fingerprint
 from ...rng import generator
-from ...sources.folders import read_subjects
+from ...sources.model_folder import read_subjects
 from ...subject import Recipe, Subject
 from ..families import ModelFamily
 from ..training import subjects_of

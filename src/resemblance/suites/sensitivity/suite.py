@@ -14,8 +14,8 @@ from ...display import did_you_mean
 from ...measure import Measure
 from ...results.headlines import OWN, few_models
 from ...results.result import Result
-from ...sources.folders import folders_left_out
-from ...sources.trained import DOMAINS
+from ...sources.model_folder import folders_left_out
+from ...sources.training import DOMAINS
 from ..experiments import Experiment, chosen, run_experiments
 from ..pinning import Pinned
 from ..study import Judge, Progress, judged_by

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...sources.folders import read_subject
-from ...sources.trained import DOMAINS, recipes
-from ...sources.trained.common import State
+from ...sources.model_folder import read_subject
+from ...sources.training import DOMAINS, recipes
+from ...sources.training.loop import State
 from ...subject import Recipe, Subject
 from ..experiments import Part, RunConfig
 from ..training import model_folder

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...rng import generator
-from ...sources.trained.common import State
+from ...sources.training.loop import State
 
 RUNNING = ("running_mean", "running_var")  # what a model has seen, not what it has learned
 

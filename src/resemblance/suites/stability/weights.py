@@ -18,8 +18,8 @@ from ...measure import Measure
 from ...representation import Representation
 from ...results.sections import Section
 from ...results.values import known
-from ...sources.trained import source
-from ...sources.trained.common import State
+from ...sources.training import extract
+from ...sources.training.loop import State
 from ...statistics.rdm import rows, unit
 from ...subject import Recipe
 from ..experiments import Experiment, Part, RunConfig, claims_of, measured
@@ -172,7 +172,7 @@ def _at(differences: Differences, position: int) -> dict[str, float | None]:
 def _seen(recipe: Recipe, state: State) -> tuple[np.ndarray, np.ndarray]:
     """Return the last layer and the outputs of a model with these weights on the inputs of the
     benchmark."""
-    extraction = source(recipe.domain).extract(recipe, state)
+    extraction = extract(recipe, state)
     layers = next(iter(extraction.layers.values()))
     return list(layers.values())[-1], extraction.outputs
 

@@ -1,0 +1,308 @@
+"""How commands are declared: every option once, and one way to begin, to write and to end."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import warnings
+import webbrowser
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..comparison import Comparison
+from ..display import encodable, printable
+from ..engine.store import Store
+from ..extras import NEEDS
+from ..inference.result import Evidence
+from ..provenance import machine_words, versions
+from ..report.output import FORMATS, Output, emit
+from .errors import complain
+from .options import check_targets, choose_format, examples, flowing
+
+# ----------------------------------------------------------------------------- options of commands
+
+Inputs = Annotated[
+    list[str],
+    typer.Argument(
+        help=".npy, .npz, .parquet or .safetensors files, or folders of .npy and .npz files."
+    ),
+]
+Pool = Annotated[
+    str,
+    typer.Option(
+        help="Make (samples, features) of arrays of tokens, (samples, tokens, features), by first, "
+        "last, mean, max or flatten, and of maps, (samples, channels, height, width), by mean, "
+        "max, flatten or positions."
+    ),
+]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measures",
+        "-m",
+        help="Names, labels, cka\\[kernel=rbf], presets, or file.py:name, which is run.",
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        help="table, json, csv, parquet, markdown or latex; default: by the suffix of --output."
+    ),
+]
+TableOrJson = Annotated[str, typer.Option("--format", help="table or json.")]
+File = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", help="Write the results to this file instead of standard output."
+    ),
+]
+Opened = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
+Save = Annotated[
+    Path | None,
+    typer.Option(
+        help="Save each result to this file as soon as it is computed; an interrupted run can "
+        "resume."
+    ),
+]
+Memory = Annotated[str, typer.Option(help="Memory for intermediate results, per process.")]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Number of processes; default: 1.")
+]
+AllJobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, help="Number of processes; default: one per processor."),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(help="Compute on the Dask cluster at this address instead of this machine."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show neither progress nor messages, only errors.")
+]
+
+
+def option(
+    name: str, kind: Any, help: str, *spellings: str, default: Any = None, **more: Any
+) -> Parameter:
+    """Return an option of a command; ``more`` is for ``typer.Option``."""
+    return keyword(name, Annotated[kind, typer.Option(*spellings, help=help, **more)], default)
+
+
+def keyword(name: str, kind: Any, default: Any = None) -> Parameter:
+    """Return a parameter of a command by one of the types above."""
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def parameters_of(function: Callable[..., object], skipped: int = 0) -> list[Parameter]:
+    """Return the parameters of a function, all but the first ``skipped``, as those of a command."""
+    parameters = list(signature(function, eval_str=True).parameters.values())[skipped:]
+    return [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters]
+
+
+def with_parameters(command: Callable[..., Any], *parameters: Parameter) -> Callable[..., Any]:
+    """Give a function that takes any words the parameters of a command, and return it."""
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return command
+
+
+CONTEXT = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
+
+
+def add_command(group: typer.Typer, name: str, command: Callable[..., Any], *calls: str) -> None:
+    """Add a command to a group, with calls of it in its help, which begins with the first."""
+    text, first = flowing(command.__doc__), f"resemblance {calls[0]}".replace("[", r"\[")
+    short = text.partition("\n\n")[0]
+    add = group.command(name, help=f"{first}\n\n{text}", short_help=short, epilog=examples(*calls))
+    add(command)
+
+
+def commands_of(*entries: tuple[str, Callable[..., Any], Sequence[str]]) -> typer.Typer:
+    """Return a group of commands, each with its name and calls of it."""
+    group = typer.Typer()
+    for name, command, calls in entries:
+        add_command(group, name, command, *calls)
+    return group
+
+
+# -------------------------------------------------------------------- how a command begins and ends
+
+
+def writing(
+    formats: Sequence[str] = FORMATS,
+    *,
+    files: Sequence[str] = (),
+    save: str = "",
+    folder: str = "",
+    page: str = "",
+    resumed: str = "",
+) -> Callable[[Callable[..., Any]], Callable[..., int]]:
+    """Make a command of a function that returns what it writes: a comparison, an evidence or an
+    :class:`.Output`.
+
+    The command has the parameters of the function but for ``progress`` (whether to show it),
+    ``context`` and ``html`` (where the page goes), and the options ``--format``, of ``formats``,
+    ``--output``, ``--quiet``, and with a ``page``, which is the help of it, ``--html`` and
+    ``--open``. ``files`` and ``save`` name the parameters with files that are read, and with the
+    file that the function writes; ``folder`` in place of it that with its folder. ``resumed``: what
+    an interrupted run has saved there, if the same command continues from it.
+    """
+
+    def declared(function: Callable[..., Any]) -> Callable[..., int]:
+        parameters = parameters_of(function)
+        wanted = {p.name for p in parameters} & {"context", "progress", "html"}
+
+        def command(context: typer.Context, **words: Any) -> int:
+            asked, output = words.pop("format"), words.pop("output")
+            quiet, opened = words.pop("quiet"), words.pop("opened", False)
+            html, target = words.pop("html", None), words.get(save or folder)
+            if opened and html is None:
+                raise ValueError("--open needs a page: give --html FILE, such as --html page.html")
+            kind = choose_format(asked, output, formats)
+            check_targets(kind, list(_files(words, files)), output, html, target if save else None)
+            silence(quiet)
+            state = {
+                "context": context,
+                "progress": not quiet and sys.stderr.isatty(),
+                "html": html,
+            }
+            try:
+                content = function(**words, **{name: state[name] for name in wanted})
+                has_no_place = kind != "table" or output is not None
+                if isinstance(content, Output) and content.shown and has_no_place and not quiet:
+                    print(content.shown[0], file=sys.stderr)
+                emit(content, kind, output)
+                if html:
+                    _write_page(content, html, context)
+            except KeyboardInterrupt:
+                if not resumed:
+                    raise
+                return interrupted(target, resumed, is_folder=bool(folder))
+            finish((output, html, target), html if opened else None, quiet)
+            result = content.of if isinstance(content, Output) else content
+            return content.code if result is None else verdict(result, quiet)
+
+        more = [keyword("format", _format(formats)), keyword("output", File)]
+        if page:
+            more += [option("html", Path | None, page), keyword("opened", Opened, False)]
+        command.__doc__ = function.__doc__
+        chosen = [p for p in parameters if p.name not in wanted]
+        return with_parameters(command, CONTEXT, *chosen, *more, keyword("quiet", Quiet, False))
+
+    return declared
+
+
+def _format(formats: Sequence[str]) -> Any:
+    known = f"{', '.join(formats[:-1])} or {formats[-1]}"
+    return Annotated[str | None, typer.Option(help=f"{known}; default: by the suffix of --output.")]
+
+
+def _files(words: dict[str, Any], names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        value = words[name]
+        values = value if isinstance(value, list | tuple) else [value]
+        yield from (str(one) for one in values if one is not None)
+
+
+def _write_page(content: Any, html: Path, context: typer.Context) -> None:
+    from ..report import write_page
+
+    shown = content.page if isinstance(content, Output) else content
+    write_page(shown, html, provenance=run_provenance(context))
+
+
+def silence(is_quiet: bool) -> None:
+    """Ignore the warnings of a command that is to be quiet."""
+    if is_quiet:
+        warnings.simplefilter("ignore", UserWarning)
+
+
+def finish(paths: Iterable[Path | None], page: Path | None, quiet: bool) -> None:
+    """Report which files were written, and open the page, if any, in the browser."""
+    if not quiet and (written := [str(path) for path in paths if path]):
+        print(printable(f"wrote {', '.join(written)}"), file=sys.stderr)
+    show_page(page, page is not None)
+
+
+def show_page(path: Path | None, is_opened: bool) -> None:
+    """Open a page in the browser if that was asked for; print its path where there is none."""
+    if path is None or not is_opened:
+        return
+    if not webbrowser.open(path.resolve().as_uri()):
+        line = f"no browser can be opened here; the page is {path.resolve()}"
+        print(printable(line), file=sys.stderr)
+
+
+def verdict(content: Comparison | Evidence, quiet: bool) -> int:
+    """Say which values could not be computed; return the exit code of the command."""
+    from ..report.data import failure_groups
+
+    comparison = content.comparison if isinstance(content, Evidence) else content
+    groups = failure_groups(comparison)
+    for group in groups:
+        # of the default list: nobody asked for it
+        if group.reason.startswith(NEEDS) and not quiet:
+            print(f"{', '.join(group.measures)} left out: {group.reason}", file=sys.stderr)
+    failed = [group for group in groups if not group.reason.startswith(NEEDS)]
+    if not failed:
+        return 0
+    total = len(comparison.measures) * len(comparison.rows) * len(comparison.columns)
+    many, reason = sum(group.values for group in failed), failed[0].reason
+    return complain(f"{many} of {total} values could not be computed; most often: {reason}", code=1)
+
+
+def interrupted(save: Path | None, results: str = "results", is_folder: bool = False) -> int:
+    """Say what an interrupted command saved, in a file or a folder; return its exit code."""
+    message = "nothing was saved; with --save FILE a later run continues"
+    if save is not None and is_folder:
+        message = f"what is done is in {save}; the same command continues from there"
+    elif save is not None:
+        with Store(save) as store:
+            count = store.count()
+        message = f"{count} {results} are saved in {save}; the same command continues from there"
+    print(printable(f"interrupted: {message}"), file=sys.stderr)
+    return 130
+
+
+# ---------------------------------------------------------------------- the command that is running
+
+
+def typed_command(context: typer.Context) -> str:
+    """Return the running command without options that have their defaults."""
+    words = context.command_path.split()
+    for parameter in context.command.params:
+        words += _words(parameter, context.params.get(parameter.name or ""), context)
+    return encodable(shlex.join(words))
+
+
+def run_provenance(context: typer.Context) -> dict[str, str]:
+    """Return the command that is running, the date, the machine, and versions of libraries."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": typed_command(context),
+        "machine": machine_words(),
+        "libraries": ", ".join(f"{name} {number}" for name, number in versions().items()),
+    }
+
+
+def _words(parameter: Any, value: Any, context: typer.Context) -> Iterator[str]:
+    values = value if isinstance(value, list | tuple) else [value]
+    if parameter.param_type_name == "argument":
+        yield from (str(one) for one in values if one is not None)
+    elif value != parameter.get_default(context) and value not in (None, [], ()):
+        for one in values:
+            yield from _option(parameter, one)
+
+
+def _option(parameter: Any, value: Any) -> Iterator[str]:
+    if value is False and parameter.secondary_opts:
+        yield parameter.secondary_opts[0]
+    elif isinstance(value, bool):
+        yield parameter.opts[0]
+    else:
+        yield from (parameter.opts[0], str(value))

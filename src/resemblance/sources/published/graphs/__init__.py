@@ -1,1 +1,0 @@
-"""Graph networks of the ReSi paper on Cora, Flickr and OGBN-Arxiv."""

@@ -1,0 +1,406 @@
+"""A graph whose nodes are classified, and what all readers of such data sets check."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import json
+import zipfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....extras import need
+from ...pickles import ARRAYS, read_pickle
+
+MOST = 10_000  # nodes whose representations are compared
+DRAW = 2024  # the seed of the authors' draw of these
+LARGEST = 2**28  # entries of an array that a small file may unfold to
+
+
+class GraphData(NamedTuple):
+    """Nodes with features ``x`` (n, d) in float32 and ``labels`` (n,) from 0 to ``classes`` - 1,
+    ``links`` (2, n_links) with each direction in a column, and the nodes of the published split.
+
+    ``compared``: the test nodes whose representations are compared.
+    """
+
+    x: np.ndarray
+    labels: np.ndarray
+    links: np.ndarray
+    train: np.ndarray
+    validation: np.ndarray
+    test: np.ndarray
+    compared: np.ndarray
+    classes: int
+
+
+class Origin(NamedTuple):
+    """A data set: its title, where its files come from, one of the files, the folders below that of
+    all data in which they may be, and what is in them: by name, how many."""
+
+    title: str
+    url: str
+    file: str
+    folders: tuple[str, ...]
+    counts: dict[str, int]
+
+
+@contextmanager
+def reading(path: Path, origin: Origin) -> Iterator[Path]:
+    """Turn whatever a missing or damaged file causes into a ``ValueError`` that names it."""
+    if not path.is_file():
+        raise ValueError(f"{path} is missing: {origin.title} needs it; get it from {origin.url}")
+    try:
+        yield path
+    except Exception as error:  # damaged files raise all kinds
+        reason = str(error) or type(error).__name__
+        raise ValueError(
+            f"{path} is not the file of {origin.title} ({reason}); get it from {origin.url}"
+        ) from error
+
+
+def check_size(entries: int) -> None:
+    """Raise ``ValueError`` for an array of so many entries that no such data set has it: the file
+    is small, but what it stands for would fill the memory."""
+    if entries > LARGEST:
+        raise ValueError(f"it stands for an array of {entries:,} entries; at most {LARGEST:,}")
+
+
+def compared_nodes(test: np.ndarray) -> np.ndarray:
+    """Return the test nodes whose representations are compared: all of them, or 10,000 drawn as in
+    the authors' code, in the order in which they were drawn."""
+    if len(test) <= MOST:
+        return test
+    return np.random.RandomState(DRAW).choice(test, MOST, replace=False)
+
+
+def check(data: GraphData, links: int, folder: Path, origin: Origin, strict: bool) -> GraphData:
+    """Return a data set if its parts fit together, and if ``strict``, have the published sizes.
+
+    ``links``: how many the files have. Raises ``ValueError`` with the folder otherwise.
+    """
+    n = len(data.labels)
+    split = np.concatenate([data.train, data.validation, data.test])
+    problems = {
+        f"features of {len(data.x)} nodes, classes of {n}": len(data.x) != n,
+        f"classes outside 0 to {data.classes - 1}": not _within(data.labels, data.classes),
+        f"links of nodes outside 0 to {n - 1}": not _within(data.links, n),
+        f"a split with nodes outside 0 to {n - 1}": not _within(split, n),
+        "nodes in two parts of the split": len(np.unique(split)) < len(split),
+        "no nodes to train with or to test on": not (len(data.train) and len(data.test)),
+        "features that are not finite": not np.isfinite(data.x).all(),
+    }
+    parts = (len(data.train), len(data.validation), len(data.test))
+    sizes = (n, data.x.shape[1], links, data.classes, *parts)
+    if strict:
+        for (what, expected), size in zip(origin.counts.items(), sizes):
+            problems[f"{size:,} {what}, expected {expected:,}"] = size != expected
+    for problem, is_so in problems.items():
+        if is_so:
+            raise ValueError(f"{folder} is not {origin.title}: {problem}; get it from {origin.url}")
+    return data
+
+
+def _within(values: np.ndarray, end: int) -> bool:
+    return values.size == 0 or (values.min() >= 0 and values.max() < end)
+
+
+CORA = Origin(
+    "Cora",
+    "https://github.com/kimiyoung/planetoid",
+    "raw/ind.cora.allx",
+    ("graphs/cora", "graphs/cora/Cora", "cora", "cora/Cora", "Cora", "Cora/Cora"),
+    {
+        "nodes": 2708, "features": 1433, "links both ways": 10_556, "classes": 7,
+        "training nodes": 140, "validation nodes": 500, "test nodes": 1000,
+    },
+)  # fmt: skip
+SHA256 = {
+    "x": "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab",
+    "y": "94465c14eb53e04ca262198dcbb2521ee8af60fb3f3d546cd6ca24a511b0e7d1",
+    "tx": "b9afbaa4a400df991f6f02ef677e1e44da55ffc04801fd02f9e673987829226a",
+    "ty": "41f5ac76596a1699cc33f53084a2419e92961c42bb75f36fc38e616d348532ad",
+    "allx": "9419ba2f26f5c35243db64aba110e0f35a04851609e0dc5433450676ca6b8543",
+    "ally": "2b998f5cc7fedc86e7f97ca2498f47a1ffc1462c29e2d578b23bf3f62b6e7d71",
+    "graph": "58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d",
+    "test.index": "297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875",
+}
+VALIDATION = 500  # nodes, those after the training nodes
+
+
+class _MatrixParts:
+    """What a pickled sparse matrix becomes: an object with its parts, which are to be checked."""
+
+
+_NAMES: Mapping[str, Any] = {
+    **ARRAYS,
+    "scipy.sparse.csr.csr_matrix": _MatrixParts,
+    "scipy.sparse._csr.csr_matrix": _MatrixParts,
+    "collections.defaultdict": defaultdict,
+    "__builtin__.list": list,
+    "builtins.list": list,
+}
+
+
+def read_cora(folder: Path, strict: bool, normalized: bool = True) -> GraphData:
+    """Return Cora from the files ``raw/ind.cora.*`` of a folder.
+
+    Each file is a pickle of Python 2, read without running anything; ``strict`` also compares its
+    SHA-256. The training nodes are the first, as many as ``y`` has, then come 500 of validation,
+    and the nodes of ``test.index`` are those of the test. Links are taken both ways, without
+    repetitions and links of a node to itself. ``normalized``: each row of words is divided by its
+    sum.
+
+    Reference: Yang, Cohen and Salakhutdinov, "Revisiting Semi-Supervised Learning with Graph
+    Embeddings", ICML 2016.
+    """
+    raw = folder / "raw"
+    parts = {name: _cora_part(raw / f"ind.cora.{name}", name, strict) for name in SHA256}
+    test = np.sort(parts["test.index"])
+    known, first = len(parts["ally"]), len(parts["y"])
+    with reading(raw / "ind.cora.allx", CORA):
+        _check_rows(parts["allx"], known, parts["tx"].shape[1])
+    with reading(raw / "ind.cora.tx", CORA):
+        _check_rows(parts["tx"], len(parts["ty"]), parts["allx"].shape[1])
+    with reading(raw / "ind.cora.test.index", CORA):
+        if not np.array_equal(test, np.arange(known, known + len(parts["ty"]))):
+            raise ValueError("its nodes are not those after the nodes of allx")
+    x = np.concatenate([parts["allx"], parts["tx"]])
+    labels = np.concatenate([parts["ally"], parts["ty"]])
+    x[parts["test.index"]], labels[parts["test.index"]] = x[test], labels[test]
+    if normalized:
+        x /= np.clip(x.sum(axis=1, keepdims=True), 1, None)
+    train, validation = np.arange(first), np.arange(first, min(first + VALIDATION, known))
+    links, classes = parts["graph"], int(labels.max()) + 1
+    data = GraphData(x, labels, links, train, validation, test, test, classes)
+    return check(data, links.shape[1], folder, CORA, strict)
+
+
+def _cora_part(path: Path, name: str, strict: bool) -> np.ndarray:
+    with reading(path, CORA):
+        content = path.read_bytes()
+        if strict and hashlib.sha256(content).hexdigest() != SHA256[name]:
+            raise ValueError("it has another SHA-256")
+        if name == "test.index":
+            return np.array(content.split(), np.int64)
+        value = read_pickle(path, _NAMES)
+        if name == "graph":
+            return _cora_links(value)
+        return value.argmax(axis=1) if name.endswith("y") else _dense(value)
+
+
+def _cora_links(neighbours: dict[int, list[int]]) -> np.ndarray:
+    pairs = np.array(
+        [(i, j) for i, nodes in neighbours.items() for j in nodes if i != j], np.int64
+    ).reshape(-1, 2)
+    return np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0).T.copy()
+
+
+def _dense(parts: Any) -> np.ndarray:
+    from scipy.sparse import csr_matrix
+
+    matrix = csr_matrix((parts.data, parts.indices, parts.indptr), shape=parts._shape)
+    matrix.check_format()  # before its indices are followed
+    check_size(matrix.shape[0] * matrix.shape[1])
+    dense: np.ndarray = matrix.astype(np.float32).toarray()
+    return dense
+
+
+def _check_rows(x: np.ndarray, nodes: int, width: int) -> None:
+    if x.shape != (nodes, width):
+        raise ValueError(
+            f"it is {x.shape[0]} x {x.shape[1]}; there are classes of {nodes} such nodes, and "
+            f"{width} words"
+        )
+
+
+FLICKR = Origin(
+    "Flickr",
+    "https://github.com/GraphSAINT/GraphSAINT",
+    "raw/adj_full.npz",
+    ("graphs/flickr", "flickr", "Flickr"),
+    {
+        "nodes": 89_250, "features": 500, "links both ways": 899_756, "classes": 7,
+        "training nodes": 44_625, "validation nodes": 22_312, "test nodes": 22_313,
+    },
+)  # fmt: skip
+
+
+def read_flickr(folder: Path, strict: bool) -> GraphData:
+    """Return Flickr from ``raw/adj_full.npz``, ``feats.npy``, ``class_map.json`` and ``role.json``.
+
+    Features are taken as they are. The compared nodes are 10,000 of the test nodes, sorted.
+
+    Reference: Zeng et al., "GraphSAINT: Graph Sampling Based Inductive Learning Method", ICLR 2020.
+    """
+    raw = folder / "raw"
+    with reading(raw / "feats.npy", FLICKR) as path:
+        x = np.load(path, allow_pickle=False).astype(np.float32)
+        if x.ndim != 2 or not x.size:
+            raise ValueError(f"it is an array of shape {x.shape}, not of nodes by features")
+    with reading(raw / "adj_full.npz", FLICKR) as path:
+        links = _flickr_links(path)
+    with reading(raw / "class_map.json", FLICKR) as path:
+        labels = _flickr_labels(json.loads(path.read_text()), len(x))
+    with reading(raw / "role.json", FLICKR) as path:
+        roles = json.loads(path.read_text())
+        train, validation, test = (
+            np.sort(np.array(roles[name], np.int64)) for name in ("tr", "va", "te")
+        )
+    classes, compared = int(labels.max()) + 1, np.sort(compared_nodes(test))
+    data = GraphData(x, labels, links, train, validation, test, compared, classes)
+    return check(data, links.shape[1], folder, FLICKR, strict)
+
+
+def _flickr_links(path: Path) -> np.ndarray:
+    from scipy.sparse import csr_matrix
+
+    with zipfile.ZipFile(path) as packed:  # before anything of it is unpacked
+        check_size(sum(part.file_size for part in packed.infolist()))
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as parts:
+        entries = (parts["data"], parts["indices"], parts["indptr"])
+        matrix = csr_matrix(entries, shape=tuple(parts["shape"]))
+    matrix.check_format()  # before its indices are followed
+    coordinates = matrix.tocoo()
+    return np.stack([coordinates.row, coordinates.col]).astype(np.int64)
+
+
+def _flickr_labels(classes: Any, nodes: int) -> np.ndarray:
+    """Return the class of each node; -1 where the file has none."""
+    places = np.array(list(classes), np.int64)
+    if len(places) and places.min() < 0:
+        raise ValueError(f"it has a node {places.min()}")
+    labels = np.full(nodes, -1, np.int64)
+    labels[places] = list(classes.values())
+    return labels
+
+
+ARXIV = Origin(
+    "OGBN-Arxiv",
+    "https://ogb.stanford.edu/docs/nodeprop/#ogbn-arxiv",
+    "raw/edge.csv.gz",
+    ("graphs/ogbn_arxiv", "ogbn_arxiv", "ogbn-arxiv", "graphs/ogbn-arxiv", "arxiv"),
+    {
+        "nodes": 169_343, "features": 128, "links": 1_166_243, "classes": 40,
+        "training nodes": 90_941, "validation nodes": 29_799, "test nodes": 48_603,
+    },
+)  # fmt: skip
+
+
+def read_arxiv(folder: Path, strict: bool) -> GraphData:
+    """Return OGBN-Arxiv from ``raw/{edge,node-feat,node-label}.csv.gz`` and
+    ``split/time/{train,valid,test}.csv.gz``.
+
+    Citations are taken both ways, without repetitions. The compared nodes are 10,000 of the test
+    nodes, in the order in which they were drawn.
+
+    Reference: Hu et al., "Open Graph Benchmark: Datasets for Machine Learning on Graphs", NeurIPS
+    2020.
+    """
+    cited = _table(folder / "raw" / "edge.csv.gz", np.int64, 2)
+    x = _table(folder / "raw" / "node-feat.csv.gz", np.float32)
+    labels = _table(folder / "raw" / "node-label.csv.gz", np.int64, 1)[:, 0]
+    train, validation, test = (
+        _table(folder / "split" / "time" / f"{part}.csv.gz", np.int64, 1)[:, 0]
+        for part in ("train", "valid", "test")
+    )
+    classes, compared = int(labels.max()) + 1, compared_nodes(test)
+    data = GraphData(x, labels, _both_ways(cited), train, validation, test, compared, classes)
+    return check(data, len(cited), folder, ARXIV, strict)
+
+
+def _table(path: Path, kind: type, columns: int | None = None) -> np.ndarray:
+    """Return the rows of a table of numbers without a header."""
+    with reading(path, ARXIV):
+        table: np.ndarray = np.loadtxt(path, kind, delimiter=",", ndmin=2)
+        if not len(table) or (columns and table.shape[1] != columns):
+            raise ValueError(f"{table.shape[0]} rows of {table.shape[1]} numbers")
+    return table
+
+
+def _both_ways(links: np.ndarray) -> np.ndarray:
+    """Return links in both directions, (2, n_links), each once, ordered by first and second
+    node."""
+    first, second = np.concatenate([links, links[:, ::-1]]).T
+    stride = int(links.max()) + 1
+    return np.stack(np.divmod(np.unique(first * stride + second), stride))
+
+
+Reader = Callable[[Path, bool], GraphData]
+READERS: Mapping[str, tuple[Origin, Reader]] = {
+    "cora": (CORA, read_cora),
+    "flickr": (FLICKR, read_flickr),
+    "ogbn-arxiv": (ARXIV, read_arxiv),
+}
+CHECKSUMS = {"cora": SHA256}  # those known, by data set and file
+
+
+def read(dataset: str, folder: Path, download: bool = False, strict: bool = True) -> GraphData:
+    """Return a data set from its original files below a folder.
+
+    ``"cora"``: ``graphs/cora/raw/ind.cora.*``, eight files; ``"flickr"``:
+    ``graphs/flickr/raw/{adj_full.npz,feats.npy,class_map.json,role.json}``; ``"ogbn-arxiv"``:
+    ``graphs/ogbn_arxiv/{raw,split/time}/*.csv.gz``. The folder ``graphs`` may be left out, and
+    where PyTorch Geometric or OGB put their downloads is known too. ``download``: whether one of
+    these may download what is not there. ``strict``: whether all numbers of nodes, features, links
+    and classes must be the published ones.
+
+    Raises ``ValueError`` that names the file, or the folder, which is missing, damaged or another,
+    and says where to get it.
+    """
+    origin, reader = READERS[dataset]
+    place = _place(folder, origin)
+    if place is None and download:
+        _download(dataset, folder)
+        place = _place(folder, origin)
+    if place is None:
+        raise ValueError(
+            f"{folder / origin.folders[0] / origin.file} is missing: {origin.title} is expected "
+            f"there; get it from {origin.url}{_why_not(dataset) if download else ''}"
+        )
+    return _remembered(reader, place, strict, _stamp(place))
+
+
+def _place(folder: Path, origin: Origin) -> Path | None:
+    """Return the folder of a data set, or None."""
+    places = (folder / name for name in origin.folders)
+    return next((place for place in places if (place / origin.file).is_file()), None)
+
+
+def _stamp(folder: Path) -> tuple[Any, ...]:
+    """Return sizes and times of the files of a data set."""
+    files = [path for path in sorted(folder.glob("*/**/*")) if path.is_file()]
+    return tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
+
+
+@lru_cache(maxsize=1)  # a study reads the same data twice for every model
+def _remembered(reader: Reader, folder: Path, strict: bool, stamp: tuple[Any, ...]) -> GraphData:
+    return reader(folder, strict)
+
+
+def _download(dataset: str, folder: Path) -> None:
+    """Let the library that knows a data set download it to one of its folders."""
+    if dataset == "cora":
+        need("torch_geometric.datasets").Planetoid(str(folder), name="Cora")
+    elif dataset == "flickr":
+        need("torch_geometric.datasets").Flickr(str(folder / "flickr"))
+    elif _has_ogb():
+        library = importlib.import_module("ogb.nodeproppred")
+        library.NodePropPredDataset("ogbn-arxiv", root=str(folder))
+
+
+def _has_ogb() -> bool:
+    return importlib.util.find_spec("ogb") is not None
+
+
+def _why_not(dataset: str) -> str:
+    """Return why a data set that may be downloaded was not."""
+    is_ogb_needed = dataset == "ogbn-arxiv" and not _has_ogb()
+    return ", or install the package ogb, which can download it" if is_ogb_needed else ""

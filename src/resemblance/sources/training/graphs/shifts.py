@@ -1,0 +1,128 @@
+"""Shifts of a graph at five severities: links rewired or lost, features swapped or lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..corruption import Shift, check_shift
+
+ROUNDS = 20  # in which links that could not change partners are paired again
+Changed = tuple[np.ndarray, np.ndarray]
+
+
+def shift(
+    x: np.ndarray, edges: np.ndarray, name: str, severity: int, random: np.random.Generator
+) -> Changed:
+    """Return the features (n, d) and undirected links (n_edges, 2) of a graph after a shift.
+
+    Each link appears once. ``name`` is one of :data:`SHIFTS`; ``severity`` is 1 to 5, and 0 leaves
+    the graph as it is.
+
+    Raises ``ValueError`` for an unknown shift or severity.
+    """
+    check_shift("shift", "shift", name, SHIFTS, severity)
+    if severity == 0:
+        return x.copy(), edges.copy()
+    change, amounts = SHIFTS[name]
+    changed: Changed = change(x, edges, amounts[severity - 1], random)
+    return changed
+
+
+def rewire(edges: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
+    """Return links (n_edges, 2) after ``int(share * n_edges)`` of them swapped partners.
+
+    All nodes keep their degrees. The drawn links are paired at random, and a pair a-b and c-d
+    becomes a-d and c-b, in a random direction, unless that links a node to itself or two nodes
+    twice. Links that could not be swapped are paired again, up to 20 times, and then stay. A link
+    may come back in a later round, so that a few less may differ. Reference: Maslov and Sneppen
+    (Science 2002).
+
+    Raises ``ValueError`` for a share outside 0 to 1.
+    """
+    if not 0 <= share <= 1:
+        raise ValueError(f"rewire: share must be between 0 and 1; got {share!r}")
+    result = edges.copy()
+    present = {(min(a, b), max(a, b)) for a, b in edges.tolist()}
+    links = random.permutation(len(edges))[: int(share * len(edges))]
+    for _ in range(ROUNDS):
+        links = random.permutation(links)
+        turned = random.random(len(links)) < 0.5
+        stuck = list(links[len(links) // 2 * 2 :])
+        for first, second, turn in zip(links[::2], links[1::2], turned):
+            if not _swap(result, present, int(first), int(second), bool(turn)):
+                stuck += [first, second]
+        links = np.array(stuck, np.int64)
+        if len(links) < 2:
+            break
+    return np.sort(result, axis=1)
+
+
+def _swap(
+    edges: np.ndarray, present: set[tuple[int, int]], first: int, second: int, turn: bool
+) -> bool:
+    """Swap the ends of two links if that gives two new links; return whether it did."""
+    (a, b), (c, d) = edges[first].tolist(), edges[second].tolist()
+    if turn:
+        c, d = d, c
+    new = [(min(a, d), max(a, d)), (min(c, b), max(c, b))]
+    if a == d or c == b or new[0] == new[1] or present & set(new):
+        return False
+    present -= {(min(a, b), max(a, b)), (min(c, d), max(c, d))}
+    present |= set(new)
+    edges[first], edges[second] = new
+    return True
+
+
+def rewired(x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator) -> Changed:
+    """Return a graph whose links swapped partners; see :func:`rewire`."""
+    return x, rewire(edges, share, random)
+
+
+def missing_links(
+    x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
+) -> Changed:
+    """Return a graph without each link with probability ``share``."""
+    return x, edges[random.random(len(edges)) >= share]
+
+
+def swapped_features(
+    x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
+) -> Changed:
+    """Return a graph in which ``int(share * n)`` nodes have the features of others of these."""
+    nodes = random.permutation(len(x))[: int(share * len(x))]
+    result = x.copy()
+    result[nodes] = x[np.roll(nodes, 1)]
+    return result, edges
+
+
+def missing_features(
+    x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
+) -> Changed:
+    """Return a graph in which each feature of each node becomes 0 with probability ``share``.
+
+    The other features of a node are scaled to the old sum of all; a node that loses all its
+    features has none.
+    """
+    thinned = np.where(random.random(x.shape) < share, 0, x)
+    before, after = x.sum(axis=1, keepdims=True), thinned.sum(axis=1, keepdims=True)
+    scale = np.divide(before, after, out=np.zeros_like(before), where=after != 0)
+    return (thinned * scale).astype(x.dtype), edges
+
+
+def noisy_features(
+    x: np.ndarray, edges: np.ndarray, deviation: float, random: np.random.Generator
+) -> Changed:
+    """Return features with normal noise of ``deviation`` times their standard deviation."""
+    noise = deviation * x.std() * random.standard_normal(x.shape)
+    return (x + noise).astype(x.dtype), edges
+
+
+SHIFTS: Mapping[str, Shift] = {
+    "rewired_links": Shift(rewired, (0.1, 0.25, 0.5, 0.75, 1.0)),
+    "missing_links": Shift(missing_links, (0.2, 0.4, 0.6, 0.8, 1.0)),
+    "swapped_features": Shift(swapped_features, (0.1, 0.25, 0.5, 0.75, 1.0)),
+    "missing_features": Shift(missing_features, (0.1, 0.25, 0.5, 0.75, 0.9)),
+    "noisy_features": Shift(noisy_features, (0.25, 0.5, 1.0, 1.5, 2.0)),
+}

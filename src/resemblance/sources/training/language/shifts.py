@@ -1,0 +1,161 @@
+"""Stress tests for sentence classifiers at five severities, which change words of sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..corruption import Shift, check_shift
+from .eda import delete, swap
+
+TAUTOLOGY = ("and", "true", "is", "true")
+Words = Sequence[str]
+Cues = Sequence[Sequence[str]]  # the words that indicate each class, the strongest first
+
+
+class Context(NamedTuple):
+    """Facts for a stress test: the class of the sentence, and the cues of all classes."""
+
+    label: int
+    cues: Cues
+
+
+def stressed(
+    sentences: Sequence[Words],
+    labels: np.ndarray,
+    name: str,
+    severity: int,
+    cues: Cues,
+    random: np.random.Generator,
+) -> list[list[str]]:
+    """Return sentences after a stress test.
+
+    ``name`` is one of :data:`STRESSES`; ``severity`` is 1 to 5, and 0 leaves the sentences as they
+    are. ``cues``: see :func:`cue_words`. Reference: Naik et al. (COLING 2018), for the kinds: noise
+    (deletion, typos, order), distraction (tautology) and misleading words, as in HANS (McCoy et
+    al., ACL 2019). Theirs are for pairs of sentences and have no severities.
+
+    Raises ``ValueError`` for an unknown test or severity, a sentence without words, labels that do
+    not fit the sentences or the cues, and for ``"misleading"`` when there is one class only, or one
+    without cues.
+    """
+    check_shift("stressed", "stress test", name, STRESSES, severity)
+    _check_task(sentences, labels, name, cues)
+    if severity == 0:
+        return [list(words) for words in sentences]
+    change, amounts = STRESSES[name]
+    amount, contexts = amounts[severity - 1], [Context(int(label), cues) for label in labels]
+    pairs = zip(sentences, contexts, strict=True)
+    return [change(words, amount, context, random) for words, context in pairs]
+
+
+def _check_task(sentences: Sequence[Words], labels: np.ndarray, name: str, cues: Cues) -> None:
+    empty = [i for i, words in enumerate(sentences) if not len(words)]
+    if empty:
+        raise ValueError(f"stressed: sentence {empty[0]} has no words; leave such sentences out")
+    if len(labels) != len(sentences):
+        raise ValueError(
+            f"stressed: one label per sentence is needed; got {len(labels)} for {len(sentences)}"
+        )
+    if name in ("misleading", "masking") and any(not 0 <= int(k) < len(cues) for k in labels):
+        raise ValueError(
+            f"stressed: labels must be from 0 to {len(cues) - 1}, the classes that have cues"
+        )
+    if name == "misleading" and (len(cues) < 2 or not all(map(len, cues))):
+        counts = [len(words) for words in cues]
+        raise ValueError(
+            "stressed: 'misleading' needs cues of two or more classes; numbers of cues are "
+            f"{counts}"
+        )
+
+
+def cue_words(
+    sentences: Sequence[Words], labels: np.ndarray, classes: int, number: int
+) -> list[list[str]]:
+    """Return the ``number`` words of each class that indicate it most strongly.
+
+    The strength of a word in ``a`` sentences of the class and ``b`` others is log((a + 1) / (b +
+    1)) + log(n_b / n_a), with n_a and n_b the numbers of all such sentences. Words in fewer than
+    three sentences do not count. Words of equal strength are in alphabetical order.
+    """
+    counts = [Counter[str]() for _ in range(classes)]
+    for words, label in zip(sentences, labels, strict=True):
+        counts[int(label)].update(set(words))
+    totals = sum(counts, Counter[str]())
+    frequent = {word: total for word, total in totals.items() if total >= 3}
+    sizes = np.bincount(labels, minlength=classes)
+    result = []
+    for of_class, size in zip(counts, sizes):
+        base = np.log((len(labels) - size) / max(size, 1))
+        scores = {}
+        for word, total in frequent.items():
+            inside = of_class[word]
+            scores[word] = np.log((inside + 1) / (total - inside + 1)) + base
+        result.append(sorted(scores, key=lambda word: (-scores[word], word))[:number])
+    return result
+
+
+def deletion(
+    words: Words, share: float, context: Context, random: np.random.Generator
+) -> list[str]:
+    """Return the words without each with probability ``share``; one of them always stays."""
+    return delete(words, share, random)
+
+
+def typos(words: Words, share: float, context: Context, random: np.random.Generator) -> list[str]:
+    """Return the words, each with probability ``share`` with two neighbouring letters swapped."""
+    result = []
+    for word, hit in zip(words, random.random(len(words)) < share):
+        result.append(_typo(word, random) if hit and len(word) > 1 else word)
+    return result
+
+
+def _typo(word: str, random: np.random.Generator) -> str:
+    i = int(random.integers(len(word) - 1))
+    return word[:i] + word[i + 1] + word[i] + word[i + 2 :]
+
+
+def order(words: Words, share: float, context: Context, random: np.random.Generator) -> list[str]:
+    """Return the words after swaps of two of them, ``share`` per word, rounded up."""
+    return swap(words, int(np.ceil(share * len(words))), random)
+
+
+def tautology(
+    words: Words, times: float, context: Context, random: np.random.Generator
+) -> list[str]:
+    """Return the words after ``times`` repetitions of "and true is true", which say nothing.
+
+    Naik et al. put these at the end, where long sentences would lose them when they are cut to the
+    length of a model.
+    """
+    return [*TAUTOLOGY * int(times), *words]
+
+
+def misleading(
+    words: Words, number: float, context: Context, random: np.random.Generator
+) -> list[str]:
+    """Return the words after ``number`` of the ten strongest cues of a random other class."""
+    others = [k for k in range(len(context.cues)) if k != context.label]
+    cues = context.cues[others[int(random.integers(len(others)))]][:10]
+    return [*(cues[i] for i in random.integers(len(cues), size=int(number))), *words]
+
+
+def masking(
+    words: Words, number: float, context: Context, random: np.random.Generator
+) -> list[str]:
+    """Return the words without the ``number`` strongest cues of the class; one always stays."""
+    strongest = set(context.cues[context.label][: int(number)])
+    return [word for word in words if word not in strongest] or [words[0]]
+
+
+STRESSES: Mapping[str, Shift] = {
+    "deletion": Shift(deletion, (0.1, 0.2, 0.3, 0.45, 0.6)),
+    "typos": Shift(typos, (0.1, 0.2, 0.3, 0.45, 0.6)),
+    "order": Shift(order, (0.1, 0.25, 0.5, 1.0, 2.0)),
+    "tautology": Shift(tautology, (1, 2, 3, 4, 5)),
+    "misleading": Shift(misleading, (1, 2, 3, 4, 5)),
+    "masking": Shift(masking, (10, 20, 40, 80, 160)),
+}

@@ -1,0 +1,307 @@
+"""ResNet and VGG as the ReSi paper trains them, and what its hooks see of them and of ViT.
+
+The weights have the names of the authors' files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from ....extras import need
+from ...transformer_files import read, read_model
+from ..loop import Resources
+
+BASIC, BOTTLENECK = ((3, 1), (3, 1)), ((1, 1), (3, 1), (1, 4))  # size and widening by convolution
+RESNETS: Mapping[str, tuple[tuple[tuple[int, int], ...], tuple[int, ...]]] = {
+    "resnet18": (BASIC, (2, 2, 2, 2)),
+    "resnet34": (BASIC, (3, 4, 6, 3)),
+    "resnet101": (BOTTLENECK, (3, 4, 23, 3)),
+}
+VGGS: Mapping[str, tuple[int, ...]] = {  # convolutions of each stage
+    "vgg11": (1, 1, 2, 2, 2),
+    "vgg19": (2, 2, 4, 4, 4),
+}
+VITS = ("vit-b32", "vit-l32")
+POOLING = {name: "cls" if name in VITS else "mean" for name in (*RESNETS, *VGGS, *VITS)}
+SPREAD = 7  # the side to which larger maps are pooled
+WIDEST = 8  # the widening of the last stages of VGG
+
+
+def build(architecture: str, options: Mapping[str, Any], config: Any = None) -> Any:
+    """Return a freshly initialised model.
+
+    ``options``: for convolutional networks ``width`` of the first stage, ``depths`` of all stages
+    and ``classes``; ``early`` (whether the stem and the first stage halve the image) and ``pool``
+    for ResNet. ``config`` is the configuration of a vision transformer.
+
+    ResNet (He et al., CVPR 2016) has a stem of 3 x 3 without max-pooling, blocks whose last ReLU
+    stands after them, last batch normalisations that begin at zero, and at the end an average of
+    ``pool x pool`` positions: for images of 224 pixels these are the top left 5 x 5 of 8 x 8. VGG
+    (Simonyan and Zisserman, ICLR 2015) has batch normalisation and one linear layer after an
+    average of all positions. So it is in the authors' code.
+    """
+    if architecture in VITS:
+        return vision_transformer(config, options["classes"])
+    return (_resnet if architecture in RESNETS else _vgg)(architecture, options)
+
+
+def layer_names(architecture: str, model: Any) -> list[str]:
+    """Return the names of the layers that the authors' hooks see, in order.
+
+    ResNet: the stem after its batch normalisation, the blocks before their last ReLU, and the
+    average; VGG: the convolutions before normalisation and ReLU, and the input of the classifier;
+    ViT: the blocks, and the input of the classifier.
+    """
+    if architecture in VITS:
+        return [*_numbered("block", len(blocks_of(model))), "norm"]
+    if architecture in VGGS:
+        convolutions = [layer for layer in model["features"] if _is_convolution(layer)]
+        return [*_numbered("conv", len(convolutions)), "pool"]
+    stages = [model["module"]["module"][f"layer{stage}"] for stage in range(1, 5)]
+    return ["stem", *_numbered("block", sum(map(len, stages))), "pool"]
+
+
+def forward(architecture: str, model: Any, x: Any, layers: Collection[str] = ()) -> dict[str, Any]:
+    """Return the outputs of these layers for images (n, 3, height, width), and the "logits".
+
+    Outputs of convolutions are maps (n, channels, height, width), averaged to 7 x 7 positions where
+    they are larger; the average of ResNet is a map of one position. Others are vectors, of ViT
+    those of the CLS token.
+    """
+    run = _run_vit if architecture in VITS else _run_vgg if architecture in VGGS else _run_resnet
+    return run(model, x, layers)
+
+
+def _numbered(name: str, count: int) -> list[str]:
+    return [f"{name}{i}" for i in range(1, count + 1)]
+
+
+def _keep(outputs: dict[str, Any], layers: Collection[str], name: str, x: Any) -> None:
+    """Put an output among the others, if it is asked for."""
+    if name in layers:
+        is_large = x.ndim == 4 and x.shape[2] > SPREAD
+        outputs[name] = _pooled(x) if is_large else x
+
+
+def _pooled(x: Any) -> Any:
+    return need("torch").nn.functional.adaptive_avg_pool2d(x, SPREAD)
+
+
+# ------------------------------------------------------------------------------------------- ResNet
+
+
+def _resnet(architecture: str, options: Mapping[str, Any]) -> Any:
+    nn = need("torch").nn
+    kind, early, before = RESNETS[architecture][0], options["early"], options["width"]
+    parts = {
+        "conv0": nn.Conv2d(3, before, 3, 2 if early else 1, 3 if early else 1, bias=False),
+        "bn0": nn.BatchNorm2d(before),
+    }
+    for stage, depth in enumerate(options["depths"]):
+        width, blocks = options["width"] * 2**stage, {}
+        for i in range(depth):
+            stride = 2 if i == 0 and (stage or early) else 1
+            blocks[str(2 * i)] = _block(kind, before, width, stride)  # a ReLU has the odd number
+            before = width * kind[-1][1]
+        parts[f"layer{stage + 1}"] = nn.ModuleDict(blocks)
+    parts["avgpool"] = nn.AvgPool2d(options["pool"])
+    parts["linear"] = nn.Linear(before, options["classes"])
+    return nn.ModuleDict({"module": nn.ModuleDict({"module": nn.ModuleDict(parts)})})
+
+
+def _block(kind: tuple[tuple[int, int], ...], before: int, width: int, stride: int) -> Any:
+    nn = need("torch").nn
+    parts, entering, halving = {}, before, kind.index((3, 1))
+    for i, (size, widening) in enumerate(kind):
+        after, step = width * widening, stride if i == halving else 1
+        parts[f"conv{i + 1}"] = nn.Conv2d(entering, after, size, step, size // 2, bias=False)
+        parts[f"bn{i + 1}"] = nn.BatchNorm2d(after)
+        entering = after
+    nn.init.zeros_(parts[f"bn{len(kind)}"].weight)
+    if stride != 1 or before != entering:
+        projection = nn.Conv2d(before, entering, 1, stride, bias=False)
+        parts["downsample"] = nn.Sequential(projection, nn.BatchNorm2d(entering))
+    return nn.ModuleDict(parts)
+
+
+def _run_resnet(model: Any, x: Any, layers: Collection[str]) -> dict[str, Any]:
+    parts, outputs, count = model["module"]["module"], dict[str, Any](), 0
+    x = parts["bn0"](parts["conv0"](x))
+    _keep(outputs, layers, "stem", x)
+    x = x.relu()
+    for stage in range(1, 5):
+        for block in parts[f"layer{stage}"].values():
+            x, count = _run_block(block, x), count + 1
+            _keep(outputs, layers, f"block{count}", x)
+            x = x.relu()
+    x = parts["avgpool"](x)
+    _keep(outputs, layers, "pool", x)
+    return outputs | {"logits": parts["linear"](x.flatten(1))}
+
+
+def _run_block(block: Any, x: Any) -> Any:
+    y, last = x, sum(name.startswith("conv") for name in block)
+    for i in range(1, last + 1):
+        y = block[f"bn{i}"](block[f"conv{i}"](y))
+        y = y if i == last else y.relu()
+    return y + (block["downsample"](x) if "downsample" in block else x)
+
+
+# ---------------------------------------------------------------------------------------------- VGG
+
+
+def _vgg(architecture: str, options: Mapping[str, Any]) -> Any:
+    nn = need("torch").nn
+    layers, before = [], 3
+    for stage, depth in enumerate(options["depths"]):
+        width = options["width"] * min(2**stage, WIDEST)
+        for _ in range(depth):
+            layers += [nn.Conv2d(before, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU()]
+            before = width
+        layers.append(nn.MaxPool2d(2, 2))
+    features = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1))
+    return nn.ModuleDict(
+        {"features": features, "classifier": nn.Linear(before, options["classes"])}
+    )
+
+
+def _is_convolution(layer: Any) -> bool:
+    return isinstance(layer, need("torch").nn.Conv2d)
+
+
+def _run_vgg(model: Any, x: Any, layers: Collection[str]) -> dict[str, Any]:
+    outputs, count = dict[str, Any](), 0
+    for layer in model["features"]:
+        x = layer(x)
+        if _is_convolution(layer):
+            count += 1
+            _keep(outputs, layers, f"conv{count}", x)
+    x = x.flatten(1)
+    _keep(outputs, layers, "pool", x)
+    return outputs | {"logits": model["classifier"](x)}
+
+
+# ---------------------------------------------------------------------------------------------- ViT
+
+
+def _run_vit(model: Any, x: Any, layers: Collection[str]) -> dict[str, Any]:
+    outputs: dict[str, Any] = {}
+
+    def watch(name: str) -> Any:
+        def hook(module: Any, arguments: Any, result: Any) -> None:
+            tokens = result[0] if isinstance(result, tuple) else result
+            outputs[name] = tokens[:, 0]
+
+        return hook
+
+    watched = [
+        (name, block)
+        for name, block in zip(_numbered("block", len(blocks_of(model))), blocks_of(model))
+        if name in layers
+    ]
+    handles = [block.register_forward_hook(watch(name)) for name, block in watched]
+    try:
+        tokens = model.vit(pixel_values=x).last_hidden_state
+    finally:
+        for handle in handles:
+            handle.remove()
+    _keep(outputs, layers, "norm", tokens[:, 0])
+    return outputs | {"logits": model.classifier(tokens[:, 0])}
+
+
+FOLDERS = {"vit-b32": "vit-base-patch32-224-in21k", "vit-l32": "vit-large-patch32-224-in21k"}
+# What the configuration of a vision transformer calls the options of its size
+SIZES = {
+    "hidden": "hidden_size",
+    "layers": "num_hidden_layers",
+    "heads": "num_attention_heads",
+    "intermediate": "intermediate_size",
+    "patch": "patch_size",
+    "size": "image_size",
+}
+
+
+def folder_of(architecture: str, data: Path) -> Path:
+    """Return the folder with the pretrained weights of an architecture."""
+    return data / "vision" / "models" / FOLDERS[architecture]
+
+
+def configuration(architecture: str, options: Mapping[str, Any], resources: Resources) -> Any:
+    """Return the configuration of a vision transformer: of the sizes in ``options`` if they have
+    any, otherwise that in the folder of its pretrained weights."""
+    transformers = need("transformers")
+    if options["hidden"] is not None:
+        return transformers.ViTConfig(**{SIZES[name]: options[name] for name in SIZES})
+    folder = _weights_folder(architecture, resources)
+    return read(
+        transformers.ViTConfig,
+        folder,
+        f"get it from {_origin(architecture)}",
+        local_files_only=True,
+    )
+
+
+def with_pretrained(
+    model: Any, architecture: str, options: Mapping[str, Any], resources: Resources
+) -> Any:
+    """Return a model whose weights, except those of the classifier, are the pretrained ones.
+
+    They are read from ``vision/models/vit-base-patch32-224-in21k`` in the folder of the data
+    (``vit-large-...`` for ViT-L/32), which is as ``save_pretrained`` of transformers writes it, or
+    downloaded by that library if that is allowed.
+
+    Raises ``ValueError`` that names the folder if it is missing, damaged, or of another size.
+    Reference: Dosovitskiy et al. (ICLR 2021).
+    """
+    folder, origin = _weights_folder(architecture, resources), _origin(architecture)
+    body, _ = read_model(
+        need("transformers").ViTModel,
+        folder,
+        f"get it from {origin}",
+        lambda name: False,
+        add_pooling_layer=False,
+        local_files_only=True,
+    )
+    for option, name in SIZES.items():
+        wanted, got = getattr(model.config, name), getattr(body.config, name)
+        if wanted != got:
+            raise ValueError(
+                f"{folder} is not {FOLDERS[architecture]}: expected {option} {wanted}, got {got}; "
+                f"get it from {origin}"
+            )
+    model.vit.load_state_dict(body.state_dict())
+    return model
+
+
+def vision_transformer(config: Any, classes: int) -> Any:
+    """Return a freshly initialised vision transformer with a linear classifier of the CLS token."""
+    torch, transformers = need("torch"), need("transformers")
+    config.num_labels = classes
+    model = transformers.ViTForImageClassification(config)
+    model.classifier = torch.nn.Linear(config.hidden_size, classes)  # as initialised by PyTorch
+    return model
+
+
+def blocks_of(model: Any) -> Any:
+    """Return the blocks of a vision transformer, whatever its library calls them."""
+    return model.vit.layers if hasattr(model.vit, "layers") else model.vit.encoder.layer
+
+
+def _weights_folder(architecture: str, resources: Resources) -> Path:
+    """Return the folder with the pretrained weights, after their download if that is allowed."""
+    folder = folder_of(architecture, resources.data)
+    if resources.download and not folder.is_dir():
+        whole = need("transformers").ViTModel.from_pretrained(f"google/{FOLDERS[architecture]}")
+        whole.save_pretrained(folder)
+    if not (folder / "config.json").is_file():
+        raise ValueError(
+            f"{folder / 'config.json'} is missing: put the files of {_origin(architecture)} into "
+            "that folder"
+        )
+    return folder
+
+
+def _origin(architecture: str) -> str:
+    return f"https://huggingface.co/google/{FOLDERS[architecture]}"
