@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from factories.measures import declared
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import resemblance as rs
@@ -237,14 +238,7 @@ def test_failures_are_recorded_with_their_reason_and_spare_the_others(reps, plai
 
 
 def test_a_bug_in_a_measure_is_not_a_failure(reps):
-    @rs.measure(
-        label="Bug",
-        family="statistic",
-        larger_is_more_similar=True,
-        range=(0, 1),
-        symmetric=True,
-        reference="nobody2026nothing",
-    )
+    @declared("Bug")
     def bug(x, y):
         """Bug: raises."""
         raise KeyError("oops")
@@ -303,14 +297,7 @@ def divergent(x, y):
 )
 @pytest.mark.filterwarnings("ignore:divide by zero")
 def test_one_measure_that_fails_does_not_take_the_others_with_it(reps, plain, function, reason):
-    bad = rs.measure(
-        label="Bad",
-        family="statistic",
-        larger_is_more_similar=True,
-        range=(0, 1),
-        symmetric=True,
-        reference="nobody2026nothing",
-    )(function)
+    bad = declared("Bad")(function)
     result = rs.compare(reps, measures=[bad, rs.cka], progress=False)
     assert np.array_equal(result["cka"], plain["cka"])
     assert len(result.failures) == 25
@@ -425,14 +412,7 @@ def test_a_killed_worker_costs_its_task_and_not_the_run(reps, plain, tmp_path, s
     assert same(plain, result)
 
 
-@rs.measure(
-    label="DyingOnce",
-    family="statistic",
-    larger_is_more_similar=True,
-    range=(0, np.inf),
-    symmetric=True,
-    reference="nobody2026nothing",
-)
+@declared("DyingOnce", range=(0, np.inf))
 def dying_once(x, y):
     """Dying once: what kills the process that first computes views for others."""
     died = Path(os.environ["DIED"])
@@ -452,14 +432,7 @@ def test_a_worker_killed_while_it_computes_views_costs_no_task(reps, tmp_path, m
     assert same(rs.compare(reps, measures=dying_once, progress=False), result)
 
 
-@rs.measure(
-    label="Dying",
-    family="statistic",
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="nobody2026nothing",
-)
+@declared("Dying")
 def dying(x, y):
     """Dying: what the killer of processes does."""
     if len(x.array) == 40:
@@ -513,14 +486,7 @@ def test_mistakes_in_data_name_the_entry():
         rs.compare([np.eye(4), np.ones(4)])
 
 
-@rs.measure(
-    label="Wild",
-    family="statistic",
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="nobody2026nothing",
-)
+@declared("Wild")
 def wild(x, y, *, value: float = 1.0) -> float:
     """Wild: whatever it is told."""
     return value
@@ -548,14 +514,7 @@ def test_rounding_is_not_outside_the_range(reps):
     assert wild.where(value=1 + 1e-9)(reps["net/0"], reps["net/1"]) > 1
 
 
-@rs.measure(
-    label="Void",
-    family="statistic",
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="nobody2026nothing",
-)
+@declared("Void")
 def void(x, y) -> float:
     """Void: no number."""
     return float("nan")
@@ -571,14 +530,7 @@ def unlike(x, y):
     return 0.0
 
 
-UNLIKE = rs.measure(
-    label="CKA",
-    family="statistic",
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="nobody2026nothing",
-)(unlike)
+UNLIKE = declared("CKA")(unlike)
 
 
 def test_two_measures_of_one_label_are_refused_but_variants_of_one_are_not(reps):
@@ -594,14 +546,7 @@ def cka(x, y):
     return 0.0
 
 
-IMPOSTOR = rs.measure(
-    label="CKA",
-    family="statistic",
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="nobody2026nothing",
-)(cka)
+IMPOSTOR = declared("CKA")(cka)
 
 
 @pytest.mark.parametrize(
@@ -728,14 +673,7 @@ def test_several_comparisons_are_continued(reps, one_by_one, tmp_path):
 def test_views_of_a_comparison_are_gone_when_the_next_begins(reps):
     holding = []
 
-    @rs.measure(
-        label="Holding",
-        family="statistic",
-        larger_is_more_similar=True,
-        range=(0, 1),
-        symmetric=True,
-        reference="nobody2026nothing",
-    )
+    @declared("Holding")
     def watching(x, y):
         """Holding: which representations hold arrays now."""
         rs.cka.function(x, y)
@@ -919,14 +857,7 @@ def _count(path) -> int:
 def test_a_worker_keeps_a_value_as_soon_as_it_is_there(reps, tmp_path):
     path, kept = tmp_path / "run.db", []
 
-    @rs.measure(
-        label="Looking",
-        family="statistic",
-        larger_is_more_similar=True,
-        range=(0, 1),
-        symmetric=True,
-        reference="nobody2026nothing",
-    )
+    @declared("Looking")
     def looking(x, y):
         """Looking: how many values are in the file now."""
         time.sleep(0.06)  # shorter work is written together with that of the next pairs
@@ -962,9 +893,8 @@ def test_a_finished_comparison_is_one_plain_file(plain, reps, tmp_path):
     with ThreadPoolExecutor(2) as pool:
         rs.compare(reps, measures="rsa", executor=pool, save=path, progress=False)
     assert os.listdir(tmp_path) == ["run.db"]
-    assert (
-        path.read_bytes()[18:20] == b"\x01\x01"
-    )  # what SQLite writes there for a file without a log
+    # What SQLite writes there for a file without a log.
+    assert path.read_bytes()[18:20] == b"\x01\x01"
     plain.save(path)
     assert os.listdir(tmp_path) == ["run.db"]
 
@@ -1000,9 +930,8 @@ def test_where_nothing_can_be_written(reps, plain, tmp_path):
     path = tmp_path / "run.db"
     rs.compare(reps, measures="cka", save=path, progress=False)
     connection = sqlite3.connect(path)
-    connection.execute(
-        "PRAGMA journal_mode = WAL"
-    )  # a file from before there was one without a log
+    # A file from before there was one without a log.
+    connection.execute("PRAGMA journal_mode = WAL")
     connection.close()
     (tmp_path / "run.db-shm").mkdir()
     assert np.array_equal(rs.load(path)["cka"], plain["cka"])
@@ -1224,14 +1153,7 @@ def test_provenance(plain, reps):
 def test_blas_threads_are_pinned_during_a_run_and_restored(reps):
     during = []
 
-    @rs.measure(
-        label="Threads",
-        family="statistic",
-        larger_is_more_similar=True,
-        range=(0, 9),
-        symmetric=True,
-        reference="nobody2026nothing",
-    )
+    @declared("Threads", range=(0, 9))
     def threads(x, y):
         """Threads: what BLAS uses now."""
         during.extend(i["num_threads"] for i in threadpool_info())
@@ -1258,14 +1180,7 @@ def test_progress_counts_both_orders_of_asymmetric_measures(reps):
 
 
 def test_a_measure_that_cannot_travel_says_so(reps):
-    @rs.measure(
-        label="Local",
-        family="statistic",
-        larger_is_more_similar=True,
-        range=(0, 1),
-        symmetric=True,
-        reference="nobody2026nothing",
-    )
+    @declared("Local")
     def local(x, y):
         """Local: defined in a function."""
         return 1.0
@@ -1277,14 +1192,7 @@ def test_a_measure_that_cannot_travel_says_so(reps):
         rs.compare(reps, measures=[local], executor=pool, progress=False)
 
 
-@rs.measure(
-    label="Column40",
-    family="statistic",
-    larger_is_more_similar=False,
-    range=(0, np.inf),
-    symmetric=True,
-    reference="nobody2026nothing",
-)
+@declared("Column40", larger_is_more_similar=False, range=(0, np.inf))
 def column_four(x, y):
     """Column four: raises on anything narrower."""
     return abs(x.array[0, 4] - y.array[0, 4]) + len(x.array[np.arange(40) > 3]) * 0

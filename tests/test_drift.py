@@ -657,9 +657,8 @@ def recorded(request) -> tuple[np.ndarray, np.ndarray, dict, dict]:
 def test_drifts_equal_the_authors_code_where_the_definition_is_the_same(recorded):
     x, y, scripts, package = recorded
     rank = min(np.linalg.matrix_rank(z - z.mean(axis=0)) for z in (x, y))
-    for k in (
-        k for k in (5, 10, 20) if k <= rank
-    ):  # beyond, their k is that of the narrower side for both
+    # Beyond, their k is that of the narrower side for both.
+    for k in (k for k in (5, 10, 20) if k <= rank):
         assert rs.subspace_overlap(x, y, k=k) == pytest.approx(
             scripts[f"subspace_overlap_k{k}"], rel=1e-8
         )

@@ -36,9 +36,8 @@ RECORDED = {
     for case, parts in json.loads((GOLDEN / "stab_outputs_kernels.json").read_text()).items()
 }
 KS = (5, 15, 50, 100)
-DEFINED = [
-    (case, k) for case in RECORDED for k in KS if (case, k) != ("wide", 100)
-]  # 60 samples have no 100 neighbours
+# 60 samples have no 100 neighbours.
+DEFINED = [(case, k) for case in RECORDED for k in KS if (case, k) != ("wide", 100)]
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +68,8 @@ def test_mka_equals_the_authors_code(inputs, subtests):
         with subtests.test(f"{case}, {k}"):
             x, y = inputs[case]
             assert rs.mka(x, y, k=k) == pytest.approx(RECORDED[case][f"MKA64_k{k}"], rel=1e-9)
-            assert rs.mka(x, y, k=k) == pytest.approx(
-                RECORDED[case][f"MKA_k{k}"], rel=2e-5
-            )  # in single precision there
+            # Theirs is in single precision.
+            assert rs.mka(x, y, k=k) == pytest.approx(RECORDED[case][f"MKA_k{k}"], rel=2e-5)
             without = rs.mka(x, y, k=k, diagonal=False)
             assert without == pytest.approx(RECORDED[case][f"MKA64_nodiag_k{k}"], rel=1e-9)
 
@@ -80,9 +78,8 @@ def test_symmetrized_mka_equals_the_authors_code(inputs, subtests):
     for diagonal in [True, False]:
         for case, k in DEFINED:
             with subtests.test(f"{diagonal}, {case}, {k}"):
-                expected = RECORDED[case][
-                    f"symCKA_diag{int(diagonal)}_k{k}"
-                ]  # in single precision there
+                # Theirs is in single precision.
+                expected = RECORDED[case][f"symCKA_diag{int(diagonal)}_k{k}"]
                 assert rs.mka(
                     *inputs[case], k=k, symmetrize=True, diagonal=diagonal
                 ) == pytest.approx(expected, rel=2e-5, abs=2e-8)

@@ -437,9 +437,8 @@ def test_names_are_text_and_never_markup(tmp_path):
     )
     findings = Result(bad, bad, (section,), {bad: bad}, {bad: 1.0}, {bad: bad})
     text = written(findings, tmp_path, title=bad, introduction=bad)
-    assert (
-        text.count("<script") == text.count("</script") == 2
-    )  # the program of the page, and the document
+    # The program of the page, and the document.
+    assert text.count("<script") == text.count("</script") == 2
     assert text.count("</title>") == sum(tag == "title" for tag, _ in Tags(text).tags)
     assert {tag for tag, _ in Tags(text).tags} == {
         tag for tag, _ in Tags(written(FINDINGS, tmp_path)).tags
@@ -1456,9 +1455,8 @@ def test_the_tables_fit_the_terminal_and_claims_without_data_are_one_line(call, 
     shown = assert_fits(lambda: cli.run(["toy", "results"]), capsys)
     assert "No data on 3 claims: S4, 1, 3." in shown
     _, piped, _ = call("results")
-    assert (
-        len([line for line in piped.splitlines() if "What is claimed" in line]) == 2
-    )  # one line for each
+    # One line for each.
+    assert len([line for line in piped.splitlines() if "What is claimed" in line]) == 2
 
 
 def test_what_a_notebook_shows():

@@ -80,9 +80,8 @@ def test_a_screen_equals_the_package(published):
             theirs["perturbation"][place],
             theirs["n_cells"][place],
         )
-        reproducibility = theirs["split_half_cosine"][
-            place
-        ]  # other splits: the standard error of 50 is about 0.01
+        # Other splits: the standard error of 50 is about 0.01.
+        reproducibility = theirs["split_half_cosine"][place]
         assert found["perturbation_reproducibility"][place] == pytest.approx(
             reproducibility, abs=0.03
         )
@@ -156,9 +155,8 @@ def test_each_value_is_that_of_the_statistic(screen, subtests):
             found, s = st.perturbations(X, labels, statistics=(spec,)), rs.get_statistic(spec)
             for name in ("scatter", "together"):
                 value = found[spec][found.names.index(name)]
-                tolerance = (
-                    0.05 if "reproducibility" in spec else 1e-10
-                )  # its splits have the label's own seed
+                # Its splits have the label's own seed.
+                tolerance = 0.05 if "reproducibility" in spec else 1e-10
                 assert value == pytest.approx(
                     s(X[labels == name], X[labels == "control"]), abs=tolerance
                 )
@@ -255,9 +253,8 @@ def test_arrays_of_every_kind(screen, subtests):
             )
 
 
-@pytest.mark.filterwarnings(
-    "ignore:The 'mode.chained_assignment' option"
-)  # anndata's own, for a view
+# The warning is that of anndata, for a view.
+@pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option")
 @pytest.mark.parametrize(
     "form", [np.asarray, sp.csr_matrix, sp.csc_matrix], ids=lambda f: f.__name__
 )
@@ -334,9 +331,8 @@ def test_labels_of_every_kind(values, screen):
 
 def test_numbered_categories_stay_whole_numbers_beside_missing_ones(screen):
     X, labels = screen
-    codes = (
-        np.unique(labels, return_inverse=True)[1] - 1
-    )  # -1, a missing category, for the controls
+    # -1, a missing category, for the controls.
+    codes = np.unique(labels, return_inverse=True)[1] - 1
     column = pd.Categorical.from_codes(codes, [3, 7])
     for given in (column, pd.Series(column)):
         found = st.perturbations(X, given, control=3)
@@ -372,9 +368,8 @@ def test_a_series_is_taken_by_the_names_of_the_cells(role, batches):
             st.perturbations(data, **given | {role: series})
 
 
-@pytest.mark.filterwarnings(
-    "ignore:The 'mode.chained_assignment' option"
-)  # anndata's own, for a view
+# The warning is that of anndata, for a view.
+@pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option")
 def test_rows_of_sparse_values_on_disk(screen, tmp_path):
     """Which anndata cannot take with every SciPy; those of a copy in memory it can."""
     X, labels = screen
@@ -659,9 +654,8 @@ def test_nothing_is_dropped(screen):
     assert why["together"] == "8 samples are fewer than min_samples=10"
     assert why["scatter"] is None
     still = found.rows[3]
-    assert still.values[1:3] == pytest.approx(
-        (0, 0), abs=1e-12
-    )  # magnitude and spread are 0, not undefined
+    # Magnitude and spread are 0, not undefined.
+    assert still.values[1:3] == pytest.approx((0, 0), abs=1e-12)
     assert [bool(reason) for reason in still.reasons] == [True, False, False, True]
     assert np.isnan(found["perturbation_coherence"]).tolist() == [True, True, False, True, True]
     assert repr(found).startswith("Perturbations: 5 by perturbation_coherence, ")

@@ -377,9 +377,8 @@ def test_input_noise_of_a_constant_and_of_a_linear_encoder(rng):
     x = rng.standard_normal((40, 3))
     assert st.input_noise_stability(x, lambda z: np.ones((len(z), 2))) == 1
     assert st.input_noise_stability(x, lambda z: z, noise=0.0) == 1
-    expected = (
-        0.1 * x.std() * np.sqrt(8 / np.pi)
-    )  # the mean length of a normal vector in three dimensions
+    # The mean length of a normal vector in three dimensions.
+    expected = 0.1 * x.std() * np.sqrt(8 / np.pi)
     assert st.input_noise_stability(x, lambda z: z, k=200) == pytest.approx(
         1 / (1 + expected), rel=0.01
     )

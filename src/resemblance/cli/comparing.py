@@ -156,14 +156,13 @@ def check_command(
     Exit code 1 if a check fails.
     """
     with bars(not progress) as shown:
-        return checks_output(
-            {
-                entry.spec: check_measure(entry, progress=shown)
-                if isinstance(entry, Measure)
-                else check_statistic(entry, progress=shown)
-                for entry in chosen_entries(measures)
-            }
-        )
+        outcomes = {
+            entry.spec: check_measure(entry, progress=shown)
+            if isinstance(entry, Measure)
+            else check_statistic(entry, progress=shown)
+            for entry in chosen_entries(measures)
+        }
+        return checks_output(outcomes)
 
 
 def measures_command(
