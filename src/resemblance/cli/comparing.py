@@ -156,13 +156,14 @@ def check_command(
     Exit code 1 if a check fails.
     """
     with bars(not progress) as shown:
-        outcomes = {
-            entry.spec: check_measure(entry, progress=shown)
-            if isinstance(entry, Measure)
-            else check_statistic(entry, progress=shown)
-            for entry in chosen_entries(measures)
-        }
-        return checks_output(outcomes)
+        return checks_output(
+            {
+                entry.spec: check_measure(entry, progress=shown)
+                if isinstance(entry, Measure)
+                else check_statistic(entry, progress=shown)
+                for entry in chosen_entries(measures)
+            }
+        )
 
 
 def measures_command(
