@@ -12,6 +12,7 @@ import textwrap
 
 import numpy as np
 import pytest
+from factories.measures import declared
 
 import resemblance as rs
 from resemblance.claims import INVARIANCES, implied
@@ -40,9 +41,8 @@ def test_presets_are_the_24_measures_of_the_paper_in_its_order():
 def test_names_and_labels_are_unique():
     measures = rs.list_measures()
     names = [m.name.lower() for m in measures] + [m.label.lower() for m in measures]
-    shared = {
-        m.name for m in measures if m.name.lower() == m.label.lower()
-    }  # "cka" and "CKA" are one measure
+    # "cka" and "CKA" are one measure.
+    shared = {m.name for m in measures if m.name.lower() == m.label.lower()}
     assert len(set(names)) == len(names) - len(shared)
 
 
@@ -66,11 +66,11 @@ def test_every_measure_is_described(subtests):
 
 def test_a_body_shows_its_formula_at_a_glance(subtests):
     """Below the docstring a measure has at most 10 lines, a statistic at most 17."""
-    for declared in [*rs.list_measures(), *rs.list_statistics()]:
-        with subtests.test(str(declared)):
-            function = ast.parse(textwrap.dedent(inspect.getsource(declared.function))).body[0]
+    for entry in [*rs.list_measures(), *rs.list_statistics()]:
+        with subtests.test(str(entry)):
+            function = ast.parse(textwrap.dedent(inspect.getsource(entry.function))).body[0]
             lines = function.end_lineno - function.body[1].lineno + 1
-            assert lines <= (10 if isinstance(declared, rs.Measure) else 17)
+            assert lines <= (10 if isinstance(entry, rs.Measure) else 17)
 
 
 def test_parameters_are_keyword_only_with_hashable_defaults(subtests):
@@ -242,15 +242,7 @@ def test_implied_invariances():
         implied({"rotation"})
 
 
-@rs.measure(
-    label="MeanDiff",
-    family="statistic",
-    larger_is_more_similar=False,
-    range=(0, np.inf),
-    symmetric=True,
-    reference="nobody2026nothing",
-    invariant_to={"permutation"},
-)
+@declared("MeanDiff", larger_is_more_similar=False, range=(0, np.inf), invariant_to={"permutation"})
 def mean_difference(x, y, *, power: float = 1.0):
     """Mean difference: the difference of the overall means."""
     return abs(x.xp.mean(x.array) - x.xp.mean(y.array)) ** power
@@ -277,14 +269,7 @@ def test_a_measure_that_calls_measures_computes_their_cross_product_once(rng, mo
         pairs, "unit", lambda x, centered: taken.append(x) or unit(x, centered=centered)
     )
 
-    @rs.measure(
-        label="Three",
-        family="statistic",
-        larger_is_more_similar=True,
-        range=(-1, 3),
-        symmetric=True,
-        reference="nobody2026nothing",
-    )
+    @declared("Three", range=(-1, 3))
     def three(x, y):
         """Three: CKA twice and a matching, which are made from the same cross product."""
         return rs.cka(x, y) + rs.cka.function(x, y) + rs.hard_correlation_match.function(y, x)
@@ -298,14 +283,7 @@ def test_a_measure_that_calls_measures_computes_their_cross_product_once(rng, mo
 
 
 def test_a_measure_that_returns_nan_is_an_error_not_a_number(rng):
-    @rs.measure(
-        label="Broken",
-        family="statistic",
-        larger_is_more_similar=True,
-        range=(0, 1),
-        symmetric=True,
-        reference="nobody2026nothing",
-    )
+    @declared("Broken")
     def broken(x, y):
         """Broken: not a number."""
         return float("nan")

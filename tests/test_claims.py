@@ -102,7 +102,7 @@ def tried(m: Measure, samples: int = 60) -> Trial:
 
 def members() -> list[Measure]:
     everything = [*rs.list_measures(), *rs.preset("resi"), *map(rs.get_measure, EXTRA)]
-    return list(dict.fromkeys(trial_of(m).measure for m in everything))
+    return list(dict.fromkeys(trial_of(m).entry for m in everything))
 
 
 MEMBERS = members()
@@ -197,7 +197,7 @@ def test_claims_hold_for_every_combination_of_choices(family, subtests):
         with subtests.test(str(m)):
             if m.spec in REFUSED:
                 with pytest.raises(ValueError, match=f"{m.name}: ({why})"):
-                    m(*trial.pair())
+                    m(*trial.inputs())
                 continue
             outcomes = list(outcomes_of(trial, claims(m)))
             assert [o for o in outcomes if o.holds is False] == []

@@ -23,6 +23,7 @@ from resemblance.cli.executors import executors
 from resemblance.compare import compare_many
 from resemblance.engine.work import Work
 from resemblance.engine.workers import WorkerPool, workers_of
+from resemblance.sources.recipe import Recipe
 from resemblance.sources.training.loop import Resources
 from resemblance.suites.resi.paper import planned, portion_of
 from resemblance.suites.training import is_trained, model_folder, subjects_of, train_possible
@@ -74,7 +75,7 @@ class Alone(NamedTuple):
     """What this process makes: a folder with models, what they were trained on, comparisons."""
 
     folder: Path
-    plan: tuple[rs.subject.Recipe, ...]
+    plan: tuple[Recipe, ...]
     resources: Resources
     comparisons: tuple[rs.Comparison, ...]
 

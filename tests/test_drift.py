@@ -4,6 +4,8 @@ recorded values."""
 from __future__ import annotations
 
 import json
+import tracemalloc
+from itertools import product
 
 import numpy as np
 import pytest
@@ -95,17 +97,15 @@ def by_name(report: rs.DriftReport) -> dict[str, rs.Drift]:
 
 
 def test_each_change_is_named_as_what_it_is(subtests):
-    for change in CHANGES:
-        for d in [2, 16, 128]:
-            for seed in [0, 1, 2]:
-                with subtests.test(f"{change}, {d}, {seed}"):
-                    g = np.random.default_rng([seed, d])
-                    x, labels = reference(d, g)
-                    make, named = CHANGES[change]
-                    given = labels if change in ("merged", "rotation", "identical") else None
-                    found = strict(x, make(x, labels, g), labels=given)
-                    others = [k for k in found.named if k != "moved_classes" or change != "merged"]
-                    assert tuple(others) == named, [(f.kind, f.said) for f in found.findings]
+    for change, d, seed in product(CHANGES, [2, 16, 128], [0, 1, 2]):
+        with subtests.test(f"{change}, {d}, {seed}"):
+            g = np.random.default_rng([seed, d])
+            x, labels = reference(d, g)
+            make, named = CHANGES[change]
+            groups = labels if change in ("merged", "rotation", "identical") else None
+            found = strict(x, make(x, labels, g), labels=groups)
+            others = [k for k in found.named if k != "moved_classes" or change != "merged"]
+            assert tuple(others) == named, [(f.kind, f.said) for f in found.findings]
 
 
 @pytest.fixture
@@ -334,10 +334,8 @@ def test_a_linear_map_is_named_through_noise():
     g = np.random.default_rng(0)
     z = power_law(200, 6, g)
     noise = 0.02 * z.std()
-    first, second = (
-        data + noise * g.standard_normal(z.shape) for data in (z, z @ anisotropic(6, g))
-    )
-    assert "linear" in quick(first, second).named
+    versions = [data + noise * g.standard_normal(z.shape) for data in (z, z @ anisotropic(6, g))]
+    assert "linear" in quick(*versions).named
 
 
 @pytest.mark.parametrize(("n", "d"), [(150, 150), (150, 120), (150, 75), (80, 300)])
@@ -428,10 +426,8 @@ def test_another_width_is_drift_for_whatever_reads_the_vectors(more, pair):
     y = np.c_[x, np.zeros((len(x), more))]  # the same points: no distance changes
     by = {p: strict(x, y, purpose=p) for p in PURPOSES}
     assert [p for p in PURPOSES if by[p].drifted] == ["index", "head"]
-    assert (
-        f"the width changed from 6 to {6 + more}"
-        in by["geometry"].verdict + by["geometry"].lines[1]
-    )
+    words = by["geometry"].verdict + by["geometry"].lines[1]
+    assert f"the width changed from 6 to {6 + more}" in words
     assert by["index"].lines[2].startswith("New queries cannot search old vectors")
 
 
@@ -456,9 +452,7 @@ def test_calibrated_thresholds_mean_noise_of_the_tolerance_in_every_dimension(d,
     names = ("cka", "procrustes", "displacement")
     for size, expected in ((0.02, False), (0.4, True)):
         found = quick(x, x + size * noise, tolerance=0.1)
-        assert {d.name: d.exceeds for d in found.drifts if d.name in names} == dict.fromkeys(
-            names, expected
-        )
+        assert [by_name(found)[name].exceeds for name in names] == [expected] * 3
         assert found.geometry.drifted == expected
     limit = {d.name: d.threshold for d in quick(x, x, tolerance=0.1).drifts}
     assert limit["displacement"] == pytest.approx(0.01, rel=0.35)
@@ -475,13 +469,9 @@ def test_noise_of_the_tolerance_is_rarely_drift():
 
 def test_calibrated_thresholds_turn_with_the_data(pair):
     x, _, g = pair
-    first, second = (
-        {d.name: d.threshold for d in quick(z, z).drifts} for z in (x, x @ orthogonal(6, g))
-    )
-    assert all(
-        first[name] == pytest.approx(second[name], rel=1e-6)
-        for name in ("cka", "procrustes", "displacement")
-    )
+    first, second = (by_name(quick(z, z)) for z in (x, x @ orthogonal(6, g)))
+    for name in ("cka", "procrustes", "displacement"):
+        assert first[name].threshold == pytest.approx(second[name].threshold, rel=1e-6)
 
 
 def test_losses_are_calibrated_too(pair):
@@ -554,9 +544,8 @@ def test_the_unit_of_the_data_does_not_matter_and_overflow_is_refused(pair):
     y = 1.3 * x @ orthogonal(6, g)
     plain, huge, tiny = (quick(s * x, s * y) for s in (1.0, 1e180, 1e-180))
     assert plain.named == huge.named == tiny.named == ("scale", "rotation")
-    assert [d.value for d in huge.drifts] == pytest.approx(
-        [d.value for d in plain.drifts], abs=1e-9
-    )
+    values = [d.value for d in plain.drifts]
+    assert [d.value for d in huge.drifts] == pytest.approx(values, abs=1e-9)
     for factor in (1e200, 1e-200):
         with pytest.raises(ValueError, match="in the same unit"):
             quick(x, x * factor)
@@ -570,21 +559,14 @@ def test_labels_are_read_by_position_and_checked(pair):
     y = merged(x, labels)
     first = quick(x, y, labels=labels)
     series = pd.Series(labels, index=np.arange(240)[::-1])
-    words = pd.Series(
-        np.array(["a", "b", "c", "d"])[labels],
-        index=[f"s{i}" for i in range(240)],
-        dtype="category",
-    )
+    places = [f"s{i}" for i in range(240)]
+    words = pd.Series(np.array([*"abcd"])[labels], index=places, dtype="category")
     assert quick(x, y, labels=series).to_json() == first.to_json()
     named = quick(x, y, labels=words)
     assert (named.drifts, named.findings[:-1]) == (first.drifts, first.findings[:-1])
     assert named.findings[-1].amount == first.findings[-1].amount
-    for bad in (
-        [None, *labels[1:]],
-        labels[:, None],
-        ["a", *labels[1:].tolist()],
-        np.ma.masked_equal(labels, 3),
-    ):
+    mixed, masked = ["a", *labels[1:].tolist()], np.ma.masked_equal(labels, 3)
+    for bad in ([None, *labels[1:]], labels[:, None], mixed, masked):
         with pytest.raises(ValueError, match="drift: labels"):
             quick(x, y, labels=bad)
 
@@ -620,18 +602,10 @@ def test_parameters_are_checked(pair, subtests):
 
 def test_numbers_of_numpy_are_numbers(pair):
     x, _, _ = pair
-    found = rs.drift(
-        x,
-        x,
-        threshold=np.float32(0.05),
-        k=np.int64(5),
-        draws=np.int32(10),
-        max_samples=np.int16(100),
-    )
-    assert (
-        found.to_json()
-        == quick(x, x, threshold=float(np.float32(0.05)), k=5, max_samples=100).to_json()
-    )
+    numbers = {"k": np.int64(5), "draws": np.int32(10), "max_samples": np.int16(100)}
+    found = rs.drift(x, x, threshold=np.float32(0.05), **numbers)
+    plain = quick(x, x, threshold=float(np.float32(0.05)), k=5, max_samples=100)
+    assert found.to_json() == plain.to_json()
 
 
 def test_kinds_that_were_not_assessed_say_so(pair):
@@ -657,25 +631,20 @@ def recorded(request) -> tuple[np.ndarray, np.ndarray, dict, dict]:
 def test_drifts_equal_the_authors_code_where_the_definition_is_the_same(recorded):
     x, y, scripts, package = recorded
     rank = min(np.linalg.matrix_rank(z - z.mean(axis=0)) for z in (x, y))
-    for k in (
-        k for k in (5, 10, 20) if k <= rank
-    ):  # beyond, their k is that of the narrower side for both
-        assert rs.subspace_overlap(x, y, k=k) == pytest.approx(
-            scripts[f"subspace_overlap_k{k}"], rel=1e-8
-        )
-    assert rs.eigenspectrum_similarity(x, y) == pytest.approx(
-        scripts["eigenspectrum_similarity"], rel=1e-9
-    )
-    assert rs.pwcka(x, y) == pytest.approx(scripts["pwcka_0.99"], rel=1e-9)
-    assert float(participation_ratio(rs.Representation(x))) == pytest.approx(
-        scripts["participation_ratio_X"], rel=1e-9
-    )
-    assert float(effective_rank(rs.Representation(y))) == pytest.approx(
-        scripts["effective_rank_Y"], rel=1e-9
-    )
-    assert rs.cka(x, y, estimator="debiased") == pytest.approx(
-        scripts["song_debiased_linear_cka"], rel=1e-8
-    )
+    values = {
+        "eigenspectrum_similarity": rs.eigenspectrum_similarity(x, y),
+        "pwcka_0.99": rs.pwcka(x, y),
+        "participation_ratio_X": float(participation_ratio(rs.Representation(x))),
+        "effective_rank_Y": float(effective_rank(rs.Representation(y))),
+    }
+    for name, value in values.items():
+        assert value == pytest.approx(scripts[name], rel=1e-9), name
+    debiased = rs.cka(x, y, estimator="debiased")
+    assert debiased == pytest.approx(scripts["song_debiased_linear_cka"], rel=1e-8)
+    # Beyond, their k is that of the narrower side for both.
+    for k in (k for k in (5, 10, 20) if k <= rank):
+        theirs = scripts[f"subspace_overlap_k{k}"]
+        assert rs.subspace_overlap(x, y, k=k) == pytest.approx(theirs, rel=1e-8)
     if isinstance(package["rdm_drift"], float):  # theirs refuses rows of zeros
         assert 1 - rs.rsa(x, y, rdm="cosine") == pytest.approx(package["rdm_drift"], abs=1e-6)
 
@@ -705,9 +674,8 @@ def test_sliced_wasserstein_is_that_of_the_authors_but_for_the_directions(record
 def test_sliced_wasserstein_of_one_dimension_is_the_wasserstein_distance():
     x, y = np.random.default_rng(0).standard_normal((2, 50, 1))
     y = 2 * y + 0.3
-    assert rs.sliced_wasserstein(x, y, projections=3) == pytest.approx(
-        wasserstein_distance(x[:, 0], y[:, 0]), rel=1e-12
-    )
+    expected = pytest.approx(wasserstein_distance(x[:, 0], y[:, 0]), rel=1e-12)
+    assert rs.sliced_wasserstein(x, y, projections=3) == expected
 
 
 def test_pwcka_of_all_components_is_cka():
@@ -728,10 +696,9 @@ def test_mmd_is_the_sum_over_pairs():
     d = np.linalg.norm(z[:, None] - z, axis=2)
     kernel = np.exp(-(d**2) / 2 / np.median(d[np.triu_indices(24, 1)]) ** 2)
     off = ~np.eye(12, dtype=bool)
-    expected = (
-        kernel[:12, :12][off].mean() + kernel[12:, 12:][off].mean() - 2 * kernel[:12, 12:].mean()
-    )
-    assert rs.mmd(x, y) == pytest.approx(np.sqrt(expected), rel=1e-9)
+    within = kernel[:12, :12][off].mean() + kernel[12:, 12:][off].mean()
+    expected = np.sqrt(within - 2 * kernel[:12, 12:].mean())
+    assert rs.mmd(x, y) == pytest.approx(expected, rel=1e-9)
 
 
 # -------------------------------------------------------------------------- neighbours, all of them
@@ -758,8 +725,7 @@ def test_neighbours_are_those_among_all_samples_however_few_are_drawn():
         assert values[name].low < values[name].value < values[name].high
     among_drawn = strict(x[:300], y[:300])
     assert by_name(among_drawn)["neighbours"].value < lost[0] - 0.05  # thinned out
-    (said,) = (f.said for f in found.findings if f.kind == "neighbours")
-    assert "300 queries among 3,000 samples" in said
+    assert "300 queries among 3,000 samples" in by_kind(found)["neighbours"].said
 
 
 @pytest.mark.parametrize("k", [1, 10, 40])
@@ -794,67 +760,54 @@ def test_a_loss_that_the_map_explains_is_not_called_none(pair):
     x, _, g = pair
     y = x @ anisotropic(6, g)
     found = strict(x, y)
-    (neighbours,) = (f for f in found.findings if f.kind == "neighbours")
+    neighbours = by_kind(found)["neighbours"]
     assert found.named == ("linear",)
     assert neighbours.amount > 0.2
     assert neighbours.explained
     assert neighbours.exceeds
     assert status(neighbours) == "explained by the map"
-    (same,) = (f for f in strict(x, x).findings if f.kind == "neighbours")
+    same = by_kind(strict(x, x))["neighbours"]
     assert (same.amount, same.explained, status(same)) == (0, False, "no")
 
 
 def test_the_map_is_judged_among_all_samples_too():
     g = np.random.default_rng(0)
     x = g.standard_normal((2000, 5))
-    (after,) = (
-        f.said
-        for f in strict(x, x @ anisotropic(5, g), max_samples=200).findings
-        if f.kind == "neighbours"
-    )
-    assert after.endswith("and 0 % beyond what the map does")
+    after = by_kind(strict(x, x @ anisotropic(5, g), max_samples=200))["neighbours"]
+    assert after.said.endswith("and 0 % beyond what the map does")
     labels = np.arange(2000) % 2
     shifted = x + np.array([[0.0], [3.0]])[labels] * np.r_[1, np.zeros(4)]
-    (classwise,) = (
-        f.said
-        for f in strict(x, shifted, labels=labels, max_samples=200).findings
-        if f.kind == "neighbours"
-    )
-    assert "among 200 samples beyond what the map does" in classwise
+    classwise = by_kind(strict(x, shifted, labels=labels, max_samples=200))["neighbours"]
+    assert "among 200 samples beyond what the map does" in classwise.said
 
 
 # -------------------------------------------------------------------------------- order of the rows
 
 
-@pytest.mark.parametrize("share", [1.0, 0.3])
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda x, g: x, "the same rows in another order"),
-        (lambda x, g: x.astype("f2"), "nearly the same rows in another order"),
-        (
-            lambda x, g: x + 1e-3 * g.standard_normal(x.shape),
-            "nearly the same rows in another order",
-        ),
-    ],
-)
-def test_rows_in_another_order_are_named_as_that(change, words, share):
-    g = np.random.default_rng(0)
-    x = g.standard_normal((400, 12))
-    rows = np.arange(400)
-    moved = g.permutation(400)[: int(share * 400)]
-    rows[np.sort(moved)] = moved
-    found = quick(x, change(x[rows], g))
-    assert found.drifted
-    assert f"holds {words}" in found.verdict
-    assert "pair the samples" in found.verdict
-    assert found.reordered.share == pytest.approx((rows != np.arange(400)).mean(), abs=0.01)
-    assert found.reordered.exactly == (words[0] == "t")
+def test_rows_in_another_order_are_named_as_that(subtests):
+    changes = {
+        "exactly": lambda x, g: x,
+        "in half precision": lambda x, g: x.astype("f2"),
+        "with noise": lambda x, g: x + 1e-3 * g.standard_normal(x.shape),
+    }
+    for (change, make), share in product(changes.items(), [1.0, 0.3]):
+        with subtests.test(f"{change}, {share}"):
+            g = np.random.default_rng(0)
+            x = g.standard_normal((400, 12))
+            rows = np.arange(400)
+            moved = g.permutation(400)[: int(share * 400)]
+            rows[np.sort(moved)] = moved
+            found = quick(x, make(x[rows], g))
+            same = "the same rows" if change == "exactly" else "nearly the same rows"
+            assert f"holds {same} in another order" in found.verdict
+            assert found.drifted
+            assert "pair the samples" in found.verdict
+            shifted = (rows != np.arange(400)).mean()
+            assert found.reordered.share == pytest.approx(shifted, abs=0.01)
+            assert found.reordered.exactly == (change == "exactly")
 
 
 def test_rows_are_compared_without_a_list_of_them(rng):
-    import tracemalloc
-
     x = rng.standard_normal((100_000, 2))
     x[:2] = x[2:4]
     once_more = x.copy()
@@ -943,9 +896,8 @@ def with_a_lost_class(d: int = 16, classes: int = 40, n: int = 4000):
 def test_a_class_that_moved_is_named_however_few_of_its_samples_are_drawn(kind):
     labels, x, fine, lost = with_a_lost_class()
     g = np.random.default_rng(1)
-    matrix = {"no map": np.eye(16), "rotation": orthogonal(16, g), "linear": anisotropic(16, g)}[
-        kind
-    ]
+    maps = {"no map": np.eye(16), "rotation": orthogonal(16, g), "linear": anisotropic(16, g)}
+    matrix = maps[kind]
     options = {"labels": [f"class {c}" for c in labels], "draws": 10, "max_samples": 300}
     found = rs.drift(x, lost @ matrix, purpose="geometry", **options)
     finding = found.findings[-1]
@@ -1070,8 +1022,6 @@ def test_a_value_that_is_not_drawn_is_still_checked(tmp_path):
 
 def test_a_file_on_disk_is_not_read_as_a_whole(tmp_path):
     """Three times as many rows, 41 MB more in double precision, take no more memory."""
-    import tracemalloc
-
     peaks = []
     for n in (20_000, 60_000):
         x = np.random.default_rng(0).standard_normal((n, 128)).astype("f4")
@@ -1132,9 +1082,8 @@ def test_degenerate_data_give_a_report_or_a_value_error(before):
                 continue
             json.loads(found.to_json())
             assert all(d.value is not None or d.reason for d in found.drifts), after
-    assert all("constant" in said or "in the same unit" in said for said in refused.values()), (
-        refused
-    )
+    reasons = refused.values()
+    assert all("constant" in said or "in the same unit" in said for said in reasons), refused
 
 
 def test_a_reference_with_one_row_that_differs_gives_a_report():

@@ -252,6 +252,28 @@ def test_views_that_do_not_move_with_these_samples_are_computed_anew():
     assert evidence.nulls["same_places"].drawn[0, 0] == pytest.approx(expected)
 
 
+def test_a_value_that_seems_fixed_on_other_data_is_drawn_on_these():
+    @rs.view
+    def has_gap(x):
+        return bool(abs(x.array[0, 0]) > 50)
+
+    @rs.measure(
+        label="Gap",
+        family="alignment",
+        larger_is_more_similar=True,
+        range=(0, 1),
+        symmetric=True,
+        reference="own",
+    )
+    def similar_with_gaps(x, y):
+        """CKA where one feature is large, otherwise 0."""
+        return rs.cka.evaluate(x, y) if has_gap(x) else 0.0
+
+    a, b = (100 + layer for layer in related(count=2).values())
+    evidence = found({"A": a}, {"B": b}, measures=[similar_with_gaps])
+    assert evidence.p("similar_with_gaps") == pytest.approx(0.01)  # the smallest of 99 draws
+
+
 def sampled(power: int, version: int) -> rs.Measure:
     """A measure whose algorithm changes with its version."""
 

@@ -18,9 +18,8 @@ import resemblance as rs
 
 pytestmark = [
     pytest.mark.usefixtures("any_blocks"),
-    pytest.mark.filterwarnings(
-        "ignore::resemblance.UninformativeWarning"
-    ),  # the stored inputs have few samples
+    # The stored inputs have few samples.
+    pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning"),
 ]
 
 OUTPUTS = json.loads((GOLDEN / "resi_outputs.json").read_text())["measures"]
@@ -66,9 +65,8 @@ def test_preset_resi_equals_the_authors_code(golden_inputs, subtests):
         for case, _, order, entry in (e for e in entries() if e[1] == label):
             with subtests.test(f"{case}, {order}"):
                 theirs = entry[order]["value"]
-                if (
-                    theirs == "not_run"
-                ):  # symmetric measures that are slow were run in one order only
+                # Symmetric measures that are slow were run in one order only.
+                if theirs == "not_run":
                     theirs = entry["R_Rp"]["value"]
                 x, y = golden_inputs[f"{case}__R"], golden_inputs[f"{case}__Rp"]
                 x, y = (x, y) if order == "R_Rp" else (y, x)

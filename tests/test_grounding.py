@@ -296,6 +296,5 @@ def test_permuting_pairs_finds_too_much_and_permuting_models_does_not():
         x, y = np.random.default_rng(trial).normal(size=(2, 10, 3))
         a, b = (np.linalg.norm(p[:, None] - p, axis=-1) for p in (x, y))
         rejected += mantel(a, b, draws=199) <= 0.05, pairings(a[pairs], b[pairs], draws=199) <= 0.05
-    assert rejected == pytest.approx(
-        [13, 31], abs=1
-    )  # the numbers on the page about ReSi; 15 are to be expected
+    # The numbers on the page about ReSi; 15 are to be expected.
+    assert rejected == pytest.approx([13, 31], abs=1)

@@ -511,9 +511,8 @@ def test_a_graph_in_any_form():
 def test_convolutions_and_not_their_parts_are_layers():
     data = graph()
     assert list(subject_from_model(GCNConv(4, 3), [data]).layers) == ["model"]
-    assert list(subject_from_model(Graphs(), [data], "convs.0.lin").layers) == [
-        "convs.0.lin"
-    ]  # but can be named
+    # It can be named, though.
+    assert list(subject_from_model(Graphs(), [data], "convs.0.lin").layers) == ["convs.0.lin"]
     own = GraphSequential(
         "x, edge_index", [(GCNConv(4, 3), "x, edge_index -> x"), nn.ReLU(), nn.Linear(3, 2)]
     )

@@ -211,9 +211,8 @@ def test_a_common_offset_does_not_hide_which_neurons_match(subtests):
                 measure, (x, y) = rs.get_measure(name), (X[:, :d], Y[:, :e])
                 found = measure(x + 1e8, y + 1e8)
                 assert measure(y + 1e8, x + 1e8) == pytest.approx(found, rel=1e-12)
-                if (
-                    d == e or name == "soft_matching"
-                ):  # otherwise the neurons left over are as far from 0 as the offset
+                # With others the neurons left over are as far from 0 as the offset.
+                if d == e or name == "soft_matching":
                     assert found == pytest.approx(measure(x, y), rel=1e-6)
 
 

@@ -66,9 +66,8 @@ def test_only_real_tokens_count(library, subtests):
             (LEFT, "max", [TOKENS[0, 2], TOKENS[1, 2]]),
         ]:
             with subtests.test(f"{pool}, {kind}"):
-                padded = np.where(
-                    mask[:, :, None] == 1, TOKENS, np.nan
-                )  # whatever padding holds, it is never read
+                # Whatever padding holds, it is never read.
+                padded = np.where(mask[:, :, None] == 1, TOKENS, np.nan)
                 found = rs.from_tokens(library(padded), pool=pool, mask=library(mask.astype(kind)))
                 assert np.array_equal(numbers(found), expected)
 

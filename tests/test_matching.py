@@ -106,9 +106,8 @@ def test_ensd_counts_the_shared_dimensions(rng):
     basis = np.linalg.qr(centred(rng.standard_normal((40, 7))))[0]
     assert rs.ensd(basis[:, :5], 3 * basis[:, 2:]) == pytest.approx(3)
     assert rs.ensd(basis[:, :3], basis[:, 3:]) == pytest.approx(0, abs=1e-12)
-    rich = basis * np.array(
-        [1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
-    )  # shares more with its first column than that is worth
+    # It shares more with the first column than that is worth.
+    rich = basis * np.array([1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     assert (
         rs.ensd(basis[:, :1], rich)
         > 1.5 * rs.ensd(basis[:, :1], basis[:, :1])
@@ -221,9 +220,8 @@ def test_linear_predictivity_is_one_for_linear_maps_and_near_zero_for_noise(rng)
     x, y = rng.standard_normal((2, 60, 50))
     assert rs.linear_regression(x, y) > 0.8
     assert rs.linear_predictivity(x, y) < 0.02
-    assert rs.linear_predictivity(x[:2], y[:2]) == pytest.approx(
-        0, abs=1e-9
-    )  # one sample predicts a constant
+    # One sample predicts a constant.
+    assert rs.linear_predictivity(x[:2], y[:2]) == pytest.approx(0, abs=1e-9)
 
 
 # ----------------------------------------------------------------------------------- spanning trees

@@ -36,9 +36,8 @@ RECORDED = {
     for case, parts in json.loads((GOLDEN / "stab_outputs_kernels.json").read_text()).items()
 }
 KS = (5, 15, 50, 100)
-DEFINED = [
-    (case, k) for case in RECORDED for k in KS if (case, k) != ("wide", 100)
-]  # 60 samples have no 100 neighbours
+# 60 samples have no 100 neighbours.
+DEFINED = [(case, k) for case in RECORDED for k in KS if (case, k) != ("wide", 100)]
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +56,12 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
     return float((a * b).sum() / np.linalg.norm(a) / np.linalg.norm(b))
 
 
+def kernel_of(data: np.ndarray, k: int, *, symmetrize: bool = False, diagonal: bool = False):
+    """The kernel of Eq. 2, sparse."""
+    search = NeighbourSearch(k, "euclidean")
+    return fuzzy_kernel(rs.Representation(data), search, symmetrize=symmetrize, diagonal=diagonal)
+
+
 def centring(n: int) -> np.ndarray:
     return np.eye(n) - 1 / n
 
@@ -64,52 +69,34 @@ def centring(n: int) -> np.ndarray:
 # ---------------------------------------------------------------------------------- recorded values
 
 
-def test_mka_equals_the_authors_code(inputs, subtests):
+VALUES = {  # by the name of the recorded value: tolerances of 2e-5 where theirs is single precision
+    "MKA64": (rs.mka, 1e-9, 0),
+    "MKA": (rs.mka, 2e-5, 0),
+    "MKA64_nodiag": (rs.mka.where(diagonal=False), 1e-9, 0),
+    "symCKA_diag1": (rs.mka.where(symmetrize=True), 2e-5, 2e-8),
+    "symCKA_diag0": (rs.mka.where(symmetrize=True, diagonal=False), 2e-5, 2e-8),
+    "kCKA": (rs.kcka.where(variant="code"), 1e-9, 0),
+}
+
+
+def test_values_equal_the_authors_code(inputs, subtests):
+    for (case, k), (name, (measure, rel, rounding)) in itertools.product(DEFINED, VALUES.items()):
+        with subtests.test(f"{case}, {name}, {k}"):
+            expected = pytest.approx(RECORDED[case][f"{name}_k{k}"], rel=rel, abs=rounding)
+            assert measure(*inputs[case], k=k) == expected
+
+
+def test_kcka_without_the_diagonal_equals_the_authors_code(inputs, subtests):
     for case, k in DEFINED:
+        search = NeighbourSearch(k, "euclidean")
+        a, b = (
+            local_rbf_kernel(rs.Representation(r), search, squared=True, diagonal=False)
+            for r in inputs[case]
+        )
+        value = centered_trace(a, b) / np.sqrt(centered_trace(a, a) * centered_trace(b, b))
         with subtests.test(f"{case}, {k}"):
-            x, y = inputs[case]
-            assert rs.mka(x, y, k=k) == pytest.approx(RECORDED[case][f"MKA64_k{k}"], rel=1e-9)
-            assert rs.mka(x, y, k=k) == pytest.approx(
-                RECORDED[case][f"MKA_k{k}"], rel=2e-5
-            )  # in single precision there
-            without = rs.mka(x, y, k=k, diagonal=False)
-            assert without == pytest.approx(RECORDED[case][f"MKA64_nodiag_k{k}"], rel=1e-9)
-
-
-def test_symmetrized_mka_equals_the_authors_code(inputs, subtests):
-    for diagonal in [True, False]:
-        for case, k in DEFINED:
-            with subtests.test(f"{diagonal}, {case}, {k}"):
-                expected = RECORDED[case][
-                    f"symCKA_diag{int(diagonal)}_k{k}"
-                ]  # in single precision there
-                assert rs.mka(
-                    *inputs[case], k=k, symmetrize=True, diagonal=diagonal
-                ) == pytest.approx(expected, rel=2e-5, abs=2e-8)
-
-
-def test_kcka_code_equals_the_authors_code(inputs, subtests):
-    for case, k in DEFINED:
-        with subtests.test(f"{case}, {k}"):
-            x, y = inputs[case]
-            assert rs.kcka(x, y, k=k, variant="code") == pytest.approx(
-                RECORDED[case][f"kCKA_k{k}"], rel=1e-9
-            )
-            kernels = [
-                local_rbf_kernel(
-                    rs.Representation(r),
-                    NeighbourSearch(k, "euclidean"),
-                    squared=True,
-                    diagonal=False,
-                )
-                for r in (x, y)
-            ]
-            without = centered_trace(*kernels) / np.sqrt(
-                np.prod([centered_trace(r, r) for r in kernels])
-            )
-            assert without == pytest.approx(
-                RECORDED[case][f"kCKA_nodiag_k{k}"], rel=1e-9, abs=1e-12
-            )
+            expected = RECORDED[case][f"kCKA_nodiag_k{k}"]
+            assert value == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 def test_rbf_cka_with_the_authors_width_equals_their_code(inputs, subtests):
@@ -139,13 +126,9 @@ def test_the_kernel_equals_the_authors_kernel(inputs):
         assert bandwidths(distances - distances[:, :1]) == pytest.approx(
             recorded["sigma"], rel=1e-9
         )
-        kernel = fuzzy_kernel(
-            x, NeighbourSearch(15, "euclidean"), symmetrize=False, diagonal=False
-        ).toarray()
+        kernel = kernel_of(x.array, 15).toarray()
         assert kernel == pytest.approx(recorded["K_float32"], abs=1e-7)
-        union = fuzzy_kernel(
-            x, NeighbourSearch(15, "euclidean"), symmetrize=True, diagonal=False
-        ).toarray()
+        union = kernel_of(x.array, 15, symmetrize=True).toarray()
         assert union == pytest.approx(recorded["K_sym_float32"], abs=1e-6)
 
 
@@ -166,43 +149,32 @@ def dense_mka_kernel(x: np.ndarray, k: int, metric: str) -> np.ndarray:
 
 
 def test_mka_is_the_cosine_of_row_centred_kernels(pair, subtests):
-    for k in [3, 15, 149]:
-        for metric in ["euclidean", "cosine"]:
-            with subtests.test(f"{k}, {metric}"):
-                h, kernels = centring(150), [dense_mka_kernel(r, k, metric) for r in pair]
-                assert rs.mka(*pair, k=k, metric=metric) == pytest.approx(
-                    cosine(*(K @ h for K in kernels)), rel=1e-9
-                )
-                unions = [K + K.T - K * K.T for K in kernels]
-                expected = cosine(*(h @ K @ h for K in unions))
-                assert rs.mka(*pair, k=k, metric=metric, symmetrize=True) == pytest.approx(
-                    expected, rel=1e-9
-                )
+    h = centring(150)
+    for k, metric in itertools.product([3, 15, 149], ["euclidean", "cosine"]):
+        with subtests.test(f"{k}, {metric}"):
+            mka = rs.mka.where(k=k, metric=metric)
+            kernels = [dense_mka_kernel(r, k, metric) for r in pair]
+            assert mka(*pair) == pytest.approx(cosine(*(K @ h for K in kernels)), rel=1e-9)
+            union = cosine(*(h @ (K + K.T - K * K.T) @ h for K in kernels))
+            assert mka(*pair, symmetrize=True) == pytest.approx(union, rel=1e-9)
 
 
 def test_kcka_by_its_equations(pair, subtests):
-    for k in [3, 15, 149]:
-        for variant in ["paper", "code"]:
-            with subtests.test(f"{k}, {variant}"):
-                h, centred, kernels = centring(150), [], []
-                for r in pair:
-                    distances = cdist(r, r, "sqeuclidean" if variant == "code" else "euclidean")
-                    order = np.argsort(
-                        np.where(np.eye(150, dtype=bool), np.inf, distances), axis=1
-                    )[:, :k]
-                    kept = np.take_along_axis(distances, order, axis=1)
-                    kernel = np.eye(150) * (variant == "code")
-                    np.put_along_axis(kernel, order, np.exp(-kept / (2 * np.median(kept))), axis=1)
-                    kernels.append(kernel)
-                    centred.append(kernel @ h)
-                a, b = centred
-                traces = [np.trace(p @ q) for p, q in ((a, b), (a, a), (b, b))]
-                expected = (
-                    cosine(a, b)
-                    if variant == "paper"
-                    else traces[0] / np.sqrt(traces[1] * traces[2])
-                )
-                assert rs.kcka(*pair, k=k, variant=variant) == pytest.approx(expected, rel=1e-10)
+    for k, variant in itertools.product([3, 15, 149], ["paper", "code"]):
+        with subtests.test(f"{k}, {variant}"):
+            centred, oneself = [], np.eye(150, dtype=bool)
+            for r in pair:
+                distances = cdist(r, r, "sqeuclidean" if variant == "code" else "euclidean")
+                order = np.argsort(np.where(oneself, np.inf, distances), axis=1)[:, :k]
+                near = np.take_along_axis(distances, order, axis=1)
+                kernel = np.eye(150) * (variant == "code")
+                np.put_along_axis(kernel, order, np.exp(-near / (2 * np.median(near))), axis=1)
+                centred.append(kernel @ centring(150))
+            a, b = centred
+            traces = [np.trace(p @ q) for p, q in ((a, b), (a, a), (b, b))]
+            code = traces[0] / np.sqrt(traces[1] * traces[2])
+            expected = pytest.approx(code if variant == "code" else cosine(a, b), rel=1e-10)
+            assert rs.kcka(*pair, k=k, variant=variant) == expected
 
 
 def test_the_trace_form_is_no_cosine():
@@ -215,37 +187,24 @@ def test_the_trace_form_is_no_cosine():
 
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_cka_of_other_kernels_by_its_definition(rng, subtests):
-    for kernel in ["laplace", "cosine"]:
-        for shape in [(50, 6, 4), (20, 30, 45), (30, 40, 5)]:
-            with subtests.test(f"{kernel}, {shape}"):
-                n, d, e = shape
-                pair, grams = (
-                    (rng.standard_normal((n, d)) + 0.5, rng.standard_normal((n, e)) - 0.2),
-                    [],
-                )
-                for r in pair:
-                    cosines = cosine_similarity(r)
-                    width = 0.7 * np.median(pdist(r))
-                    grams.append(
-                        centring(n)
-                        @ (cosines if kernel == "cosine" else np.exp(-cdist(r, r) / width))
-                        @ centring(n)
-                    )
-                assert rs.cka(*pair, kernel=kernel, bandwidth=0.7) == pytest.approx(
-                    cosine(*grams), rel=1e-9
-                )
-                off = [g - np.diag(np.diag(g)) for g in grams]
-                assert rs.cka(
-                    *pair, kernel=kernel, bandwidth=0.7, estimator="lange"
-                ) == pytest.approx(cosine(*off), rel=1e-9)
+    kernels = {
+        "laplace": lambda r: np.exp(-cdist(r, r) / (0.7 * np.median(pdist(r)))),
+        "cosine": cosine_similarity,
+    }
+    for kernel, (n, d, e) in itertools.product(kernels, [(50, 6, 4), (20, 30, 45), (30, 40, 5)]):
+        with subtests.test(f"{kernel}, {n, d, e}"):
+            x, y = rng.standard_normal((n, d)) + 0.5, rng.standard_normal((n, e)) - 0.2
+            grams = [centring(n) @ kernels[kernel](r) @ centring(n) for r in (x, y)]
+            cka = rs.cka.where(kernel=kernel, bandwidth=0.7)
+            assert cka(x, y) == pytest.approx(cosine(*grams), rel=1e-9)
+            off = [g - np.diag(np.diag(g)) for g in grams]
+            assert cka(x, y, estimator="lange") == pytest.approx(cosine(*off), rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [30, 3000])
 def test_cosine_cka_needs_two_directions(n, rng):
     x, y = np.outer(rng.uniform(1, 2, n), rng.standard_normal(7)), rng.standard_normal((n, 7))
-    with pytest.raises(
-        rs.Undefined, match="all samples of representation 'X' have the same direction"
-    ):
+    with pytest.raises(rs.Undefined, match="'X' have the same direction"):
         rs.cka(x, y, kernel="cosine")
 
 
@@ -254,12 +213,7 @@ def test_cosine_cka_needs_two_directions(n, rng):
 
 @pytest.mark.parametrize("k", [3, 15, 100])
 def test_the_closed_form_of_theorem_4_1_where_every_row_has_its_sum(pair, k):
-    kernels = [
-        fuzzy_kernel(
-            rs.Representation(r), NeighbourSearch(k, "euclidean"), symmetrize=False, diagonal=True
-        ).toarray()
-        for r in pair
-    ]
+    kernels = [kernel_of(r, k, diagonal=True).toarray() for r in pair]
     d = 1 + np.log2(k)
     for kernel in kernels:
         assert kernel.sum(axis=1) == pytest.approx(np.full(150, d), rel=1e-12)
@@ -290,19 +244,13 @@ def test_fewer_samples_than_the_corollary_asks_for_can_be_below_0():
 
 
 def test_no_scale_is_special(pair, subtests):
-    for k in [15, 100]:
-        for measure in [
-            rs.mka,
-            rs.mka.where(symmetrize=True),
-            rs.kcka,
-            rs.kcka.where(variant="code"),
-        ]:
-            for scale in [1e-12, 1e-9, 3e3, 1e6, 1e12]:
-                with subtests.test(f"{k}, {measure}, {scale}"):
-                    x, y = pair
-                    expected = pytest.approx(measure(x, y, k=k), rel=1e-9)
-                    assert measure(scale * x, y, k=k) == expected
-                    assert measure(x, scale * y, k=k) == expected
+    x, y = pair
+    measures = rs.mka, rs.mka.where(symmetrize=True), rs.kcka, rs.kcka.where(variant="code")
+    for k, measure in itertools.product([15, 100], measures):
+        expected = pytest.approx(measure(x, y, k=k), rel=1e-9)
+        for scale in [1e-12, 1e-9, 3e3, 1e6, 1e12]:
+            with subtests.test(f"{k}, {measure}, {scale}"):
+                assert [measure(scale * x, y, k=k), measure(x, scale * y, k=k)] == [expected] * 2
 
 
 def test_integers_are_not_truncated(pair):
@@ -324,11 +272,8 @@ def test_rows_that_cannot_have_the_sum_are_at_the_limit():
     """Five neighbours, log2 5 = 2.3: with three at the smallest distance the sum is 3 for every
     small sigma."""
     distances = np.array([[2.0, 2, 2, 5, 9], [1, 1, 1, 1, 1], [0, 0, 1, 1, 1], [0, 0, 0, 0, 1]])
-    assert bandwidths(distances - distances.min(axis=1, keepdims=True))[[0, 1, 3]].tolist() == [
-        0,
-        0,
-        0,
-    ]
+    sigmas = bandwidths(distances - distances.min(axis=1, keepdims=True))
+    assert not sigmas[[0, 1, 3]].any()
     weights = fuzzy_weights(distances)
     assert weights[[0, 1, 3]].tolist() == [[1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [1, 1, 1, 1, 0]]
     assert weights[2].sum() == pytest.approx(np.log2(5), rel=1e-12)
@@ -351,15 +296,11 @@ def test_duplicates_are_left_out_by_index_and_have_distance_0(rng, wide):
     distances = neighbour_distances(r, NeighbourSearch(15, "euclidean"))
     assert not distances[10:41].any()
     assert (distances[:10] > 0).all()
-    kernel = fuzzy_kernel(
-        r, NeighbourSearch(15, "euclidean"), symmetrize=False, diagonal=True
-    ).toarray()
+    kernel = kernel_of(r.array, 15, diagonal=True).toarray()
     assert np.array_equal(np.diag(kernel), np.ones(60))
     assert kernel[10:41].sum(axis=1).tolist() == [16.0] * 31
     y, h = rng.standard_normal((60, 5)), centring(60)
-    other = fuzzy_kernel(
-        rs.Representation(y), NeighbourSearch(15, "euclidean"), symmetrize=False, diagonal=True
-    ).toarray()
+    other = kernel_of(y, 15, diagonal=True).toarray()
     assert rs.mka(x, y, k=15) == pytest.approx(cosine(kernel @ h, other @ h), rel=1e-12)
     assert rs.mka(x, x, k=15) == pytest.approx(1, rel=1e-12)
 
@@ -369,9 +310,7 @@ def test_one_and_two_neighbours(pair, k):
     """The nearest neighbour has weight 1 and a second one 0: both are the graph of nearest
     neighbours."""
     r = rs.Representation(pair[0])
-    kernel = fuzzy_kernel(
-        r, NeighbourSearch(k, "euclidean"), symmetrize=False, diagonal=False
-    ).toarray()
+    kernel = kernel_of(r.array, k).toarray()
     assert np.array_equal(kernel.argmax(axis=1), neighbours(r, k=1, metric="euclidean")[:, 0])
     assert kernel.sum(axis=1).tolist() == [1.0] * 150
     assert rs.mka(*pair, k=k) == rs.mka(*pair, k=1)
@@ -400,13 +339,11 @@ def test_too_many_neighbours_and_constant_representations_are_refused(pair, meas
 
 def test_kernels_that_say_nothing_are_refused():
     x = np.eye(6)  # all at one distance: every sample is a neighbour of every other
-    with pytest.raises(rs.Undefined, match="mka: the self-similarity of a kernel is not positive"):
+    with pytest.raises(rs.Undefined, match=r"mka: the self-similarity .* not positive"):
         rs.mka(x, x, k=5)
-    with pytest.raises(rs.Undefined, match="nothing is left above chance: any order"):
+    with pytest.raises(rs.Undefined, match="nothing is left above chance"):
         rs.mka(x, x, k=5, diagonal=False, baseline="permutation")
-    with pytest.raises(
-        rs.Undefined, match="median distance to 3 nearest neighbours in representation 'X' is zero"
-    ):
+    with pytest.raises(rs.Undefined, match=r"3 nearest neighbours .* 'X' is zero"):
         rs.kcka(np.repeat(x, 4, axis=0), np.random.default_rng(0).standard_normal((24, 3)), k=3)
 
 
@@ -456,25 +393,13 @@ def test_the_baseline_keeps_what_is_similar(pair):
 
 
 def test_double_centring_is_the_trace_for_symmetric_kernels(pair):
-    kernels = [
-        fuzzy_kernel(
-            rs.Representation(r), NeighbourSearch(5, "euclidean"), symmetrize=True, diagonal=True
-        )
-        for r in pair
-    ]
+    kernels = [kernel_of(r, 5, symmetrize=True, diagonal=True) for r in pair]
     assert double_centered_product(*kernels) == pytest.approx(centered_trace(*kernels), rel=1e-12)
 
 
 def test_the_same_memory_for_every_number_of_samples(pair):
-    kernel = fuzzy_kernel(
-        rs.Representation(pair[0]),
-        NeighbourSearch(15, "euclidean"),
-        symmetrize=False,
-        diagonal=True,
-    )
+    kernel = kernel_of(pair[0], 15, diagonal=True)
     assert kernel.nnz == 150 * 16
     assert kernel.has_canonical_format
-    union = fuzzy_kernel(
-        rs.Representation(pair[0]), NeighbourSearch(15, "euclidean"), symmetrize=True, diagonal=True
-    )
+    union = kernel_of(pair[0], 15, symmetrize=True, diagonal=True)
     assert union.nnz <= 150 * 31

@@ -14,8 +14,8 @@ from factories.graph_data import write_cora
 
 from resemblance import cli
 from resemblance.sources import training
+from resemblance.sources.recipe import Recipe
 from resemblance.sources.training import DATASETS, Portion, chosen, part_of
-from resemblance.subject import Recipe
 from resemblance.suites.resi import load_facts, material, run, status
 from resemblance.suites.resi.cases import TESTS
 from resemblance.suites.resi.groups import choose_groups

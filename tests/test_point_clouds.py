@@ -25,9 +25,8 @@ def test_the_swiss_roll_and_the_s_curve_are_their_formulas():
     z = 3 * np.pi * (0.75 - 0.5)
     assert np.allclose(curve[75], [np.sin(z), np.cos(z) - 1])
     z = 3 * np.pi * (0.25 - 0.5)
-    assert np.allclose(
-        curve[25], [np.sin(z), 1 - np.cos(z)]
-    )  # the sign of z turns the lower half round
+    # The sign of z turns the lower half round.
+    assert np.allclose(curve[25], [np.sin(z), 1 - np.cos(z)])
     assert np.allclose(curve[50], 0)
     assert np.allclose(curve, -curve[::-1])
 

@@ -11,10 +11,10 @@ from factories import graph_data
 
 from resemblance.rng import generator
 from resemblance.sources import training
+from resemblance.sources.recipe import Recipe
 from resemblance.sources.training.graphs import paper, pgnn
 from resemblance.sources.training.graphs.data import read
 from resemblance.sources.training.loop import Checkpoint, Resources
-from resemblance.subject import Recipe
 
 CPU = torch.device("cpu")
 STRENGTHS = {"normal": 0.0, "layers": 0.0, "labels": 0.25, "shortcut": 0.5, "augmentation": 0.25}

@@ -12,10 +12,10 @@ import torch
 from factories import graph_data
 
 from resemblance.rng import generator
+from resemblance.sources.recipe import Recipe
 from resemblance.sources.training.graphs import archive, paper, pgnn
 from resemblance.sources.training.graphs.data import read
 from resemblance.sources.training.loop import Resources
-from resemblance.subject import Recipe
 
 SETTINGS = {
     "normal": (0.0, "Normal"),

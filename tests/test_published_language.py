@@ -11,6 +11,7 @@ import torch
 import transformers
 from factories.text_data import TINY, VOCABULARY, write_all, write_bert
 
+from resemblance.sources.recipe import Recipe
 from resemblance.sources.training import Portion, chosen
 from resemblance.sources.training.language import paper as train
 from resemblance.sources.training.language.objective import (
@@ -25,7 +26,6 @@ from resemblance.sources.training.language.objective import (
 from resemblance.sources.training.language.paper import states_of
 from resemblance.sources.training.language.pretrained import batch_of, network, prompts_of
 from resemblance.sources.training.loop import Resources
-from resemblance.subject import Recipe
 
 
 @pytest.fixture(scope="module")

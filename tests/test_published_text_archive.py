@@ -13,12 +13,12 @@ import transformers
 from factories.text_data import TINY, save, write_all
 from safetensors.torch import load_file, save_file
 
+from resemblance.sources.recipe import Recipe
 from resemblance.sources.training import Portion
 from resemblance.sources.training import paper_recipes as recipes
 from resemblance.sources.training.language import archive, paper
 from resemblance.sources.training.language.pretrained import batch_of
 from resemblance.sources.training.loop import Resources
-from resemblance.subject import Recipe
 
 # dataset, architecture, setting, strength, seed; folder below models/nlp
 FOLDERS = [

@@ -8,12 +8,12 @@ import torch
 from factories.text_data import VOCABULARY, sentences, write_all
 
 from resemblance.rng import generator
+from resemblance.sources.recipe import Recipe
 from resemblance.sources.training.corruption import shortcut_labels, wrong_class
 from resemblance.sources.training.language import data, paper
 from resemblance.sources.training.language.data import Examples, TextTask
 from resemblance.sources.training.language.pretrained import network, word_encoder
 from resemblance.sources.training.loop import Resources
-from resemblance.subject import Recipe
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ import pytest
 from factories.image_data import make_cifar100, make_imagenet100, make_vit
 from PIL import Image
 
+from resemblance.sources.recipe import Recipe
 from resemblance.sources.training import DATASETS, Portion
 from resemblance.sources.training import paper_recipes as recipes
 from resemblance.sources.training.loop import Resources
 from resemblance.sources.training.vision import paper as train
 from resemblance.sources.training.vision import pretrained
 from resemblance.sources.training.vision.data import WNIDS
-from resemblance.subject import Recipe
 
 CASES = [(dataset, name) for dataset in ("cifar100", "imagenet100") for name in pretrained.POOLING]
 SETTINGS = [("normal", 0.0), ("labels", 0.5), ("shortcut", 0.75), ("augmentation", 0.25)]

@@ -13,9 +13,9 @@ import pytest
 import torch
 from factories.image_data import make_archive, make_cifar100, make_imagenet100, make_vit
 
+from resemblance.sources.recipe import Recipe
 from resemblance.sources.training.loop import Resources
 from resemblance.sources.training.vision import archive, paper, pretrained
-from resemblance.subject import Recipe
 
 FACTS = {"n_cls": 100, "test": {"accuracy": 0.5}}
 OLD = (  # of a vision transformer, as transformers 4 has it

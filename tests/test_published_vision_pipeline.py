@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from resemblance.rng import generator
+from resemblance.sources.recipe import Recipe
 from resemblance.sources.training.vision import changes, paper, pipeline, policies
 from resemblance.sources.training.vision.data import Pictures, PictureTask
-from resemblance.subject import Recipe
 
 NOISE = generator(0, "test", "image").integers(0, 256, (30, 42, 3)).astype(np.uint8)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 import warnings
+from itertools import product
 
 import anndata
 import numpy as np
@@ -70,46 +71,38 @@ def same(found: st.Perturbations, other: st.Perturbations) -> None:
 def test_a_screen_equals_the_package(published):
     found = st.perturbations(*published)
     for place, name in enumerate(("g1", "g2")):
-        coherence, magnitude = (
-            THEIRS[f"compute_{kind}"][name] for kind in ("coherence", "magnitude")
-        )
-        assert found["perturbation_coherence"][place] == pytest.approx(coherence, rel=1e-10)
-        assert found["perturbation_magnitude"][place] == pytest.approx(magnitude, rel=1e-10)
-        theirs = THEIRS["split_half_reproducibility"]
-        assert (found.names[place], found.rows[place].cells) == (
-            theirs["perturbation"][place],
-            theirs["n_cells"][place],
-        )
-        reproducibility = theirs["split_half_cosine"][
-            place
-        ]  # other splits: the standard error of 50 is about 0.01
-        assert found["perturbation_reproducibility"][place] == pytest.approx(
-            reproducibility, abs=0.03
-        )
+        for kind in ("coherence", "magnitude"):
+            expected = pytest.approx(THEIRS[f"compute_{kind}"][name], rel=1e-10)
+            assert found[f"perturbation_{kind}"][place] == expected
+        theirs = {k: v[place] for k, v in THEIRS["split_half_reproducibility"].items()}
+        assert found.names[place] == theirs["perturbation"]
+        assert found.rows[place].cells == theirs["n_cells"]
+        # Other splits: the standard error of 50 is about 0.01.
+        expected = pytest.approx(theirs["split_half_cosine"], abs=0.03)
+        assert found["perturbation_reproducibility"][place] == expected
 
 
 def test_seeds_follow_from_the_text_of_the_label(published):
     """The same number in every process, which Python's hash would not give; recorded from this
     library."""
-    found = st.perturbations(*published)
-    assert found["perturbation_reproducibility"][0] == pytest.approx(0.7292197173140705, rel=1e-10)
-    assert st.perturbations(*published, seed=1)["perturbation_reproducibility"][0] != pytest.approx(
-        0.72921971, rel=1e-6
+    first, other = (
+        st.perturbations(*published, seed=seed)["perturbation_reproducibility"][0]
+        for seed in (0, 1)
     )
+    assert first == pytest.approx(0.7292197173140705, rel=1e-10)
+    assert other != pytest.approx(first, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "key"),
-    [
-        ({}, "crispr_enhanced"),
-        ({"controls": "whitened"}, "crispr_enhanced_whitened"),
-        ({"controls": "neighbours"}, "crispr_knn50"),
-    ],
-)
-def test_spread_equals_the_authors_script(parameters, key, published):
+def test_spread_equals_the_authors_script(published):
     X, labels = published
-    spread = st.perturbation_spread(X[labels != "control"], X[labels == "control"], **parameters)
-    assert spread == pytest.approx(THEIRS[key]["spread"], rel=1e-10)
+    for key, parameters in {
+        "crispr_enhanced": {},
+        "crispr_enhanced_whitened": {"controls": "whitened"},
+        "crispr_knn50": {"controls": "neighbours"},
+    }.items():
+        s = st.perturbation_spread.where(**parameters)
+        spread = s(X[labels != "control"], X[labels == "control"])
+        assert spread == pytest.approx(THEIRS[key]["spread"], rel=1e-10), key
 
 
 def test_reproducibility_scatters_as_in_the_package(published):
@@ -130,20 +123,18 @@ def test_bins_of_magnitude_equal_the_package():
     assert np.allclose([b[:8] for b in st.magnitude_matched(frame)], [b[:8] for b in bins])
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1e150])
-def test_reproducibility_at_extreme_scales(scale, published):
+def test_reproducibility_at_extreme_scales(published):
     X, _ = published
-    value = st.perturbation_reproducibility(X[300:], X[:300], controls="halved")
-    assert st.perturbation_reproducibility(
-        scale * X[300:], scale * X[:300], controls="halved"
-    ) == pytest.approx(value)
+    s = st.perturbation_reproducibility.where(controls="halved")
+    expected = pytest.approx(s(X[300:], X[:300]))
+    for scale in (1e-200, 1e150):
+        assert s(scale * X[300:], scale * X[:300]) == expected
 
 
-@pytest.mark.parametrize("form", ["linear", "rank", "loess"])
-def test_discordance_equals_the_package(form):
-    assert st.discordance(TABLE, form=form) == pytest.approx(
-        THEIRS[f"discordance_{form}"], rel=1e-9, abs=1e-10
-    )
+def test_discordance_equals_the_package():
+    for form in ("linear", "rank", "loess"):
+        expected = pytest.approx(THEIRS[f"discordance_{form}"], rel=1e-9, abs=1e-10)
+        assert st.discordance(TABLE, form=form) == expected
 
 
 # ---------------------------------------------------------------------------- one row per statistic
@@ -156,29 +147,23 @@ def test_each_value_is_that_of_the_statistic(screen, subtests):
             found, s = st.perturbations(X, labels, statistics=(spec,)), rs.get_statistic(spec)
             for name in ("scatter", "together"):
                 value = found[spec][found.names.index(name)]
-                tolerance = (
-                    0.05 if "reproducibility" in spec else 1e-10
-                )  # its splits have the label's own seed
-                assert value == pytest.approx(
-                    s(X[labels == name], X[labels == "control"]), abs=tolerance
-                )
+                # Its splits have the label's own seed.
+                tolerance = 0.05 if "reproducibility" in spec else 1e-10
+                expected = s(X[labels == name], X[labels == "control"])
+                assert value == pytest.approx(expected, abs=tolerance)
 
 
 def test_a_coherent_perturbation_is_told_from_a_scattered_one(screen):
     found = st.perturbations(*screen)
-    scatter, together = (
-        dict(zip(found.names, found["perturbation_coherence"]))[n] for n in ("scatter", "together")
-    )
-    assert together > scatter + 0.1
+    coherence = dict(zip(found.names, found["perturbation_coherence"]))
+    assert coherence["together"] > coherence["scatter"] + 0.1
 
 
 def test_a_value_depends_neither_on_the_others_nor_on_their_order(screen):
     X, labels = screen
     kept = labels != "scatter"
-    both, alone = (
-        st.perturbations(X, labels, max_samples=20),
-        st.perturbations(X[kept], labels[kept], max_samples=20),
-    )
+    both = st.perturbations(X, labels, max_samples=20)
+    alone = st.perturbations(X[kept], labels[kept], max_samples=20)
     assert both.rows[both.names.index("together")] == alone.rows[0]
     assert alone.rows[0].used == alone.used_controls == 20
 
@@ -218,9 +203,8 @@ def annotated(X: object, labels: np.ndarray, **parts: object) -> anndata.AnnData
     """Text as objects throughout: anndata 0.12 cannot write the text type of pandas 3."""
     codes, names = pd.factorize(labels)
     column = pd.Categorical.from_codes(codes, pd.Index(names, dtype=object))
-    data = anndata.AnnData(
-        X, obs=pd.DataFrame({"perturbation": column}, names_of_cells(len(labels))), **parts
-    )
+    cells = pd.DataFrame({"perturbation": column}, names_of_cells(len(labels)))
+    data = anndata.AnnData(X, obs=cells, **parts)
     data.var_names = data.var_names.astype(object)
     return data
 
@@ -230,51 +214,33 @@ def names_of_cells(n: int) -> pd.Index:
 
 
 def test_arrays_of_every_kind(screen, subtests):
+    X, labels = screen
+    expected = st.perturbations(X.astype(float), labels)
     for form in [
-        np.asarray,
-        np.float32,
-        np.asfortranarray,
-        torch.as_tensor,
-        sp.csr_matrix,
-        sp.csc_matrix,
-        sp.coo_matrix,
-        sp.csr_array,
-        np.ndarray.tolist,
-        rs.Representation,
-        pd.DataFrame,
-    ]:
-        with subtests.test(f"{form.__name__}"):
-            X, labels = screen
-            expected = st.perturbations(X.astype(float), labels)
+        np.asarray, np.float32, np.asfortranarray, torch.as_tensor, sp.csr_matrix, sp.csc_matrix,
+        sp.coo_matrix, sp.csr_array, np.ndarray.tolist, rs.Representation, pd.DataFrame,
+    ]:  # fmt: skip
+        with subtests.test(form.__name__):
             same(st.perturbations(form(X), labels), expected)
-            same(
-                st.perturbations(
-                    form(X), pd.Series(labels, index=[f"cell{i}" for i in range(130)])
-                ),
-                expected,
-            )
+            same(st.perturbations(form(X), pd.Series(labels, names_of_cells(130))), expected)
 
 
-@pytest.mark.filterwarnings(
-    "ignore:The 'mode.chained_assignment' option"
-)  # anndata's own, for a view
-@pytest.mark.parametrize(
-    "form", [np.asarray, sp.csr_matrix, sp.csc_matrix], ids=lambda f: f.__name__
-)
-def test_anndata_in_memory_as_a_view_and_on_disk(form, screen, tmp_path):
+# The warning is that of anndata, for a view.
+@pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option")
+def test_anndata_in_memory_as_a_view_and_on_disk(screen, tmp_path, subtests):
     X, labels = screen
     expected = st.perturbations(X, labels)
-    data = annotated(form(X), labels)
-    same(st.perturbations(data), expected)
-    same(
-        st.perturbations(annotated(form(np.concatenate([X, X])), np.tile(labels, 2))[:130]),
-        expected,
-    )
     path = tmp_path / "screen.h5ad"
-    data.write_h5ad(path)
-    same(st.perturbations(path), expected)
-    same(st.perturbations(str(path)), expected)
-    path.unlink()  # was closed
+    for form in (np.asarray, sp.csr_matrix, sp.csc_matrix):
+        with subtests.test(form.__name__):
+            data = annotated(form(X), labels)
+            same(st.perturbations(data), expected)
+            twice = annotated(form(np.concatenate([X, X])), np.tile(labels, 2))
+            same(st.perturbations(twice[:130]), expected)
+            data.write_h5ad(path)
+            same(st.perturbations(path), expected)
+            same(st.perturbations(str(path)), expected)
+            path.unlink()  # was closed
 
 
 def test_layers_and_obsm(screen):
@@ -302,9 +268,12 @@ def test_names_of_cells_may_repeat(screen):
 def test_sparse_values_become_dense_one_label_at_a_time(screen, monkeypatch):
     X, labels = screen
     sizes, original = [], sp.csr_matrix.toarray
-    monkeypatch.setattr(
-        sp.csr_matrix, "toarray", lambda self: (sizes.append(self.shape[0]), original(self))[1]
-    )
+
+    def toarray(self):
+        sizes.append(self.shape[0])
+        return original(self)
+
+    monkeypatch.setattr(sp.csr_matrix, "toarray", toarray)
     st.perturbations(sp.csc_matrix(X), labels)
     assert sizes == [60, 30, 40]
 
@@ -334,9 +303,8 @@ def test_labels_of_every_kind(values, screen):
 
 def test_numbered_categories_stay_whole_numbers_beside_missing_ones(screen):
     X, labels = screen
-    codes = (
-        np.unique(labels, return_inverse=True)[1] - 1
-    )  # -1, a missing category, for the controls
+    # -1, a missing category, for the controls.
+    codes = np.unique(labels, return_inverse=True)[1] - 1
     column = pd.Categorical.from_codes(codes, [3, 7])
     for given in (column, pd.Series(column)):
         found = st.perturbations(X, given, control=3)
@@ -357,39 +325,29 @@ def test_a_series_is_taken_by_the_names_of_the_cells(role, batches):
     data, expected = annotated(X, labels), st.perturbations(X, **given)
     whole = pd.Series(given[role], names_of_cells(130))
     more = pd.concat([whole, pd.Series(["other"], ["cell130"])])
-    for series in (
-        whole,
-        whole.sample(frac=1, random_state=0),
-        more[::-1],
-        whole.astype("category")[::-1],
-    ):
+    shuffled, categories = whole.sample(frac=1, random_state=0), whole.astype("category")[::-1]
+    for series in (whole, shuffled, more[::-1], categories):
         same(st.perturbations(data, **given | {role: series}), expected)
     same(st.perturbations(data, **given | {role: whole[::-1].to_numpy()[::-1]}), expected)
     for series in (whole.reset_index(drop=True), whole[1:], pd.concat([whole, whole[:1]])):
-        with pytest.raises(
-            ValueError, match=rf"index of {role} does not name every .* give {role}\.to_numpy\(\)"
-        ):
+        with pytest.raises(ValueError, match=rf"index of {role} .* give {role}\.to_numpy\(\)"):
             st.perturbations(data, **given | {role: series})
 
 
-@pytest.mark.filterwarnings(
-    "ignore:The 'mode.chained_assignment' option"
-)  # anndata's own, for a view
+# The warning is that of anndata, for a view.
+@pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option")
 def test_rows_of_sparse_values_on_disk(screen, tmp_path):
     """Which anndata cannot take with every SciPy; those of a copy in memory it can."""
     X, labels = screen
-    annotated(sp.csr_matrix(np.concatenate([X, X])), np.tile(labels, 2)).write_h5ad(
-        tmp_path / "screen.h5ad"
-    )
-    backed = anndata.read_h5ad(tmp_path / "screen.h5ad", backed="r")
+    path = tmp_path / "screen.h5ad"
+    annotated(sp.csr_matrix(np.concatenate([X, X])), np.tile(labels, 2)).write_h5ad(path)
+    backed = anndata.read_h5ad(path, backed="r")
     part, expected = backed[:130], st.perturbations(X, labels)
     same(st.perturbations(backed.to_memory()[:130]), expected)
     try:
         assert part.X.shape == (130, 12)
     except AttributeError:
-        with pytest.raises(
-            ValueError, match=r"cannot be read from its file; take .* adata\.to_memory\(\)\[rows\]"
-        ):
+        with pytest.raises(ValueError, match=r"cannot be read .* adata\.to_memory\(\)\[rows\]"):
             st.perturbations(part)
     else:
         same(st.perturbations(part), expected)
@@ -407,17 +365,13 @@ def test_control_labels(screen):
     found = st.perturbations(X, named, control=None)
     assert found.control == ("Non-Targeting",)
     same(found, expected)
-    with pytest.raises(
-        ValueError,
-        match=r"no sample is labelled 'control'; did you mean 'Non-Targeting'\?; labels: 'No",
-    ):
+    with pytest.raises(ValueError, match=r"'control'; did you mean 'Non-Targeting'\?; labels: 'No"):
         st.perturbations(X, named)
     with pytest.raises(ValueError, match=r"'CONTROL'; did you mean 'control'\?"):
         st.perturbations(X, labels, control="CONTROL")
-    with pytest.raises(
-        ValueError, match=r"no usual control label; .* labels: 'gene', 'scatter', 'together'"
-    ):
-        st.perturbations(X, np.where(labels == "control", "gene", labels), control=None)
+    genes = np.where(labels == "control", "gene", labels)
+    with pytest.raises(ValueError, match=r"no usual control .* labels: 'gene', 'scatter', 'tog"):
+        st.perturbations(X, genes, control=None)
 
 
 def test_several_control_labels_are_one(screen):
@@ -431,14 +385,14 @@ def test_several_control_labels_are_one(screen):
 
 
 def test_labels_of_controls_in_every_kind_of_list(screen, subtests):
+    X, labels = screen
+    named = np.where((labels == "control") & (np.arange(130) % 2 == 0), "NT", labels)
+    assert st.perturbations(X, labels, control=np.array("control")).control == ("control",)
     for form in [np.array, pd.Index, pd.Series, set, pd.Categorical]:
-        with subtests.test(f"{form.__name__}"):
-            X, labels = screen
-            named = np.where((labels == "control") & (np.arange(130) % 2 == 0), "NT", labels)
+        with subtests.test(form.__name__):
             found = st.perturbations(X, named, control=form(["NT", "control"]))
             assert found.control == ("NT", "control")
             same(found, st.perturbations(X, labels))
-            assert st.perturbations(X, labels, control=np.array("control")).control == ("control",)
 
 
 def test_the_same_number_is_a_hint(screen):
@@ -466,12 +420,8 @@ def batches(screen) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     X, labels = screen
     rng = np.random.default_rng(2)
     batch = np.where(rng.random(130) < np.where(labels == "together", 0.8, 0.4), "b1", "b2")
-    return (
-        X.astype(float),
-        labels,
-        batch,
-        X + 3 * rng.standard_normal(12) * (batch == "b1")[:, None],
-    )
+    shifted = X + 3 * rng.standard_normal(12) * (batch == "b1")[:, None]
+    return X.astype(float), labels, batch, shifted
 
 
 def test_matching_takes_away_what_differs_between_batches(batches, subtests):
@@ -492,9 +442,8 @@ def test_one_stratum_is_no_matching(batches, subtests):
         with subtests.test(str(spec)):
             plain, labels, _, _ = batches
             one = st.perturbations(plain, labels, match=np.zeros(130), statistics=spec)[spec]
-            assert one == pytest.approx(
-                st.perturbations(plain, labels, statistics=spec)[spec], rel=1e-9
-            )
+            expected = st.perturbations(plain, labels, statistics=spec)[spec]
+            assert one == pytest.approx(expected, rel=1e-9)
 
 
 def test_matched_shifts_by_hand(batches):
@@ -510,9 +459,8 @@ def test_matched_shifts_by_hand(batches):
             shifts.append(X[cell] - own[near].mean(axis=0))
         mean = np.mean(shifts, axis=0)
         cosines = shifts @ mean / np.linalg.norm(shifts, axis=1) / np.linalg.norm(mean)
-        assert found[spec][found.names.index("together")] == pytest.approx(
-            cosines.mean(), rel=1e-10
-        )
+        value = found[spec][found.names.index("together")]
+        assert value == pytest.approx(cosines.mean(), rel=1e-10)
 
 
 def test_cells_without_matching_controls_are_counted(batches):
@@ -525,19 +473,15 @@ def test_cells_without_matching_controls_are_counted(batches):
     assert row.unmatched == (batch == "b3").sum() > 0
     assert row.used == row.cells - row.unmatched
     kept = batch != "b3"
-    left = st.perturbations(X[kept], labels[kept], match=batch[kept]).rows[
-        found.names.index("together")
-    ]
-    assert row.values == left.values
+    left = st.perturbations(X[kept], labels[kept], match=batch[kept])
+    assert row.values == left.rows[found.names.index("together")].values
     assert found.used_controls == found.controls == 60
     few = np.where((labels == "control") & (np.cumsum(labels == "control") <= 9), "b4", batch)
     assert st.perturbations(X, labels, match=few).used_controls == 51
     nowhere = st.perturbations(X, labels, match=np.where(labels == "together", "b3", batch))
     row = nowhere.rows[nowhere.names.index("together")]
     assert row.values == (None,) * 4
-    assert (
-        row.reasons[0] == "0 samples in strata with enough controls are fewer than min_samples=10"
-    )
+    assert row.reasons[0].startswith("0 samples in strata with enough controls are fewer than")
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.5])
@@ -550,39 +494,32 @@ def test_the_covariance_within_strata_by_hand(ridge, batches):
     own = {b: X[(labels == "control") & (batch == b)] for b in np.unique(batch)}
     within = np.concatenate([points - points.mean(axis=0) for points in own.values()])
     covariance = within.T @ within / (60 - 3)
-    shifts = np.stack(
-        [X[i] - own[batch[i]].mean(axis=0) for i in np.flatnonzero(labels == "together")]
-    )
+    cells = np.flatnonzero(labels == "together")
+    shifts = np.stack([X[i] - own[batch[i]].mean(axis=0) for i in cells])
     variances, axes = np.linalg.eigh(covariance + ridge * np.eye(12))
     white = shifts @ (axes / np.sqrt(variances) @ axes.T)
     place = found.names.index("together")
     spread = np.linalg.norm(white - white.mean(axis=0), axis=1).mean()
     assert found[spec][place] == pytest.approx(spread, rel=1e-10)
     pooled = np.mean((shifts.var(axis=0, ddof=1) + np.diag(covariance)) / 2)
-    assert found[deviations][place] == pytest.approx(
-        np.linalg.norm(shifts.mean(axis=0)) / pooled**0.5, rel=1e-10
-    )
+    expected = np.linalg.norm(shifts.mean(axis=0)) / pooled**0.5
+    assert found[deviations][place] == pytest.approx(expected, rel=1e-10)
 
 
 def test_fewer_controls_are_drawn_in_every_stratum(batches):
     X, labels, _, _ = batches
     batch = np.repeat("large", 130).astype(object)
-    batch[np.flatnonzero(labels == "control")[:10]] = batch[
-        np.flatnonzero(labels == "together")[:15]
-    ] = "small"
+    for name, cells in (("control", 10), ("together", 15)):
+        batch[np.flatnonzero(labels == name)[:cells]] = "small"
     for most in (20, 35, 59):
         found = st.perturbations(X, labels, match=batch, max_samples=most)
         assert (found.controls, found.used_controls) == (60, most)
         row = found.rows[found.names.index("together")]
         assert (row.unmatched, row.used, row.reasons) == (0, min(most, 40), ("",) * 4)
-    with pytest.raises(
-        ValueError, match="max_samples=19 controls cannot be min_samples=10 in each of 2 strata"
-    ):
+    with pytest.raises(ValueError, match=r"max_samples=19 .* min_samples=10 in each of 2 strata"):
         st.perturbations(X, labels, match=batch, max_samples=19)
-    one, none = (
-        st.perturbations(X, labels, match=m, max_samples=30) for m in (np.zeros(130), None)
-    )
-    same(one, none)
+    one = st.perturbations(X, labels, match=np.zeros(130), max_samples=30)
+    same(one, st.perturbations(X, labels, max_samples=30))
 
 
 # ---------------------------------------------------------------------------------- reasons, errors
@@ -603,26 +540,18 @@ def test_reasons_name_no_seed_of_their_own(screen):
 def test_values_at_extreme_scales(batches, subtests):
     """Powers of two leave ties as they are. A ridge is nothing beside large data and everything
     beside small ones."""
-    for spec in VARIANTS:
-        for scale in [2.0**-660, 2.0**-500, 2.0**660]:
-            with subtests.test(f"{spec}, {scale}"):
-                X, labels, batch, _ = batches
-                expected_of = spec
-                if "whitened" in spec:
-                    expected_of = (
-                        "perturbation_coherence"
-                        if scale < 1
-                        else "perturbation_coherence[controls=whitened,ridge=0]"
-                    )
-                data_units = "spread" in spec.partition("[")[0] or spec == "perturbation_magnitude"
-                for match in (None, batch):
-                    expected = st.perturbations(X, labels, match=match, statistics=expected_of)[
-                        expected_of
-                    ]
-                    found = st.perturbations(X * scale, labels, match=match, statistics=spec)[spec]
-                    assert found == pytest.approx(
-                        expected * (scale if data_units else 1), rel=1e-9, abs=0
-                    )
+    X, labels, batch, _ = batches
+    for spec, scale in product(VARIANTS, [2.0**-660, 2.0**-500, 2.0**660]):
+        equal = spec
+        if "whitened" in spec:
+            equal = "perturbation_coherence" + "[controls=whitened,ridge=0]" * (scale > 1)
+        data_units = "spread" in spec.partition("[")[0] or spec == "perturbation_magnitude"
+        with subtests.test(f"{spec}, {scale}"):
+            for match in (None, batch):
+                expected = st.perturbations(X, labels, match=match, statistics=equal)[equal]
+                expected = expected * (scale if data_units else 1)
+                found = st.perturbations(X * scale, labels, match=match, statistics=spec)[spec]
+                assert found == pytest.approx(expected, rel=1e-9, abs=0)
 
 
 def test_neighbours_are_found_by_blocks(rng):
@@ -659,9 +588,8 @@ def test_nothing_is_dropped(screen):
     assert why["together"] == "8 samples are fewer than min_samples=10"
     assert why["scatter"] is None
     still = found.rows[3]
-    assert still.values[1:3] == pytest.approx(
-        (0, 0), abs=1e-12
-    )  # magnitude and spread are 0, not undefined
+    # Magnitude and spread are 0, not undefined.
+    assert still.values[1:3] == pytest.approx((0, 0), abs=1e-12)
     assert [bool(reason) for reason in still.reasons] == [True, False, False, True]
     assert np.isnan(found["perturbation_coherence"]).tolist() == [True, True, False, True, True]
     assert repr(found).startswith("Perturbations: 5 by perturbation_coherence, ")
@@ -672,14 +600,8 @@ def test_nothing_is_dropped(screen):
 def test_records_and_frames(screen):
     found = st.perturbations(*screen)
     first = found.records()[0]
-    assert list(first) == [
-        "perturbation",
-        "cells",
-        "unmatched",
-        "used",
-        *found.statistics,
-        "reason",
-    ]
+    counts = ["perturbation", "cells", "unmatched", "used"]
+    assert list(first) == [*counts, *found.statistics, "reason"]
     frame = found.to_pandas()
     assert frame.shape == (2, 9)
     assert frame["perturbation_coherence"].tolist() == found["perturbation_coherence"].tolist()
@@ -689,10 +611,7 @@ def test_records_and_frames(screen):
 
 def test_errors_say_what_to_do(screen, subtests):
     for change, message in [
-        (
-            {"labels": np.zeros(5)},
-            r"labels must be one per sample, shape \(130,\); got shape \(5,\)",
-        ),
+        ({"labels": np.zeros(5)}, r"labels must be one per sample, .*\(130,\); .*\(5,\)"),
         ({"labels": "perturbation"}, "names of columns are for AnnData; with an array give labels"),
         ({"layer": "counts"}, "are for AnnData"),
         ({"match": np.zeros((130, 2))}, "match must be one per sample"),
@@ -700,15 +619,12 @@ def test_errors_say_what_to_do(screen, subtests):
         ({"match": np.arange(130)}, "no stratum of match has min_samples=10 controls"),
         ({"labels": [None] * 130}, "no sample is labelled 'control'; no sample has a label"),
         (
-            {"labels": np.array([1, "1"] * 65, dtype=object), "control": 1},
-            "of different kinds look the same",
+            {"labels": np.array([1, "1"] * 65, object), "control": 1},
+            "different kinds look the same",
         ),
         ({"control": []}, "control is empty"),
         ({"control": ["control", "NTC"]}, "no sample is labelled 'NTC'; did you mean 'control'"),
-        (
-            {"statistics": ["variance_ratio"]},
-            r"does not compare samples with controls; it needs \('labels',\)",
-        ),
+        ({"statistics": ["variance_ratio"]}, r"with controls; it needs \('labels',\)"),
         ({"statistics": ["anisotropy"]}, "it needs None"),
         ({"statistics": []}, "at least one statistic"),
         ({"statistics": ["perturbation_spread"] * 2}, "each once"),
@@ -726,11 +642,9 @@ def test_errors_say_what_to_do(screen, subtests):
         ({"X": "nowhere.h5ad"}, "no file at nowhere.h5ad"),
         ({"X": np.zeros((130, 0))}, "is empty"),
     ]:
-        with subtests.test(f"{message}"):
-            X, labels = screen
-            given = {"X": X, "labels": labels} | change
-            with pytest.raises(ValueError, match=message):
-                st.perturbations(given.pop("X"), given.pop("labels"), **given)
+        options = dict(zip(("X", "labels"), screen)) | change
+        with subtests.test(message), pytest.raises(ValueError, match=message):
+            st.perturbations(options.pop("X"), options.pop("labels"), **options)
 
 
 def test_errors_of_anndata(screen):
@@ -754,9 +668,8 @@ def test_inputs_are_left_alone(screen):
     X.flags.writeable = labels.flags.writeable = False
     data = annotated(sp.csc_matrix(X), labels)
     before = data.copy()
-    st.perturbations(
-        data, match="perturbation", control=["control", "scatter", "together"], min_samples=2
-    )
+    names = ["control", "scatter", "together"]
+    st.perturbations(data, match="perturbation", control=names, min_samples=2)
     st.perturbations(X, labels, match=labels == "x")
     assert (before.X != data.X).nnz == 0
     assert before.obs.equals(data.obs)
@@ -769,18 +682,15 @@ def test_bins_say_why_they_have_no_values():
     base = {
         "perturbation_coherence": np.r_[np.ones(8), np.arange(8.0)],
         "perturbation_magnitude": np.arange(16.0),
+        "perturbation_reproducibility": np.arange(16.0),
     }
-    first, second = st.magnitude_matched(
-        base | {"perturbation_reproducibility": np.arange(16.0)}, bins=2
-    )
+    first, second = st.magnitude_matched(base, bins=2)
     assert (first.rho, first.reason) == (None, "coherence or reproducibility does not vary")
     assert (second.rho, second.difference, second.reason) == (pytest.approx(1), 4.0, "")
-    few = st.magnitude_matched(base | {"perturbation_reproducibility": np.arange(16.0)}, bins=4)
+    few = st.magnitude_matched(base, bins=4)
     assert [b.reason for b in few] == ["4 perturbations are fewer than 6"] * 4
     most = base | {"perturbation_coherence": np.r_[np.zeros(9), np.arange(7.0)]}
-    (whole,) = st.magnitude_matched(
-        most | {"perturbation_reproducibility": np.arange(16.0)}, bins=1
-    )
+    (whole,) = st.magnitude_matched(most, bins=1)
     assert whole.reason == "no coherence is below the median"
 
 
@@ -797,9 +707,8 @@ def test_discordance_finds_the_one_that_departs(form):
     magnitude = np.linspace(1, 5, 30)
     coherence = 0.1 + 0.15 * magnitude + 0.001 * np.sin(np.arange(30) * 7)
     coherence[20] = 0.2
-    found = st.discordance(
-        {"perturbation_coherence": coherence, "perturbation_magnitude": magnitude}, form=form
-    )
+    table = {"perturbation_coherence": coherence, "perturbation_magnitude": magnitude}
+    found = st.discordance(table, form=form)
     assert found.argmax() == 20
     assert (found.mean(), found.std()) == (pytest.approx(0, abs=1e-12), pytest.approx(1))
 
@@ -807,17 +716,13 @@ def test_discordance_finds_the_one_that_departs(form):
 def test_loess_follows_a_line_through_ties():
     magnitude = np.repeat(np.arange(5.0), 6)
     coherence = 0.1 * magnitude + np.tile([0.01, -0.01], 15)
-    found = st.discordance(
-        {"perturbation_coherence": coherence, "perturbation_magnitude": magnitude}, form="loess"
-    )
-    assert np.abs(found) == pytest.approx(np.ones(30), abs=1e-6)
+    table = {"perturbation_coherence": coherence, "perturbation_magnitude": magnitude}
+    assert np.abs(st.discordance(table, form="loess")) == pytest.approx(np.ones(30), abs=1e-6)
 
 
 def test_errors_of_what_magnitude_explains():
-    line = {
-        "perturbation_coherence": np.arange(12.0),
-        "perturbation_magnitude": 2 * np.arange(12.0),
-    }
+    x = np.arange(12.0)
+    line = {"perturbation_coherence": x, "perturbation_magnitude": 2 * x}
     with pytest.raises(rs.Undefined, match="nothing departs"):
         st.discordance(line)
     with pytest.raises(rs.Undefined, match="do not vary"):
@@ -828,25 +733,20 @@ def test_errors_of_what_magnitude_explains():
         st.discordance(line, form="lowess")
     with pytest.raises(ValueError, match="share leave 3 of 12"):
         st.discordance(line, form="loess", share=0.1)
-    with pytest.raises(
-        ValueError, match="4 bins need 16 perturbations with all three values; got 12"
-    ):
-        st.magnitude_matched(line | {"perturbation_reproducibility": np.arange(12.0)})
+    with pytest.raises(ValueError, match=r"4 bins need 16 perturbations .*; got 12"):
+        st.magnitude_matched(line | {"perturbation_reproducibility": x})
 
 
 @pytest.mark.parametrize("function", [st.magnitude_matched, st.discordance])
 def test_columns_that_do_not_fit(function, screen):
-    with pytest.raises(
-        ValueError, match=f"{function.__name__}: no column 'perturbation_coherence'"
-    ):
+    name = function.__name__
+    with pytest.raises(ValueError, match=f"{name}: no column 'perturbation_coherence'"):
         function({k: v for k, v in TABLE.items() if k != "perturbation_coherence"})
     with pytest.raises(ValueError, match="did you mean 'perturbation_magnitude'"):
         function(pd.DataFrame(TABLE), magnitude="perturbation_magnitud")
-    with pytest.raises(ValueError, match=f"{function.__name__}: no column"):
+    with pytest.raises(ValueError, match=f"{name}: no column"):
         function(st.perturbations(*screen, statistics="perturbation_spread"))
-    with pytest.raises(
-        ValueError, match=rf"{function.__name__}: .* columns of equal length; got shapes \[\(3,\)"
-    ):
+    with pytest.raises(ValueError, match=rf"{name}: .* columns of equal length; .* \[\(3,\)"):
         function(TABLE | {"perturbation_coherence": [1.0, 2.0, 3.0]})
 
 

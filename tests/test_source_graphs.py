@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
+from resemblance.sources.recipe import Recipe
 from resemblance.sources.training import extract, fit
 from resemblance.sources.training.graphs import packaged as graphs
 from resemblance.sources.training.graphs import pgnn as _pgnn
 from resemblance.sources.training.snapshot import load_snapshot
-from resemblance.subject import Recipe
 
 SMALL = graphs.OPTIONS["slice"]["sage"] | {"epochs": 3}
 LABELS = load_snapshot().graph.labels

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
+from resemblance.sources.recipe import Recipe
 from resemblance.sources.training import corruption, extract, fit
 from resemblance.sources.training.language import packaged as language
 from resemblance.sources.training.language.networks import (
@@ -18,7 +19,6 @@ from resemblance.sources.training.language.networks import (
 )
 from resemblance.sources.training.language.packaged import docstrings, with_shortcut
 from resemblance.sources.training.loop import seeded
-from resemblance.subject import Recipe
 
 OPTIONS = language.OPTIONS["slice"]["bert"] | {
     "train": 60,

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
+from resemblance.sources.recipe import Recipe
 from resemblance.sources.training import corruption, extract, fit
 from resemblance.sources.training.loop import seeded
 from resemblance.sources.training.vision import packaged as vision
-from resemblance.subject import Recipe
 
 SIZES = {"train": 60, "test": 40, "epochs": 1, "batch": 30}
 TINY = {

@@ -15,7 +15,7 @@ import pytest
 import resemblance as rs
 from resemblance.results.result import load_result
 from resemblance.results.sections import Section, Table
-from resemblance.subject import Extraction, Recipe
+from resemblance.sources.recipe import Extraction, Recipe
 from resemblance.suites import experiments, study, training
 from resemblance.suites.experiments import Experiment, chosen, measured, run_experiments
 

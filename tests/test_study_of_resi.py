@@ -19,8 +19,8 @@ import pytest
 
 from resemblance import cli
 from resemblance.sources.model_folder import read_subjects, write_subject
+from resemblance.sources.recipe import Extraction
 from resemblance.sources.synthetic import noise_walk, tight_groups
-from resemblance.subject import Extraction
 from resemblance.suites import training
 from resemblance.suites.resi import load_facts, run, status
 from resemblance.suites.resi.models import recipes

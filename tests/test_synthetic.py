@@ -21,13 +21,13 @@ from resemblance.grounding import (
     pooled,
     spearman,
 )
+from resemblance.sources.recipe import SETTINGS
 from resemblance.sources.synthetic import (
     graded_outputs,
     independent_noise,
     noise_walk,
     tight_groups,
 )
-from resemblance.subject import SETTINGS
 
 MAKERS = [tight_groups, independent_noise, noise_walk, graded_outputs]
 # Measures of every family that relates samples to samples

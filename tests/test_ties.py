@@ -76,9 +76,8 @@ means_little = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarn
 
 # ----------------------------------------------------------------------------------- tables by hand
 
-X = np.array(
-    [[0.0], [1.0], [-1.0], [5.0]]
-)  # the first sample is as far from the second as from the third
+# The first sample is as far from the second as from the third.
+X = np.array([[0.0], [1.0], [-1.0], [5.0]])
 Y = np.array([[0.0], [1.0], [3.0], [3.5]])  # no ties
 
 

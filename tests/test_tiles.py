@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from factories.measures import declared
 
 import resemblance as rs
 from resemblance.arrays import epsilon, root
@@ -51,14 +52,7 @@ def test_names_of_the_same_array_are_counted_once():
 
 
 def test_a_sample_of_the_rows_is_not_the_array():
-    @rs.measure(
-        label="Sampled",
-        family="statistic",
-        larger_is_more_similar=True,
-        range=(0, 1),
-        symmetric=True,
-        reference="nobody2026nothing",
-    )
+    @declared("Sampled")
     def sampled(x, y, sample=500):
         """Sampled: the first rows."""
         for r in (x, y):

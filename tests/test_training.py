@@ -16,8 +16,9 @@ import pytest
 from resemblance import Representation
 from resemblance.representation import fingerprint
 from resemblance.sources.model_folder import read_subjects, write_subject
+from resemblance.sources.recipe import Extraction, Recipe
 from resemblance.sources.training import fit
-from resemblance.subject import Extraction, Recipe, Subject
+from resemblance.subject import Subject
 from resemblance.suites.resi.models import SIZES, recipes
 from resemblance.suites.sensitivity import models as sensitivity_models
 from resemblance.suites.training import (

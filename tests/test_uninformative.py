@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from factories.measures import declared
 
 import resemblance as rs
 from resemblance import cli
@@ -228,15 +229,7 @@ def test_the_command_line_prints_and_writes_it(few, tmp_path, monkeypatch, capsy
     assert "Fixed when one side has n - 1 independent columns" in capsys.readouterr().out
 
 
-@rs.measure(
-    label="Guess",
-    family="statistic",
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="nobody2026nothing",
-    uninformative=lambda x, y, share: "a guess" if share < x.shape[0] else "",
-)
+@declared("Guess", uninformative=lambda x, y, share: "a guess" if share < x.shape[0] else "")
 def guess(x, y, *, share: int = 5) -> float:
     """Guess: a measure with a caveat of its own."""
     return 0.5
@@ -248,15 +241,7 @@ def test_a_measure_of_ones_own_says_when(few):
     assert guess(*few, share=20) == 0.5
 
 
-@rs.measure(
-    label="Doubt",
-    family="statistic",
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="nobody2026nothing",
-    uninformative=lambda x, y: str(np.linalg.cholesky(-np.eye(2))),
-)
+@declared("Doubt", uninformative=lambda x, y: str(np.linalg.cholesky(-np.eye(2))))
 def doubtful(x, y) -> float:
     """Doubtful: a measure whose caveat cannot be computed."""
     return 0.5

@@ -52,7 +52,7 @@ MEASURES = {
     "linear_regression": RESI,
     "magnitude_difference": RESI,
     "mean_cca": "test_golden.test_pwcca_and_mean_cca_equal_the_definitions",
-    "mka": "test_neighbour_kernels.test_mka_equals_the_authors_code",
+    "mka": "test_neighbour_kernels.test_values_equal_the_authors_code",
     "mmd": "test_drift.test_mmd_is_the_sum_over_pairs",
     "mutual_knn": "test_neighbour_alignment.test_neighbours_equal_the_authors_code",
     "nbs": "test_matching.test_nbs_is_the_fidelity_of_gram_matrices_and_the_cosine_of_the_angular_shape",

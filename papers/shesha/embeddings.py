@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from resemblance.representation import Representation
-from resemblance.subject import Recipe
+from resemblance.sources.recipe import Recipe
 from resemblance.suites.experiments import RunConfig
 from resemblance.suites.stability.models import models_of, subjects
 

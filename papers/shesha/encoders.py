@@ -15,10 +15,10 @@ from resemblance.results.figures import Bar, Bars, Chart, Line
 from resemblance.results.sections import Entry, Section, Table
 from resemblance.results.values import known
 from resemblance.sources.model_folder import read_subject
+from resemblance.sources.recipe import Recipe
 from resemblance.sources.training import DOMAINS, recipes
 from resemblance.stability.transformations import regime, transformation_study
 from resemblance.statistics.splits import basis_split, feature_split
-from resemblance.subject import Recipe
 from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 from resemblance.suites.stability.models import absent, missing
 from resemblance.suites.stability.spectral import harmonic

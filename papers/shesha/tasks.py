@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from resemblance.sources.recipe import Recipe
 from resemblance.sources.training.graphs import packaged as graphs
 from resemblance.sources.training.language.packaged import docstrings
 from resemblance.sources.training.snapshot import load_snapshot
 from resemblance.sources.training.vision.digits import split_digits
-from resemblance.subject import Recipe
 
 CLASSES = "classes"  # what a model was trained to tell
 TASKS: Mapping[str, tuple[str, ...]] = {  # of a domain; the second is a grouping of the classes

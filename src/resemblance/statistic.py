@@ -80,6 +80,12 @@ class Statistic(Declared):
 
     def evaluate(self, x: Representation, *prepared: Any) -> float:
         """Check the representation and compute, from what :meth:`prepare` returned."""
+        self.check(x)
+        value = float(self.function(x, *prepared, **dict(self.parameters)))
+        return float(in_range(value, self, "float64"))
+
+    def check(self, x: Representation) -> None:
+        """Raise ``ValueError`` for a representation that is too small, or is not finite."""
         n, d = x.shape
         if n < self.min_samples:
             raise Undefined(f"{self} needs at least {self.min_samples} samples; got {n}")
@@ -87,8 +93,6 @@ class Statistic(Declared):
             raise Undefined(f"{self} needs at least {self.min_features} features; got {d}")
         need_samples_at_hand(str(self), x)
         finite(x)
-        value = float(self.function(x, *prepared, **dict(self.parameters)))
-        return float(in_range(value, self, "float64"))
 
     def _claims(self) -> dict[str, str]:
         low, high = self.range

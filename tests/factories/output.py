@@ -62,9 +62,8 @@ def assert_fits(
     act()
     piped = capsys.readouterr().out
     shown = on_terminal(act, columns)
-    lines = [
-        line for line in shown.splitlines() if not line.startswith("Open ")
-    ]  # a path is to be copied
+    # A path is to be copied.
+    lines = [line for line in shown.splitlines() if not line.startswith("Open ")]
     assert max(map(len, lines)) <= columns
     few, all_words = (
         {word for word in text.split() if set(word) != {"─"}} for text in (shown, piped)

@@ -12,8 +12,8 @@ import numpy as np
 from factories import graph_data, image_data, text_data
 
 from resemblance.sources import training
+from resemblance.sources.recipe import Recipe
 from resemblance.sources.training.loop import Resources
-from resemblance.subject import Recipe
 from resemblance.suites.sensitivity.models import recipes
 
 Weights = Mapping[str, np.ndarray]

@@ -1,7 +1,7 @@
-"""What a measure claims, tried on small data: the same properties for those of the catalogue and
-for a user's own."""
+"""What a measure or statistic claims, tried on small data: the same properties for those of the
+catalogue and for a user's own."""
 
-from .checking import check_measure
+from .checking import check_measure, check_statistic
 from .trial import Outcome
 
-__all__ = ["Outcome", "check_measure"]
+__all__ = ["Outcome", "check_measure", "check_statistic"]

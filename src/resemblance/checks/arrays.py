@@ -59,23 +59,24 @@ def same_on_standard_arrays(trial: Trial) -> Ruling:
 
 
 def _same_elsewhere(trial: Trial, convert: Callable[[np.ndarray], Any]) -> Ruling:
-    """Check the values of arrays of another library, for pairs of several shapes."""
-    for x, y in trial.pairs():
-        expected, measure = answer(trial.measure, x, y).value, labelled(trial.measure, len(x))
+    """Check the values of arrays of another library, for inputs of several shapes."""
+    for inputs in trial.shapes():
+        expected, entry = answer(trial.entry, *inputs).value, labelled(trial.entry, len(inputs[0]))
         if np.isnan(expected):  # which other checks are about
             continue
-        a, b = convert(x), convert(y)
+        others = [convert(a) if np.ndim(a) == 2 else a for a in inputs]
         try:
             with strictly():
-                value = scalar(computed(measure, a, b))
+                value = scalar(computed(entry, *others))
         except Exception as error:
-            fault = in_words(error, measure)
-            if measure.differentiable:
+            fault = in_words(error, entry)
+            if getattr(entry, "differentiable", False):
                 return "", False, f"{fault}; write it with x.xp, or claim differentiable=False"
             return "", None, f"takes NumPy arrays only: {fault}"
         if not trial.same(value, expected):
-            return "", False, f"of them {value:.8g}, of arrays {expected:.8g} {x.shape, y.shape}"
-        if (np.asarray(a) != x).any() or (np.asarray(b) != y).any():
+            shapes = tuple(a.shape for a in inputs if np.ndim(a) == 2)
+            return "", False, f"of them {value:.8g}, of arrays {expected:.8g} {shapes}"
+        if any((np.asarray(b) != a).any() for a, b in zip(inputs, others) if np.ndim(a) == 2):
             return "", False, "writes into them"
     return "", True, ""
 
@@ -83,12 +84,12 @@ def _same_elsewhere(trial: Trial, convert: Callable[[np.ndarray], Any]) -> Rulin
 def gradient(trial: Trial) -> Ruling:
     """Check the derivative in a generic direction against a difference quotient, on each side, for
     pairs of several shapes."""
-    if not trial.measure.differentiable:
+    if not trial.entry.differentiable:
         return "not claimed", None, "none is recorded where it is not claimed"
     if not _has_torch():
         return "claimed", None, NO_TORCH
-    for (shape, pair), side in product(enumerate(trial.pairs()), (0, 1)):
-        if np.isnan(answer(trial.measure, *pair).value):
+    for (shape, pair), side in product(enumerate(trial.shapes()), (0, 1)):
+        if np.isnan(answer(trial.entry, *pair).value):
             continue
         try:
             with strictly():
@@ -99,7 +100,7 @@ def gradient(trial: Trial) -> Ruling:
         except Exception as error:
             if isinstance(error, Undefined) and shape > 0:
                 continue  # fewer samples than features may be a special case
-            return "claimed", False, in_words(error, trial.measure)
+            return "claimed", False, in_words(error, trial.entry)
         if slope is None:
             remedy = "write it with x.xp, or claim differentiable=False"
             return "claimed", False, f"none reaches {'XY'[side]}: {remedy}"
@@ -113,18 +114,18 @@ def gradient(trial: Trial) -> Ruling:
 def finite_gradient(trial: Trial) -> Ruling:
     """Check that gradients are finite, or refused, where distances, ranks or singular values
     degenerate; the detail names what is refused though it has a value."""
-    if not trial.measure.differentiable:
+    if not trial.entry.differentiable:
         return "not claimed", None, "none is recorded where it is not claimed"
     if not _has_torch():
         return "claimed", None, NO_TORCH
     refused = []
-    for kind, *pair in degenerate_pairs(max(24, trial.measure.min_samples)):
+    for kind, *pair in degenerate_pairs(max(24, trial.entry.min_samples)):
         x, y = map(trial.suited, pair)
-        if np.isnan(answer(trial.measure, x, y).value):
+        if np.isnan(answer(trial.entry, x, y).value):
             continue
         try:
             with strictly():
-                gradients = _gradients(trial.measure, x, y)
+                gradients = _gradients(trial.entry, x, y)
         except ValueError:
             refused.append(kind)
             continue
@@ -152,7 +153,7 @@ def _slope(trial: Trial, pair: Any, side: int) -> tuple[float, float] | None:
 
     step = pair[side].std() * generator(side, "direction").standard_normal(pair[side].shape)
     arguments = [torch.tensor(a, requires_grad=i == side) for i, a in enumerate(pair)]
-    value = trial.measure(*arguments)
+    value = trial.entry(*arguments)
     if not getattr(value, "requires_grad", False):
         return None
     value.backward()

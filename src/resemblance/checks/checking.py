@@ -1,4 +1,4 @@
-"""All checks of a measure."""
+"""All checks of a measure, and of a statistic."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from ..catalogue import get_measure
+from ..catalogue import get_measure, get_statistic
 from ..measure import Measure, require
-from .arrays import tensors
-from .behaviour import behaviour
+from ..statistic import Statistic
+from .arrays import same_on_tensors, tensors
+from .behaviour import behaviour, different_widths
 from .claims import claims
 from .hostile import GROUPS, hostile_pairs
-from .trial import Check, Outcome, Ruling, Trial, answer, in_words, trial_of
+from .statistics import breaking, of_pair, statistic_claims
+from .trial import Check, Outcome, Ruling, Trial, answer, in_words, trial_of, trial_of_statistic
 
 FIRST = "a number for generic data"
 
@@ -34,19 +36,48 @@ def check_measure(
     """
     chosen = get_measure(measure)
     require(chosen)
-    trial = trial_of(chosen)
-    checks, outcomes = checks_of(trial.measure), list[Outcome]()
+    return _checked(trial_of(chosen), chosen.spec, progress)
+
+
+def check_statistic(
+    statistic: Statistic | str, *, progress: Callable[[str, int, int], None] | None = None
+) -> tuple[Outcome, ...]:
+    """Return the outcome of every check of a statistic of one representation, on small data without
+    special symmetry.
+
+    They are those of :func:`check_measure`, as far as there is one representation: claims in both
+    directions, with every array of features changed alike; hostile data; and that no number, such
+    as a constant of 0.1 in the place of 1, makes a value of rounding. What a larger value is more
+    of is tried by destroying it: with each feature in an order of its own, for example.
+
+    Raises ``ValueError`` for a statistic that does not exist.
+    """
+    chosen = get_statistic(statistic)
+    return _checked(trial_of_statistic(chosen), chosen.spec, progress)
+
+
+def _checked(
+    trial: Trial, spec: str, progress: Callable[[str, int, int], None] | None
+) -> tuple[Outcome, ...]:
+    checks, outcomes = checks_of(trial.entry), list[Outcome]()
     for outcome in outcomes_of(trial, checks):
         outcomes.append(outcome)
         if progress:
-            progress(chosen.spec, len(outcomes), len(checks))
+            progress(spec, len(outcomes), len(checks))
     return tuple(outcomes)
 
 
-def checks_of(measure: Measure) -> dict[str, Check]:
-    """Return all checks of a measure, by their names, in the order in which they are made."""
+def checks_of(entry: Measure | Statistic) -> dict[str, Check]:
+    """Return all checks of a measure or statistic, by their names, in the order in which they are
+    made."""
     hostile: dict[str, Check] = {f"hostile: {g}": partial(hostile_data, group=g) for g in GROUPS}
-    return {FIRST: generic_data, **claims(measure), **behaviour(), **tensors(), **hostile}
+    if isinstance(entry, Statistic):
+        checks = statistic_claims(entry) | behaviour() | {"PyTorch": same_on_tensors}
+        if entry.family == "trials":  # whose order is that of recording
+            del checks["order of samples"]
+        return {FIRST: generic_data, **checks, **hostile, **breaking(entry)}
+    widths = {"different widths": different_widths}
+    return {FIRST: generic_data, **claims(entry), **behaviour(), **widths, **tensors(), **hostile}
 
 
 def outcomes_of(trial: Trial, checks: Mapping[str, Check]) -> Iterator[Outcome]:
@@ -57,17 +88,17 @@ def outcomes_of(trial: Trial, checks: Mapping[str, Check]) -> Iterator[Outcome]:
         except (
             Exception,
             SystemExit,
-        ) as error:  # of the measure: whatever it is, it is the outcome
-            ruling = "", False, in_words(error, trial.measure)
+        ) as error:  # of the user's function: whatever it is, it is the outcome
+            ruling = "", False, in_words(error, trial.entry)
         yield Outcome(name, *ruling)
         if name == FIRST and not ruling[1]:
             return
 
 
 def generic_data(trial: Trial) -> Ruling:
-    """Check that there is a number for two related representations without special symmetry; that
-    it is in the range is another check."""
-    reply = answer(trial.measure, *trial.pair())
+    """Check that there is a number for generic data without special symmetry; that it is in the
+    range is another check."""
+    reply = answer(trial.entry, *trial.inputs())
     is_number = math.isfinite(reply.value)
     return "", is_number, "" if is_number else reply.fault or reply.refusal
 
@@ -77,7 +108,8 @@ def hostile_data(trial: Trial, *, group: str) -> Ruling:
     pairs, faults = hostile_pairs(), []
     for case in GROUPS[group]:
         x, y = map(trial.suited, pairs[case])
-        if fault := answer(trial.measure, x, y).fault:
+        inputs = of_pair(trial, x, y) if isinstance(trial.entry, Statistic) else (x, y)
+        if fault := answer(trial.entry, *inputs).fault:
             faults.append(f"{case}: {fault}")
     more = f"; and {len(faults) - 1} more" if len(faults) > 1 else ""
     return "", not faults, f"{faults[0]}{more}" if faults else ""

@@ -20,7 +20,7 @@ from .hostile import SCALES, hostile_pairs
 from .trial import Check, Ruling, Trial, answer
 
 SIDES = ("m(TX, Y)", "m(X, TY)", "m(TX, SY)")
-NOT_CLAIMED = "holds on all generic data: claim it, or nobody finds the measure by it"
+NOT_CLAIMED = "holds on all generic data: claim it, so that users can search for it"
 STREAMS = "holds on all generic data: a claim of it lets the measure be streamed"
 LOST, SMALL = 1e-6, 1e-2  # share of a value that extremes may cost; what is no value to lose from
 LEVELS = (0.05, 0.3, 3.0)  # of noise, in units of the data
@@ -47,8 +47,8 @@ def claims(measure: Measure) -> dict[str, Check]:
 
 def invariance(trial: Trial, name: str) -> Ruling:
     """Check m(TX, SY) = m(X, Y) for generic T and S of a group."""
-    is_claimed = name in trial.measure.invariant_to
-    return _both_ways(trial, is_claimed, partial(_change, name=name))
+    is_claimed = name in trial.entry.invariant_to
+    return both_ways(trial, is_claimed, partial(_change, name=name))
 
 
 def joint_invariance(trial: Trial, name: str) -> Ruling:
@@ -56,7 +56,7 @@ def joint_invariance(trial: Trial, name: str) -> Ruling:
 
     Not to claim it is no failure: whoever does promises that the measure can be streamed.
     """
-    ruling = _both_ways(trial, name in trial.measure.invariant_to, _joint_change)
+    ruling = both_ways(trial, name in trial.entry.invariant_to, _joint_change)
     return ("not claimed", None, STREAMS) if ruling[2] == NOT_CLAIMED else ruling
 
 
@@ -74,15 +74,15 @@ def huge_offset(trial: Trial) -> Ruling:
 
 def symmetry(trial: Trial) -> Ruling:
     """Check m(X, Y) = m(Y, X)."""
-    return _both_ways(trial, trial.measure.symmetric, _asymmetry)
+    return both_ways(trial, trial.entry.symmetric, _asymmetry)
 
 
 def values_in_range(trial: Trial) -> Ruling:
     """Check that values of related, unrelated and opposite representations are in the range."""
-    low, high = trial.measure.range
+    low, high = trial.entry.range
     fault = ""
     for seed, what, x, other in _others(trial):
-        reply = answer(trial.measure, x, other)
+        reply = answer(trial.entry, x, other)
         slack = trial.rounding * max(1.0, abs(reply.value))
         if reply.fault or reply.value < low - slack or reply.value > high + slack:
             fault = f"m(X, {what}) {reply.fault or f'= {reply.value:.6g}'} (seed {seed})"
@@ -92,7 +92,7 @@ def values_in_range(trial: Trial) -> Ruling:
 
 def identity(trial: Trial) -> Ruling:
     """Check that X with itself is at the end of the range, for X of many kinds."""
-    m = trial.measure
+    m = trial.entry
     end, tries, change = m.range[m.larger_is_more_similar], 0, ""
     for kind, x in many_kinds(trial.samples):
         try:
@@ -109,7 +109,7 @@ def identity(trial: Trial) -> Ruling:
 
 def extreme(trial: Trial) -> Ruling:
     """Check that nothing is more similar to X than X."""
-    m = trial.measure
+    m = trial.entry
     change = ""
     for seed, what, x, other in _others(trial):
         same, value = trial.value(x, x), trial.value_or_nan(x, other)
@@ -124,7 +124,7 @@ def extreme(trial: Trial) -> Ruling:
 
 def direction(trial: Trial) -> Ruling:
     """Check that, on average, X with much noise is less similar to X than X with a little."""
-    m = trial.measure
+    m = trial.entry
     values = [_with_noise(trial, level) for level in LEVELS]
     step = values[-1] - values[0]
     falls = step < 0 if m.larger_is_more_similar else step > 0
@@ -140,7 +140,7 @@ def direction(trial: Trial) -> Ruling:
 
 def triangle_inequality(trial: Trial) -> Ruling:
     """Check m(X, Z) <= m(X, Y) + m(Y, Z); that no violation was found proves nothing."""
-    m = trial.measure
+    m = trial.entry
     if m.larger_is_more_similar:
         return "claimed", False, "a similarity is no metric: set metric=False"
     violation = next(filter(None, (_violation(trial, t) for t in _triples(trial))), "")
@@ -154,7 +154,7 @@ def triangle_inequality(trial: Trial) -> Ruling:
 # ------------------------------------------------------------------------------------- in both ways
 
 
-def _both_ways(trial: Trial, is_claimed: bool, change: Callable[[Trial], str]) -> Ruling:
+def both_ways(trial: Trial, is_claimed: bool, change: Callable[[Trial], str]) -> Ruling:
     """Return the outcome of a claim, or of its absence.
 
     Where nothing changes on small data, wide data decide about what is not claimed, and about what
@@ -203,7 +203,7 @@ def _change(trial: Trial, name: str) -> str:
     """Return the first transformation of a group that changes a value."""
     for seed in trial.seeds:
         rng = generator(seed, "members of groups")
-        x, y = trial.pair(seed)
+        x, y = trial.inputs(seed)
         before = trial.value(x, y)
         for side, where in enumerate(SIDES):
             a = x if side == 1 else transformed(x, name, rng)
@@ -216,7 +216,7 @@ def _change(trial: Trial, name: str) -> str:
 
 def _asymmetry(trial: Trial) -> str:
     for seed in trial.seeds:
-        x, y = trial.pair(seed)
+        x, y = trial.inputs(seed)
         forward, backward = trial.value(x, y), trial.value(y, x)
         if not trial.same(backward, forward):
             return _equation("m(Y, X)", backward, forward, seed)
@@ -225,7 +225,7 @@ def _asymmetry(trial: Trial) -> str:
 
 def _joint_change(trial: Trial) -> str:
     for seed in trial.seeds:
-        x, y = trial.pair(seed)
+        x, y = trial.inputs(seed)
         before = trial.value(x, y)
         turned = jointly_transformed(x, y, generator(seed, "joint maps"))
         after = trial.value_or_nan(*turned)

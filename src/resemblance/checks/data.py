@@ -1,10 +1,10 @@
-"""Small data on which properties of measures are tried: without any special symmetry, or of many
-kinds."""
+"""Small data on which properties of measures and statistics are tried: without any special
+symmetry, or of many kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,30 @@ def generic_pair(
     )
     x = x * rng.uniform(0.7, 1.4, d) + rng.uniform(0.2, 0.8, d)
     return x, 1.3 * y * rng.uniform(0.7, 1.4, e) + 0.4
+
+
+def with_classes(
+    n: int = 60, d: int = 6, classes: int = 4, seed: int = 0
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return a representation (n, d) in classes, without any special symmetry, and all that a
+    statistic of it may need, by name."""
+    rng = generator(seed, "with classes")
+    labels = rng.permutation(np.arange(n) % classes)
+    x = rng.standard_normal((classes, d))[labels]
+    x = x + 0.7 * rng.standard_normal((n, d)) @ rng.uniform(0.2, 0.8, (d, d))
+    x = x * rng.uniform(0.7, 1.4, d) + rng.uniform(0.2, 0.8, d)
+    return x, {
+        "labels": labels,
+        "conditions": labels,
+        "replicate": x + 0.3 * rng.standard_normal((n, d)),
+        "control": 0.6 * rng.standard_normal((40, d)) + rng.uniform(0.2, 0.8, d),
+        "encoder": encoder,
+    }
+
+
+def encoder(x: np.ndarray) -> np.ndarray:
+    """Return five units of a random layer."""
+    return np.tanh(x @ generator(0, "encoder").standard_normal((x.shape[1], 5)))
 
 
 def labels_of(n: int) -> tuple[int, ...]:

@@ -11,12 +11,13 @@ from typing import Annotated, Any
 import typer
 
 from ..catalogue import list_measures
-from ..checks import check_measure
+from ..checks import check_measure, check_statistic
 from ..citations import SOFTWARE, bibtex_of, keys_of
 from ..compare import compare
 from ..comparison import Comparison
 from ..engine.forecast import Forecast, plan
 from ..engine.memory import parse_bytes
+from ..measure import Measure
 from ..report.of_checks import CHECK_FORMATS, checks_output
 from ..report.of_forecast import forecast_output
 from ..report.output import Output, deliver, show
@@ -34,7 +35,7 @@ from .declaring import (
     writing,
 )
 from .executors import executors
-from .options import check_choice, check_inputs, chosen_measures
+from .options import check_choice, check_inputs, chosen_entries, chosen_measures
 from .progress import bars
 
 OF_PYTHON = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")  # advice that names a function
@@ -149,13 +150,20 @@ def check_command(
     ],
     progress: bool,
 ) -> Output:
-    """Check measures against what they claim, on small data: invariances, range, hostile input.
+    """Check measures and statistics against what they claim, on small data: invariances, range,
+    hostile input.
 
     Exit code 1 if a check fails.
     """
     with bars(not progress) as shown:
-        chosen = chosen_measures(measures) or []
-        return checks_output({m.spec: check_measure(m, progress=shown) for m in chosen})
+        return checks_output(
+            {
+                entry.spec: check_measure(entry, progress=shown)
+                if isinstance(entry, Measure)
+                else check_statistic(entry, progress=shown)
+                for entry in chosen_entries(measures)
+            }
+        )
 
 
 def measures_command(
@@ -181,12 +189,9 @@ def explain_command(
     measure: Annotated[str, typer.Argument(help="Name, label, or specification.")],
 ) -> None:
     """Explain a measure or a statistic: definition, claims, parameters."""
-    from ..catalogue import get_statistic, list_statistics
     from ..report.explain import explain
 
-    known = {name.lower() for s in list_statistics() for name in (s.name, s.label)}
-    is_statistic = measure.partition("[")[0].strip().lower() in known
-    for entry in [get_statistic(measure)] if is_statistic else chosen_measures([measure]) or ():
+    for entry in chosen_entries([measure]):
         show(explain(entry))
 
 

@@ -12,13 +12,14 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from ..catalogue import get_measures, parse_parameters
+from ..catalogue import get_measures, get_statistic, list_statistics, parse_parameters
 from ..display import did_you_mean
 from ..extras import check
 from ..measure import Measure
 from ..report.output import FORMATS
 from ..results.claims import Claim
 from ..results.headlines import TRIAL
+from ..statistic import Statistic
 from ..user_modules import OwnFileError, load_module, load_packaged, own_module
 
 SUFFIXES = {"md": "markdown", "tex": "latex"}  # of files, by the format that they mean
@@ -28,15 +29,26 @@ def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
     """Return the measures named on the command line; ``None`` for the default list."""
     if not texts:
         return None
-    specs = [
-        spec.strip()
-        for text in texts
-        for spec in re.split(r",(?![^\[\]]*\])", text)
-        if spec.strip()
-    ]
+    specs = _specs(texts)
     if not specs:
         raise ValueError("--measures is empty")
-    return get_measures(_own_measure_or_spec(spec) for spec in specs)
+    return get_measures(_own_or_spec(spec) for spec in specs)
+
+
+def chosen_entries(texts: Sequence[str]) -> list[Measure | Statistic]:
+    """Return the measures and statistics named on the command line."""
+    known = {name.lower() for s in list_statistics() for name in (s.name, s.label)}
+    entries: list[Measure | Statistic] = []
+    for spec in _specs(texts):
+        entry = _own_or_spec(spec, (Measure, Statistic))
+        is_statistic = isinstance(entry, str) and entry.partition("[")[0].strip().lower() in known
+        if isinstance(entry, Statistic) or is_statistic:
+            entries.append(get_statistic(entry))
+        else:
+            entries += get_measures([entry])
+    if not entries:
+        raise ValueError("name a measure or a statistic")
+    return list(dict.fromkeys(entries))
 
 
 def with_own_measures(
@@ -52,26 +64,34 @@ def with_own_measures(
     return get_measures([*(usual if replacements is None else replacements), *more])
 
 
-def _own_measure_or_spec(spec: str) -> Measure | str:
+def _specs(texts: Iterable[str]) -> list[str]:
+    parts = (part.strip() for text in texts for part in re.split(r",(?![^\[\]]*\])", text))
+    return list(filter(None, parts))
+
+
+def _own_or_spec(spec: str, kinds: tuple[type, ...] = (Measure,)) -> Any:
     match = re.fullmatch(r"(.+\.py):(\w+)\s*(?:\[(.*)\])?", spec)
     if match is None and spec.endswith(".py"):
         raise ValueError(f"{spec} is a file: name one of its measures, {spec}:NAME")
     if match is None:
         return spec
-    measure = own_measure(Path(match[1]), match[2])
-    return measure.where(**parse_parameters(match[3])) if match[3] else measure
+    entry = own_measure(Path(match[1]), match[2], kinds)
+    return entry.where(**parse_parameters(match[3])) if match[3] else entry
 
 
-def own_measure(path: Path, name: str) -> Measure:
-    """Return a measure that is defined in a user's file, which is run.
+def own_measure(path: Path, name: str, kinds: tuple[type, ...] = (Measure,)) -> Any:
+    """Return a measure, or what else is of these kinds, that is defined in a user's file, which is
+    run.
 
-    Raises ``ValueError`` when the file is not there or has no such measure, ``OwnFileError`` when
-    it fails.
+    Raises ``ValueError`` when the file is not there or has no such thing, ``OwnFileError`` when it
+    fails.
     """
-    value = _defined(path, name, "measure", Measure)
-    if not isinstance(value, Measure):
+    words = [kind.__name__.lower() for kind in kinds]
+    value = _defined(path, name, " or ".join(words), kinds)
+    if not isinstance(value, kinds):
+        decorators = " or ".join(f"@resemblance.{word}(...)" for word in words)
         raise ValueError(
-            f"{name} in {path} is not a measure: decorate it with @resemblance.measure(...)"
+            f"{name} in {path} is not a {' or '.join(words)}: decorate it with {decorators}"
         )
     return value
 
@@ -121,7 +141,11 @@ def _load_claims(file: str, name: str) -> object:
 
 
 def _defined(
-    path: Path, name: str, what: str, kind: type, load: Callable[[str, str], object] = load_module
+    path: Path,
+    name: str,
+    what: str,
+    kind: type | tuple[type, ...],
+    load: Callable[[str, str], object] = load_module,
 ) -> object:
     """Return what has a name in a user's file, which is run."""
     if not path.is_file():

@@ -19,8 +19,8 @@ from ..report import write_page
 from ..report.output import emit, show
 from ..report.result_tables import result_tables
 from ..results.result import Result
+from ..sources.recipe import Recipe
 from ..sources.training import Portion
-from ..subject import Recipe
 from ..suites import load_result
 from ..suites.record import provenance_of_runs, record_run
 from ..suites.status import StudyStatus, status

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..significance import SETTLING, Place, Places
-from ..subject import Recipe
 from .claims import NO_DATA, Claim
 
 TRIALS: Mapping[str, str] = {
@@ -59,18 +58,6 @@ def size_words(suite: str, size: str) -> str:
     """Return the size of a run and what that is: "mini: small stand-in models; not the paper's"."""
     meaning = "for trying out" if is_trial(suite, size) else SIZES.get((suite, size), "")
     return f"{size}: {meaning}" if meaning else size
-
-
-def facts_of(recipes: Sequence[Recipe]) -> dict[str, str]:
-    """Return the data sets, models and seeds of models that are trained."""
-    if not recipes:
-        return {"models": "none are trained"}
-    architectures = ", ".join(dict.fromkeys(r.architecture for r in recipes))
-    return {
-        "data sets": ", ".join(dict.fromkeys(r.dataset for r in recipes)),
-        "models": f"{len(recipes)}: {architectures}",
-        "seeds": str(len({r.seed for r in recipes})),
-    }
 
 
 def few_models(most: int) -> str:

@@ -15,8 +15,9 @@ import numpy as np
 from ..arrays import to_numpy
 from ..json_files import is_undamaged, read_document, record, recorded
 from ..representation import Representation, fingerprint
-from ..subject import DEFAULTS, SETTINGS, Extraction, MapShape, Subject, check_maps, subject_name
+from ..subject import MapShape, Subject, check_maps
 from .files import natural, readable
+from .recipe import DEFAULTS, SETTINGS, Extraction, subject_name
 
 TRAITS = "traits.json"
 IDS = "samples.json"

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..representation import Representation
 from ..rng import generator
-from ..subject import Subject, subject_name
+from ..subject import Subject
+from .recipe import subject_name
 
 GROUPED = ("labels", "shortcut", "augmentation")  # settings in which groups of models are compared
 SHARPNESS = 3.0  # standard deviation of the logits

@@ -18,12 +18,11 @@ from ..json_files import read_document, write_atomically
 from ..measure import Measure
 from ..provenance import environment
 from ..results.claims import Claim
-from ..results.headlines import facts_of
 from ..results.result import Result
 from ..results.sections import Section
 from ..results.values import distinct
+from ..sources.recipe import Recipe
 from ..statistic import Statistic
-from ..subject import Recipe
 from .pinning import Pinned
 from .study import Judge, Progress, Purpose, judged_by, log, study_folder
 from .training import train
@@ -123,7 +122,7 @@ def run_experiments(
             distinct({m.spec: m.label for m in measures}),
             {s.name: sum(f.seconds for f in values[name]) for name, s in sections.items()},
             environment() | dict(provenance or {}),
-            facts_of(plan),
+            _facts_of(plan),
             title=title,
             about=about,
         )
@@ -283,3 +282,15 @@ def chosen(experiments: Sequence[Experiment], only: Iterable[str] | None) -> lis
     for name in sorted(wanted - set(names)):
         raise ValueError(f"no experiment {name!r}{did_you_mean(name, names)}")
     return [e for e in experiments if e.name in wanted]
+
+
+def _facts_of(recipes: Sequence[Recipe]) -> dict[str, str]:
+    """Return the data sets, models and seeds of models that are trained."""
+    if not recipes:
+        return {"models": "none are trained"}
+    architectures = ", ".join(dict.fromkeys(r.architecture for r in recipes))
+    return {
+        "data sets": ", ".join(dict.fromkeys(r.dataset for r in recipes)),
+        "models": f"{len(recipes)}: {architectures}",
+        "seeds": str(len({r.seed for r in recipes})),
+    }

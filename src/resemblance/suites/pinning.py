@@ -15,7 +15,7 @@ from ..json_files import read_document
 from ..results.result import Result
 from ..rng import generator
 from ..sources.model_folder import TRAITS
-from ..subject import Recipe
+from ..sources.recipe import Recipe
 from .training import model_folder
 
 Layers = Mapping[str, list[str]]  # by pooling, in the order of the network

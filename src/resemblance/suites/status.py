@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..engine.store import Store
 from ..sources.model_folder import TRAITS
-from ..subject import Recipe
+from ..sources.recipe import Recipe
 from . import load_result
 from .study import Purpose, is_running, purpose
 from .training import model_folder

@@ -17,9 +17,10 @@ from ..extras import check
 from ..json_files import read_document
 from ..sources import training
 from ..sources.model_folder import TRAITS, is_complete, read_subject, write_subject
+from ..sources.recipe import Extraction, Recipe
 from ..sources.training import DOMAINS
 from ..sources.training.loop import Checkpoint, Resources
-from ..subject import Extraction, Recipe, Subject
+from ..subject import Subject
 from .study import Progress, log
 
 Finished = str | Exception  # a line for the log, or why a model could not be trained

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...display import did_you_mean
-from ...subject import Extraction, Recipe
+from ..recipe import Extraction, Recipe
 from .loop import Resources, State
 
 Strengths = Mapping[str, tuple[float, ...]]  # by setting

@@ -15,7 +15,7 @@ import numpy as np
 from ...extras import need
 from ...json_files import replacing
 from ...rng import generator
-from ...subject import Recipe
+from ..recipe import Recipe
 
 State = Mapping[str, np.ndarray]  # the weights of a model, by name
 PRECISIONS = ("float32", "bfloat16", "float16")

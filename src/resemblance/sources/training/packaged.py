@@ -21,7 +21,7 @@ import numpy as np
 
 from ...extras import need
 from ...rng import generator
-from ...subject import TRANSFER, Extraction, Recipe
+from ..recipe import TRANSFER, Extraction, Recipe
 from . import domain_of
 from .loop import State, accuracy, load_state, seeded, state_of
 

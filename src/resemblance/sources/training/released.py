@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ...extras import need
-from ...subject import Recipe
 from ..pickles import reason_of
+from ..recipe import Recipe
 from .loop import Resources
 
 ORIGIN = "the authors' archive of trained models, see https://github.com/mklabunde/resi"

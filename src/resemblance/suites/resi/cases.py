@@ -12,7 +12,8 @@ import numpy as np
 
 from ...measures import disagreement, jensen_shannon
 from ...representation import Representation, Undefined
-from ...subject import DEFAULTS, Subject
+from ...sources.recipe import DEFAULTS
+from ...subject import Subject
 from ..case import Case, Part
 from ..families import ModelFamily
 from .groups import ModelGroup, choose_groups

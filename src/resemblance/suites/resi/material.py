@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...sources.model_folder import folders_left_out, read_subjects
+from ...sources.recipe import Recipe
 from ...sources.training import DATASETS, DOMAINS, part_of
-from ...subject import Recipe, Subject
+from ...subject import Subject
 from ..study import Progress, Purpose
 from ..training import is_trained, subjects_of, train_possible
 from .facts import Evaluation

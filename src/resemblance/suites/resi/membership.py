@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from ...sources.recipe import Recipe
 from ...sources.training import Members
-from ...subject import Recipe, Subject
+from ...subject import Subject
 from ..families import ModelFamily
 
 Models = tuple[str, str]  # a data set and an architecture

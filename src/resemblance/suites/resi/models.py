@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ...sources import training
+from ...sources.recipe import Recipe
 from ...sources.training import DOMAINS
-from ...subject import Recipe
 
 EVERY = {
     "labels": (0.25, 0.5, 0.75, 1.0),

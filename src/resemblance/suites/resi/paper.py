@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ...sources.recipe import Recipe
 from ...sources.training import DATASETS, HYPERPARAMETERS, Members, Portion, chosen, named, tests_of
 from ...sources.training import paper_recipes as recipes
 from ...sources.training.loop import PRECISIONS, Resources
-from ...subject import Recipe
 from .cases import TESTS
 from .membership import Design, Models
 from .rules import check_choice

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from ...catalogue import get_measures, preset
 from ...measure import Measure
+from ...sources.recipe import SETTINGS, Recipe
 from ...sources.training import DATASETS, Portion, tests_of
 from ...sources.training import paper_recipes as recipes
-from ...subject import SETTINGS, Recipe
 from ..training import is_written
 from .budget import ModelSize, hours_of, size_of
 from .costs import Workload, all_pairs, comparing_hours, of_layers

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from ...sources.recipe import Recipe
 from ...sources.training import DOMAINS, check_domains, domain_of
-from ...subject import Recipe
 
 
 class ModelCounts(NamedTuple):

@@ -11,8 +11,8 @@ import numpy as np
 from ...measure import Measure
 from ...results.result import Result
 from ...sources.model_folder import read_subject, read_subjects
+from ...sources.recipe import Recipe
 from ...sources.training import DOMAINS
-from ...subject import Recipe
 from ..case import Case, Part
 from ..pinning import MODELS, Pinned, Reduction, pin_model
 from ..study import purpose

@@ -15,7 +15,8 @@ import numpy as np
 from ...representation import Representation, Undefined, fingerprint
 from ...rng import generator
 from ...sources.model_folder import read_subjects
-from ...subject import Recipe, Subject
+from ...sources.recipe import Recipe
+from ...subject import Subject
 from ..families import ModelFamily
 from ..training import subjects_of
 from .operators import normalize

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...sources.model_folder import read_subject
+from ...sources.recipe import Recipe
 from ...sources.training import DOMAINS, recipes
 from ...sources.training.loop import State
-from ...subject import Recipe, Subject
+from ...subject import Subject
 from ..experiments import Part, RunConfig
 from ..training import model_folder
 

@@ -18,10 +18,10 @@ from ...measure import Measure
 from ...representation import Representation
 from ...results.sections import Section
 from ...results.values import known
+from ...sources.recipe import Recipe
 from ...sources.training import extract
 from ...sources.training.loop import State
 from ...statistics.rdm import rows, unit
-from ...subject import Recipe
 from ..experiments import Experiment, Part, RunConfig, claims_of, measured
 from .models import absent_of, labels_of, names_of, plain_models, recipe_of, subjects, weights
 from .observations import Observation, WeightChange, pinned_parts, read_observation

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ....extras import need
-from ....subject import Recipe
+from ...recipe import Recipe
 from ..loop import Resources
 from ..released import released, weights_in
 from .paper import new_network

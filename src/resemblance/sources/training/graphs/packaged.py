@@ -15,8 +15,8 @@ import numpy as np
 
 from ....extras import need
 from ....rng import generator
-from ....subject import TRANSFER as TRANSFER_SETTINGS
-from ....subject import Recipe
+from ...recipe import TRANSFER as TRANSFER_SETTINGS
+from ...recipe import Recipe
 from .. import corruption
 from ..loop import train
 from ..packaged import check_recipe, few

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....extras import need
 from ....rng import generator
-from ....subject import Extraction, Recipe
+from ...recipe import Extraction, Recipe
 from .. import check_options
 from ..loop import Checkpoint, Resources, accuracy, device_of, load_state, seeded, state_of, train
 from . import pgnn

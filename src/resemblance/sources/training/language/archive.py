@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ....extras import need
-from ....subject import Recipe
+from ...recipe import Recipe
 from ...transformer_files import read_model
 from ..loop import Resources
 from ..released import ORIGIN, released

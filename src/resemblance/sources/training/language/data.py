@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....rng import generator
-from ....subject import Recipe
+from ...recipe import Recipe
 from ...tables import read_parquet, read_rows
 from ..corruption import replaced, shortcut_labels, wrong_class
 from .eda import Synonyms, eda, load_synonyms

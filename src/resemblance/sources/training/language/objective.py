@@ -15,7 +15,7 @@ import numpy as np
 from ....extras import need
 from ....json_files import replacing
 from ....rng import generator
-from ....subject import Recipe
+from ...recipe import Recipe
 from ..loop import Checkpoint, Resources, train
 from .data import Examples
 from .pretrained import Network, TokenRows, batch_of, by_length

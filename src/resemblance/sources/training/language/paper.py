@@ -9,7 +9,7 @@ import numpy as np
 
 from ....extras import need
 from ....rng import generator
-from ....subject import Extraction, Recipe
+from ...recipe import Extraction, Recipe
 from .. import check_options
 from ..loop import Resources, State, accuracy, device_of, seeded
 from .data import TextTask, corrupted, read, shown, synonyms_of

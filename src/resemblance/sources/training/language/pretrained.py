@@ -11,7 +11,7 @@ import numpy as np
 from ....extras import need
 from ....json_files import read_document
 from ....rng import generator
-from ....subject import Recipe
+from ...recipe import Recipe
 from ...transformer_files import read, read_model
 from ..loop import Resources
 from .data import Examples, TextTask

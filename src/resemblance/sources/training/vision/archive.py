@@ -11,7 +11,7 @@ import numpy as np
 
 from ....extras import need
 from ....json_files import read_document
-from ....subject import Recipe
+from ...recipe import Recipe
 from ..loop import Resources
 from ..released import released, weights_in
 from .pretrained import VITS, build, configuration

@@ -19,8 +19,8 @@ import numpy as np
 
 from ....extras import need
 from ....rng import generator
-from ....subject import TRANSFER as TRANSFER_SETTINGS
-from ....subject import Recipe
+from ...recipe import TRANSFER as TRANSFER_SETTINGS
+from ...recipe import Recipe
 from .. import corruption
 from ..corruption import any_class, redrawn, shortcut_labels
 from ..loop import train

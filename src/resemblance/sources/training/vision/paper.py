@@ -17,7 +17,7 @@ import numpy as np
 
 from ....extras import need
 from ....rng import generator
-from ....subject import Extraction, Recipe
+from ...recipe import Extraction, Recipe
 from .. import DATASETS, check_options
 from ..loop import Checkpoint, Resources, State, accuracy, device_of, seeded, state_of, train
 from .data import PictureTask, read

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....rng import generator
-from ....subject import Recipe
+from ...recipe import Recipe
 from ..corruption import any_class, redrawn
 from .changes import (
     Dots,
