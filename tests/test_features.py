@@ -402,6 +402,24 @@ def test_what_was_done_to_the_inputs_is_one_line(tmp_path):
         rs.compare_models(*models, data, pool="cls", **{**options, "layers": "embed"})
 
 
+def test_nodes_are_said_to_depend_on_each_other():
+    data = pytest.importorskip("torch_geometric.data")
+    graph = data.Data(x=torch.from_numpy(SAMPLES), edge_index=torch.zeros(2, 0, dtype=torch.long))
+
+    class Network(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Linear(6, 4)
+
+        def forward(self, x, edge_index):
+            return self.first(x)
+
+    models = ("a", Network()), ("b", Network())
+    scores = rs.compare_models(*models, graph, layers="first", measures="cka", progress=False)
+    assert scores.provenance["inputs"].startswith("23 nodes")
+    assert "nodes of a graph depend on each other" in scores.provenance["inputs"]
+
+
 def test_too_few_samples_of_models_are_no_array_that_is_transposed(tmp_path):
     models = [(name, nn.Sequential(nn.Linear(6, 200), nn.ReLU())) for name in "ab"]
     scores = rs.compare_models(*models, SAMPLES, layers="1", measures="mean_cca", progress=False)

@@ -252,6 +252,10 @@ def _inputs_line(subjects: Sequence[Subject], samples: Samples, has_reference: b
     parts = [_samples_words(samples, subjects[0].last.n_samples), pooling if pooled else ""]
     parts.append(each if len(set(layers.values())) == 1 else several)
     notes = [*_losses(samples), *_cuts(subjects), *(n for s in subjects for n in _notes(s))]
+    if samples.kind == "graph":
+        notes.append(
+            "nodes of a graph depend on each other: intervals and p-values may be too small"
+        )
     if has_reference:
         notes.append(f"{subjects[-1].name} is {subjects[0].name} with weights drawn anew")
     return printable("; ".join([", ".join(filter(None, parts)), *notes]))
