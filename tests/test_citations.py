@@ -24,7 +24,7 @@ def test_every_measure_statistic_and_suite_has_an_entry_with_an_address():
 
 
 def test_each_work_is_cited_once_and_in_order():
-    text = citations.bibtex_of(["resemblance", "CKA", "cka[kernel=rbf]", "resi"])
+    text = rs.cite("resemblance", rs.cka, "cka[kernel=rbf]", "resi")
     keys = re.findall(r"^@\w+\{([^,]+),", text, flags=re.MULTILINE)
     assert keys == ["resemblance", "kornblith2019similarity", "klabunde2025resi"]
     assert text.count("{") == text.count("}")
@@ -44,12 +44,7 @@ def test_the_software_is_cited_as_in_its_citation_file():
 )
 def test_an_unknown_name_is_an_error_with_the_closest_one(name, hint):
     with pytest.raises(ValueError, match=hint):
-        citations.bibtex_of([name])
-
-
-def test_one_name_is_not_taken_for_a_list_of_letters():
-    with pytest.raises(ValueError, match=r"write \['cka'\]"):
-        citations.bibtex_of("cka")
+        rs.cite(name)
 
 
 def test_a_doi_is_an_address_and_an_unknown_work_has_none():

@@ -16,7 +16,9 @@ from factories.output import assert_fits, on_terminal
 import resemblance as rs
 from resemblance import citations, cli
 from resemblance.engine import costs, forecast, memory
+from resemblance.report.markup import as_latex
 from resemblance.report.references import reference
+from resemblance.report.terminal import plain_table
 
 
 @pytest.fixture(autouse=True)
@@ -212,6 +214,10 @@ def test_tables_for_papers_escape_names_and_keep_all_rows(call, folder):
     assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == 1
     assert r"x\_1 \& 50\%|\textless{}b\textgreater{}" in latex
     assert len(re.findall(r" & .* \\\\$", latex, flags=re.MULTILINE)) == 3
+    outside = re.sub(r"\\begin{tabular}.*\\end{tabular}", "", latex, flags=re.DOTALL)
+    assert all(line.startswith("%") for line in outside.split("\n") if line)
+    assert as_latex(["a\nb", plain_table(["p"], [["< 1e-4"]])]).startswith("% a\n% b\n")
+    assert r"$<10^{-4}$" in as_latex([plain_table(["p"], [["< 1e-4"]])])
     _, markdown, _ = call(*words, "markdown")
     rows = [line for line in markdown.splitlines() if line.startswith("| ")]
     assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1

@@ -1259,3 +1259,18 @@ def test_a_row_names_all_its_data(tmp_path):
     connection.close()
     with Store(path, read_only=True) as store, pytest.raises(ValueError, match="does not name"):
         list(store.columns())
+
+
+def test_one_value_by_its_names():
+    g = np.random.default_rng(0)
+    named = {name: g.standard_normal((20, 3)) for name in "abc"}
+    scores = rs.compare(named, measures=["cka", "procrustes"], progress=False)
+    assert scores["cka", "a", "c"] == scores["cka"][0, 2]
+    assert isinstance(scores[scores.measures[1], "b", "c"], float)
+    assert (
+        rs.evidence(named, measures="cka", progress=False)["cka", "a", "b"] == scores["cka"][0, 1]
+    )
+    with pytest.raises(KeyError, match="no 'd' in this comparison"):
+        scores["cka", "a", "d"]
+    with pytest.raises(KeyError, match="no measure 'cca'"):
+        scores["cca", "a", "b"]

@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import resemblance as rs
 from resemblance.cli import run
+from resemblance.report import write_page
 from resemblance.sources.features import FEATURES
 from resemblance.sources.models import load_samples
 
@@ -171,6 +172,37 @@ def test_models_are_compared_in_one_call(tmp_path):
         rs.compare_models(("a", a), ("a", b), SAMPLES, progress=False)
 
 
+def test_an_untrained_copy_of_the_first_model(tmp_path):
+    models = ("a", Counting()), ("b", Counting(seed=1))
+    options = {"measures": "cka", "save": tmp_path, "progress": False}
+    scores = rs.compare_models(*models, SAMPLES, reference="seed=3", **options)
+    assert scores.provenance["reference"] == "untrained-3"
+    assert scores.rows[-1].startswith("untrained-3/")
+    assert "untrained-3 is a with weights drawn anew" in scores.provenance["inputs"]
+    assert scores.provenance["models"]["untrained-3"]["weights"] == "untrained, seed=3"
+    again = rs.compare_models(*models, SAMPLES, reference="seed=3", **options)
+    assert (again["cka"] == scores["cka"]).all()
+    assert np.diag(again["cka"], 2 * len(again.rows) // 3).max() < 1
+    for wrong in ("random", "seed=", "seed=-1", 3, True):
+        with pytest.raises(ValueError, match="reference must be 'untrained' or 'seed=N'"):
+            rs.compare_models(*models, SAMPLES, reference=wrong, **options)
+
+
+def test_models_come_with_evidence(tmp_path):
+    models, names = (("a", Counting()), ("b", Counting(seed=1))), ["procrustes", "cka"]
+    options = {"measures": names, "progress": False}
+    scores = rs.compare_models(*models, SAMPLES, save=tmp_path / "run", **options)
+    sure = scores.evidence
+    assert [m.spec for m in sure.measures] == names[:1]
+    assert sure.rows == scores.rows
+    assert (sure["procrustes"] == scores["procrustes"]).all()
+    page = write_page(scores, tmp_path / "page.html").read_text()
+    assert "beyond chance" in page
+    pairs = [(sure.rows[0], sure.rows[k]) for k in (3, 4)]
+    assert 0 < sure.difference("procrustes", *pairs).p <= 1
+    assert rs.compare_models(*models, SAMPLES, **options).evidence.origin is None
+
+
 def test_every_command_reads_a_folder_of_features(tmp_path, capsys):
     for name, seed in (("a", 0), ("b", 1)):
         extract(Counting(seed), tmp_path / name, layers="blocks.*", name=name)
@@ -213,7 +245,7 @@ def test_two_models_one_command(tmp_path, capsys, monkeypatch):
     assert run([*call, "-m", "cka", "--format", "csv", "--layers", "0", "--limit", "20"]) == 0
     printed = capsys.readouterr()
     assert printed.out.count("\n") == 1 + 4
-    assert "20 rows (the first of 23, inputs.npy), 1 layer each" in printed.err
+    assert "20 rows (drawn from 23, inputs.npy), 1 layer each" in printed.err
     assert run(["models", "mine.py:one", "hf:nowhere/none", "--data", "n.npy", "--save", "no"]) == 2
     assert not Path("no").exists()
 

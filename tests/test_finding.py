@@ -139,6 +139,32 @@ def test_models_are_compared_at_the_depths_that_all_have():
     )
 
 
+def referred(values, measure="cka"):
+    """A comparison of two layers of A, B, and an untrained copy of A."""
+    names = [f"{m}/{layer}" for m in ("A", "B", "new") for layer in (1, 2)]
+    comparison = made({measure: values}, names)
+    comparison.provenance["reference"] = "new"
+    return comparison
+
+
+def test_an_untrained_copy_is_what_similarity_is_compared_with():
+    values = np.full((6, 6), 0.2)
+    for (i, j), value in {(0, 2): 0.9, (1, 3): 0.5, (0, 4): 0.8, (1, 5): 0.6}.items():
+        values[i, j] = values[j, i] = value
+    first, second, third = lines(referred(values))
+    assert first.startswith("Layers of equal depth of A and B are most similar at 1 (CKA 0.90)")
+    assert second.startswith("For 2 of 2 layers of A")
+    closer = "closer to A than an untrained copy of it is"
+    assert third == f"At 2 B is no {closer} (CKA 0.50, the copy 0.60)."
+    last = lines(referred(1 - values, "gulp"))[-1]
+    assert last == f"At 2 B is no {closer} (GULP 0.50, the copy 0.40)."
+    values[1, 3] = values[3, 1] = 0.7
+    assert lines(referred(values))[-1] == f"At all 2 depths B is {closer}."
+    values[[0, 1, 2, 3], [2, 3, 0, 1]] = 0.1
+    assert lines(referred(values))[-1] == f"At 1, 2 B is no {closer}."
+    assert result_of(referred(values)).title == "Comparison of A and B"
+
+
 def test_models_of_another_depth_are_named_or_compared_by_their_layers():
     names = ["A/1", "A/2", "B/1", "B/2", "C/1", "C/2", "C/3"]
     values = np.full((7, 7), 0.4)
@@ -235,7 +261,9 @@ def test_evidence_adds_intervals_and_how_many_pairs_are_beyond_chance():
     evidence = made_evidence(comparison)
     first, _, third = lines(comparison, evidence=evidence)
     assert first.count("95 % interval") == 2
-    assert third == "6 of 6 pairs are beyond chance by CKA (adjusted p at most 0.05)."
+    assert (
+        third == "4 of 4 pairs between models are beyond chance by CKA (adjusted p at most 0.05)."
+    )
     names = [s.name for s in result_of(comparison, evidence=evidence).sections]
     assert names == ["similarity", "depths", "beyond", "values", "measures", "inputs"]
     line, chance = (

@@ -24,6 +24,7 @@ from torch import nn
 
 import resemblance as rs
 from resemblance.sources.models import LoadedModel, load_model, load_samples
+from resemblance.sources.models.untrained import untrained
 
 TEXTS = ["a film", "a very good film", "no"]
 SIZES = {
@@ -227,6 +228,40 @@ def test_of_an_encoder_and_a_decoder_the_encoder(tmp_path):
     assert list(layers_of(loaded, load_samples(TEXTS))) == ["embed_tokens", "block.0"]
 
 
+def trained(module):
+    """Change all weights of a module, as a training does."""
+    with torch.no_grad():
+        for weights in module.parameters():
+            weights += torch.randn_like(weights)
+    return module
+
+
+def test_untrained_copies(folder, subtests):
+    """No weight stays; a seed draws the same; what cannot be drawn is refused."""
+    sizes = {"vocab_size": 12, "d_model": 8, "num_layers": 1, "num_heads": 2, "d_kv": 4, "d_ff": 8}
+    models = {
+        "BERT": transformers.BertModel.from_pretrained(folder),
+        "T5": transformers.T5Model(transformers.T5Config(**sizes)).get_encoder(),
+        "attention": nn.TransformerEncoderLayer(8, 2, 16),
+        "maps": nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)),
+    }
+    for name, module in models.items():
+        with subtests.test(name):
+            loaded = load_model(trained(module))
+            one, same, other = (untrained(loaded, "new", seed) for seed in (0, 0, 1))
+            assert one.facts["sha256"] == same.facts["sha256"]
+            assert one.facts["sha256"] not in (loaded.facts["sha256"], other.facts["sha256"])
+            weights = dict(one.module.named_parameters())
+            for key, before in module.named_parameters():
+                assert not torch.equal(weights[key], before), key
+    drawn = untrained(load_model(models["BERT"]), "new", 0).module
+    assert float(drawn.pooler.dense.weight.detach().std()) < 0.1  # as the configuration has it
+    bare = nn.Linear(2, 2)
+    bare.scale = nn.Parameter(torch.randn(3))
+    with pytest.raises(ValueError, match=r"Linear has no untrained copy.* scale again; pass"):
+        untrained(load_model(bare), "new", 0)
+
+
 # --------------------------------------------------------------------------------- files and others
 
 
@@ -408,8 +443,7 @@ def test_timm(monkeypatch):
     def create_model(model_name, pretrained=False, **kwargs):
         if model_name != "tiny":
             raise RuntimeError("Unknown model")
-        assert pretrained
-        return Network()
+        return Network() if pretrained else Network().double()
 
     def resolve_data_config(args=None, pretrained_cfg=None, model=None):
         assert model is not None
@@ -426,14 +460,14 @@ def test_timm(monkeypatch):
     loaded = load_model("timm:tiny", samples=samples)
     assert (loaded.name, loaded.blocks) == ("tiny", ("blocks.0", "blocks.1"))
     assert loaded.prepare(samples.batch(0, 3)).tolist() == [[i, 1, 2] for i in range(3)]
+    assert next(untrained(loaded, "new", 0).module.parameters()).dtype == torch.float64
     with pytest.raises(ValueError, match=r"timm cannot load 'huge' .*Unknown model.*; check the"):
         load_model("timm:huge")
 
 
 def test_torchvision(monkeypatch):
     def get_model(name, **config):
-        assert config == {"weights": "DEFAULT"}
-        return Network()
+        return {"DEFAULT": Network(), None: Network().double()}[config["weights"]]
 
     weights = SimpleNamespace(DEFAULT=SimpleNamespace(transforms=lambda: transform))
     models_ = module("models", get_model=get_model, get_model_weights=lambda name: weights)
@@ -442,5 +476,6 @@ def test_torchvision(monkeypatch):
     samples = load_samples([Image.new("RGB", (4, 4), (9, 1, 2))])
     loaded = load_model("torchvision:resnet18", samples=samples, name="net")
     assert (loaded.name, loaded.facts["source"]) == ("net", "torchvision:resnet18")
+    assert next(untrained(loaded, "new", 0).module.parameters()).dtype == torch.float64
     assert [layer.shape for layer in layers_of(loaded, samples).values()] == [(1, 3)] * 2
     assert isinstance(loaded, LoadedModel)

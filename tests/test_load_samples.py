@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader as GraphLoader
 
-from resemblance.sources.models import Samples, load_samples
+from resemblance.sources.models import load_samples
 from resemblance.sources.training.graphs.data import read_cora
 
 TEXTS = ["a good film", 'it "works" , mostly', "\u00e9t\u00e9\u2028and \x0b more"]
@@ -385,16 +385,20 @@ def test_copies_are_left_out_on_request(tmp_path, subtests):
         load_samples([torch.eye(2)], unique=True)
 
 
-def test_the_first_samples():
-    few = load_samples(TEXTS, limit=2)
-    assert contents(few) == ("texts", TEXTS[:2])
-    assert few.batch(1, 9) == TEXTS[1:2]
-    assert few.fingerprint == load_samples(TEXTS[:2]).fingerprint
+def test_samples_that_are_drawn():
+    texts = [str(i) for i in range(50)]
+    few = load_samples(texts, limit=9)
+    drawn = few.batch(0, 9)
+    assert drawn == sorted(set(drawn), key=int)
+    assert drawn != texts[:9]
+    assert drawn == load_samples(texts, limit=9).batch(0, 99)
+    assert drawn != load_samples(texts, limit=9, seed=1).batch(0, 9)
+    assert few.batch(1, 9) == drawn[1:]
+    assert few.fingerprint == load_samples(drawn).fingerprint
     assert load_samples(TEXTS, limit=9).count == 3
-    assert isinstance(few, Samples)
-    assert load_samples(few).batch(0, 2) == TEXTS[:2]
-    frame = pd.DataFrame({"text": TEXTS, "label": [0, 1, 2]})
-    np.testing.assert_array_equal(load_samples(frame, limit=2).labels, [0, 1])
+    assert load_samples(few).batch(0, 2) == drawn[:2]
+    frame = pd.DataFrame({"text": texts, "label": range(50)})
+    np.testing.assert_array_equal(load_samples(frame, limit=9).labels, list(map(int, drawn)))
     for limit in (0, -1, True, 1.5):
         with pytest.raises(ValueError, match=r"limit must be a whole number from 1"):
             load_samples(TEXTS, limit=limit)

@@ -16,6 +16,7 @@ if _TYPE_CHECKING:
     from .catalogue import list_statistics as list_statistics
     from .catalogue import preset as preset
     from .choosing import recommend as recommend
+    from .citations import cite as cite
     from .claims import AllPairs as AllPairs
     from .claims import Product as Product
     from .claims import Scores as Scores
@@ -70,6 +71,7 @@ _MODULES = {
     "boards.frames": ("board",),
     "catalogue": ("get_measure", "get_statistic", "list_measures", "list_statistics", "preset"),
     "choosing": ("recommend",),
+    "citations": ("cite",),
     "claims": ("AllPairs", "Product", "Scores", "when"),
     "compare": ("compare",),
     "comparison": ("Comparison",),

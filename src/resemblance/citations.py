@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from .catalogue import get_measure, get_statistic, list_measures, list_statistics
 from .display import did_you_mean
@@ -27,17 +28,17 @@ ACCENTS = {"'": "\u0301", "`": "\u0300", '"': "\u0308", "^": "\u0302", "~": "\u0
 FIELD = re.compile(r"^  (\w+)\s*= \{(.*)\},$", re.MULTILINE)
 
 
-def bibtex_of(names: Iterable[str]) -> str:
+def cite(*names: Any) -> str:
     """Return the BibTeX entries to cite for these names, each once, in their order.
 
-    names : names, labels or specifications of measures and statistics, names of suites, keys of
-        the bibliography, or ``"resemblance"`` for the software.
+    names : measures and statistics, by themselves or by name, label or specification; names of
+        suites; keys of the bibliography; ``"resemblance"`` for the software, the default. What a
+        result rests on: ``cite("resemblance", *result.measures)``.
 
     Raises ``ValueError`` for a name that is none of these, with the closest one.
     """
-    if isinstance(names, str):
-        raise ValueError(f"bibtex_of expects several names; got {names!r}; write [{names!r}]")
-    keys = dict.fromkeys(key for name in names for key in keys_of(name))
+    words = [str(getattr(name, "spec", name)) for name in names]
+    keys = dict.fromkeys(key for word in words or [SOFTWARE] for key in keys_of(word))
     return "\n\n".join(entry(key) for key in keys)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -117,13 +117,14 @@ class Diagnostic(NamedTuple):
 class Comparison:
     """One matrix per measure over named representations: ``comparison["cka"]`` is (rows, columns).
 
-    A cell without a value is NaN and its reason is in ``failures``. ``seconds`` is the time per
-    measure; the cost of a shared view is charged to the first measure that uses it. ``provenance``
-    records the fingerprints of the data, the versions and the precision of the computation.
-    ``numbers`` are what measures recorded about their values, a matrix for each measure and name,
-    NaN where a pair has none; ``caveats`` say why values mean little; ``diagnostics`` are both, one
-    by one. All of them come from ``matrices``, the scores of each measure by the data, and
-    ``absent`` says of measures why they were not computed.
+    ``comparison["cka", "x", "y"]`` is the value of one pair. A cell without a value is NaN and its
+    reason is in ``failures``. ``seconds`` is the time per measure; the cost of a shared view is
+    charged to the first measure that uses it. ``provenance`` records the fingerprints of the data,
+    the versions and the precision of the computation. ``numbers`` are what measures recorded about
+    their values, a matrix for each measure and name, NaN where a pair has none; ``caveats`` say why
+    values mean little; ``diagnostics`` are both, one by one. All of them come from ``matrices``,
+    the scores of each measure by the data, and ``absent`` says of measures why they were not
+    computed. ``evidence``: that of :func:`compare_models`, which no file keeps.
     """
 
     rows: tuple[str, ...]
@@ -132,6 +133,7 @@ class Comparison:
     matrices: Mapping[str, Matrix]
     provenance: Mapping[str, Any]
     absent: Mapping[str, str] = field(default_factory=dict)
+    evidence: Any = None
 
     @cached_property
     def values(self) -> Mapping[str, np.ndarray]:
@@ -186,8 +188,22 @@ class Comparison:
             raise KeyError(f"{problem} {called!r} in this comparison{hint}")
         return matches[0]
 
-    def __getitem__(self, measure: AnyMeasure) -> np.ndarray:
-        return self.values[self.info(measure).spec]
+    @overload
+    def __getitem__(self, key: AnyMeasure) -> np.ndarray: ...
+    @overload
+    def __getitem__(self, key: tuple[AnyMeasure, str, str]) -> float: ...
+    def __getitem__(self, key: Any) -> Any:
+        """Return the values of a measure, or the one of ``comparison[measure, x, y]``.
+
+        Raises ``KeyError`` for a measure or a name that the comparison does not have.
+        """
+        if not isinstance(key, tuple) or isinstance(key, MeasureInfo):
+            return self.values[self.info(key).spec]
+        measure, x, y = key
+        for name, side in ((x, self.rows), (y, self.columns)):
+            if name not in side:
+                raise KeyError(f"no {name!r} in this comparison{did_you_mean(name, side)}")
+        return float(self[measure][self.rows.index(x), self.columns.index(y)])
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -420,17 +436,6 @@ def chance_of(comparison: Comparison, measure: str | Measure) -> np.ndarray:
     shape = len(comparison.rows), len(comparison.columns)
     known = comparison.numbers.get(comparison.info(measure).spec, {})
     return np.array(known.get(CHANCE, np.full(shape, np.nan)))
-
-
-def seconds_per_pair(comparison: Comparison) -> dict[str, float]:
-    """Return the mean seconds of a pair, by measure; pairs of a square are counted once."""
-    rows, columns = len(comparison.rows), len(comparison.columns)
-    is_square = comparison.rows == comparison.columns
-    pairs = {
-        m.spec: rows * (rows + 1) // 2 if m.symmetric and is_square else rows * columns
-        for m in comparison.measures
-    }
-    return {spec: total / pairs[spec] for spec, total in comparison.seconds.items()}
 
 
 def info_of(measure: Measure) -> MeasureInfo:

@@ -7,6 +7,7 @@ import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,16 +15,19 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import select_measures
 from .compare import compare_many
 from .comparison import Comparison
 from .display import printable
 from .engine.work import Work
+from .inference.evidence import evidence
 from .inputs import TRANSPOSED
 from .measure import Measure
 from .progress import Progress
 from .representation import Representation
 from .sources.extraction import extract
 from .sources.models import LoadedModel, Samples, load_model, load_samples
+from .sources.models.untrained import untrained
 from .subject import Subject
 
 # One of each view of similarity, cheap enough for all layers of large models
@@ -38,6 +42,8 @@ GENERIC = ("array", "batches", "graph", "images", "texts")  # names of samples t
 LOSSES = ("blank", "copies", "other files")  # what samples may be without
 CONSTANT = "layers left out"
 PIECE = 2**22  # values that are compared at a time
+REFERENCE = "reference"
+FRESH = re.compile(r"untrained|seed=(\d{1,9})")
 LONGEST, CUT = 200, 40  # bytes of the name of a folder, and letters of a name that is cut
 
 
@@ -47,13 +53,19 @@ def compare_models(
     data: Any,
     *,
     more: Sequence[Any] = (),
+    reference: str | None = None,
+    column: str | None = None,
+    limit: int | None = None,
+    unique: bool = False,
     layers: str | Sequence[str] = "blocks",
     pool: str | None = None,
     measures: Iterable[str | Measure] | str | Measure | None = None,
     batch_size: int = 32,
     device: str | None = None,
-    unique: bool = False,
     save: str | Path | None = None,
+    seed: int = 0,
+    executor: Executor | None = None,
+    memory: int | str = "half",
     progress: Progress = True,
 ) -> Comparison:
     """Run two models, or more, over the same samples and compare all their layers.
@@ -64,37 +76,67 @@ def compare_models(
         one. Models of one name are numbered.
     data : samples, in any of the forms of :func:`extract_features`.
     more : further models.
-    layers, pool, batch_size, device : as in :func:`extract_features`, of all models.
+    reference : ``"untrained"``, or ``"seed=N"``: compare also a copy of the first model with
+        weights that are drawn anew, by seed 0 or N. What both share, training did not make.
+    column : of a table, or the name of an array in an archive, with the samples.
+    limit : use only so many samples, drawn by ``seed``, in their order.
     unique : leave out samples that equal an earlier one, which make unrelated models alike.
+    layers, pool, batch_size, device : as in :func:`extract_features`, of all models.
     measures : as in :func:`compare`. Default: debiased CKA, Procrustes, RSA and mutual nearest
         neighbours; ``"default"`` are 24.
     save : folder that keeps the features, in a folder for each model, and the scores. A later call
         with the same folder computes only what it lacks: after an interruption, for more layers or
         measures, or for a further model. Without it the features are temporary files.
-    progress : as in :func:`compare`.
+    seed : of what is drawn: samples, and orders of them for chance levels.
+    executor, memory, progress : as in :func:`compare`.
 
     Returns
     -------
     :class:`Comparison` of all pairs of layers, called ``model/layer``. A layer that is the same for
-    all samples is left out. Its ``provenance`` has ``"models"``: what each model is and how its
-    layers were pooled, ``"data"``, and ``"inputs"``: one line of what the models saw, what was
+    all samples is left out. Its ``evidence`` is that of :func:`evidence` for the first measure:
+    chance, p-values and intervals, which the page of the comparison shows. Its ``provenance`` has
+    ``"models"``: what each model is and how its layers were pooled, ``"data"``, ``"reference"``:
+    the name of the untrained copy, and ``"inputs"``: one line of what the models saw, what was
     pooled, cut and left out, and how many samples are copies of others.
 
-    Raises ``ValueError`` as :func:`extract_features` and :func:`compare` do, and for a model all of
+    Raises ``ValueError`` as :func:`extract_features` and :func:`compare` do, for another
+    ``reference``, for weights of the first model that cannot be drawn anew, and for a model all of
     whose layers are the same for all samples.
     """
+    chosen, _ = select_measures(MEASURES if measures is None else measures)
+    number = _seed_of(reference)
+    samples = load_samples(data, column=column, limit=limit, unique=unique, seed=seed)
     options: dict[str, Any] = {"layers": layers, "pool": pool, "batch_size": batch_size}
-    options |= {"device": device, "progress": progress}
-    chosen = MEASURES if measures is None else measures
-    samples = load_samples(data, unique=unique)
-    with features(save) as folder:
-        subjects = extract_models([a, b, *more], samples, folder, **options)
+    options |= {"device": device, "progress": progress, "reference": number}
+    work: Any = {"executor": executor, "memory": memory, "progress": progress}
+    with _features(save) as folder:
+        subjects = _extracted([a, b, *more], samples, folder, **options)
+        about = _about(subjects, samples, has_reference=number is not None)
         scores = None if save is None else folder / SCORES
-        return compare_subjects(subjects, samples, chosen, scores, progress)
+        (comparison,) = compare_many([Work.of(subjects, chosen, about=about)], save=scores, **work)
+        sure = evidence(subjects, measures=chosen[:1], seed=seed, **work)
+    # Nobody passed an array that could be transposed
+    more_samples = "; more samples are needed"
+    for of in comparison.matrices.values():
+        of.caveats = {k: text.replace(TRANSPOSED, more_samples) for k, text in of.caveats.items()}
+    origin = None if save is None else sure.origin  # temporary files are gone
+    return replace(comparison, evidence=replace(sure, origin=origin))
+
+
+def _seed_of(reference: str | None) -> int | None:
+    """Return the seed of an untrained copy of the first model; None without a reference."""
+    if reference is None:
+        return None
+    match = FRESH.fullmatch(str(reference))
+    if match is None:
+        raise ValueError(
+            f"compare_models: reference must be 'untrained' or 'seed=N'; got {reference!r}"
+        )
+    return int(match[1] or 0)
 
 
 @contextmanager
-def features(save: str | Path | None) -> Iterator[Path]:
+def _features(save: str | Path | None) -> Iterator[Path]:
     """Yield the folder for features: one that stays, or a temporary one."""
     if save is not None:
         if Path(save).is_file():
@@ -105,32 +147,42 @@ def features(save: str | Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def extract_models(
-    models: Iterable[Any],
+def _extracted(
+    models: Sequence[Any],
     samples: Samples,
     folder: Path,
     *,
-    layers: str | Sequence[str] = "blocks",
-    pool: str | None = None,
-    batch_size: int = 32,
-    device: str | None = None,
-    progress: Progress = True,
+    layers: str | Sequence[str],
+    pool: str | None,
+    batch_size: int,
+    device: str | None,
+    reference: int | None,
+    progress: Progress,
 ) -> list[Subject]:
     """Return the layers of models for the same samples; each has a folder inside ``folder``.
 
-    One model at a time is in memory, unless they come as modules.
+    With the seed of a ``reference`` an untrained copy of the first model comes last. One model at a
+    time is in memory, unless they come as modules.
     """
     if samples.count == 1:
         raise ValueError(f"{samples.name} has one sample: a comparison needs at least two")
-    names: list[str] = []
-    subjects = []
-    for model in models:
+
+    def extracted(loaded: LoadedModel) -> Subject:
+        place = folder / folder_of(loaded.name)
+        return extract(loaded, samples, place, layers, pool, batch_size, progress)
+
+    names, subjects = list[str](), list[Subject]()
+    if reference is not None:
+        title = f"untrained-{reference}" if reference else "untrained"
+        names.append(title)
+    for k, model in enumerate(models):
         loaded = _loaded(model, samples, device, names)
         names.append(loaded.name)
-        place = folder / folder_of(loaded.name)
-        subject = extract(loaded, samples, place, layers, pool, batch_size, progress)
-        subjects.append(_without_constants(subject))
-    return subjects
+        subjects.append(_without_constants(extracted(loaded)))
+        if k == 0 and reference is not None:
+            copy = untrained(loaded, title, reference)
+            last = _without_constants(extracted(copy))
+    return subjects if reference is None else [*subjects, last]
 
 
 def _without_constants(subject: Subject) -> Subject:
@@ -179,29 +231,17 @@ def _loaded(model: Any, samples: Samples, device: str | None, names: Sequence[st
     return loaded._replace(name=title)
 
 
-def compare_subjects(
-    subjects: Sequence[Subject],
-    samples: Samples,
-    measures: Iterable[str | Measure] | str | Measure,
-    scores: Path | None,
-    progress: Progress,
-) -> Comparison:
-    """Return a comparison whose provenance has the models, the data, and both in one line."""
+def _about(subjects: Sequence[Subject], samples: Samples, *, has_reference: bool) -> dict[str, Any]:
+    """Return what the provenance of a comparison has of models and data."""
     about = {
         "models": {s.name: _facts(s) for s in subjects},
         "data": subjects[0].traits["data"],
-        "inputs": inputs_line(subjects, samples),
+        "inputs": _inputs_line(subjects, samples, has_reference),
     }
-    work = Work.of(subjects, measures, about=about)
-    (comparison,) = compare_many([work], save=scores, progress=progress)
-    # Nobody passed an array that could be transposed
-    more = "; more samples are needed"
-    for of in comparison.matrices.values():
-        of.caveats = {pair: text.replace(TRANSPOSED, more) for pair, text in of.caveats.items()}
-    return comparison
+    return about | ({REFERENCE: subjects[-1].name} if has_reference else {})
 
 
-def inputs_line(subjects: Sequence[Subject], samples: Samples) -> str:
+def _inputs_line(subjects: Sequence[Subject], samples: Samples, has_reference: bool) -> str:
     """Return one line of what models saw: samples, pooling, layers, what was cut and left out."""
     layers = {s.name: len(s.layers) for s in subjects}
     counts = {name: f"{n} layer{'s' * (n != 1)}" for name, n in layers.items()}
@@ -212,6 +252,8 @@ def inputs_line(subjects: Sequence[Subject], samples: Samples) -> str:
     parts = [_samples_words(samples, subjects[0].last.n_samples), pooling if pooled else ""]
     parts.append(each if len(set(layers.values())) == 1 else several)
     notes = [*_losses(samples), *_cuts(subjects), *(n for s in subjects for n in _notes(s))]
+    if has_reference:
+        notes.append(f"{subjects[-1].name} is {subjects[0].name} with weights drawn anew")
     return printable("; ".join([", ".join(filter(None, parts)), *notes]))
 
 
@@ -222,8 +264,8 @@ def _samples_words(samples: Samples, n: int) -> str:
     place = samples.name if place is None and samples.name not in GENERIC else place
     where = [f"column {facts['column'][:CUT]}"] if "column" in facts else []
     where += [str(place)] if place and place != facts.get("column") else []
-    first = f"the first of {facts['of']}, " if facts.get("of") else ""
-    words = f"{first}{' of '.join(where)}".removesuffix(", ")
+    drawn = f"drawn from {facts['of']}, " if facts.get("of") else ""
+    words = f"{drawn}{' of '.join(where)}".removesuffix(", ")
     return f"{n} {UNITS.get(samples.kind, samples.kind)}" + (f" ({words})" if words else "")
 
 

@@ -12,7 +12,7 @@ import typer
 
 from ..catalogue import list_measures
 from ..checks import check_measure, check_statistic
-from ..citations import SOFTWARE, bibtex_of, keys_of
+from ..citations import SOFTWARE, cite, keys_of
 from ..compare import compare
 from ..comparison import Comparison
 from ..engine.forecast import Forecast, plan
@@ -214,7 +214,7 @@ def cite_command(
         keys = dict.fromkeys(key for name in chosen for key in keys_of(name))
         show([reference(key) for key in keys])
     else:
-        deliver(f"{bibtex_of(chosen)}\n", None)
+        deliver(f"{cite(*chosen)}\n", None)
 
 
 commands = commands_of(

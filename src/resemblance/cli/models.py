@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..comparison import Comparison
-from ..inference.evidence import evidence
-from ..inference.result import Evidence
-from ..measure import Measure
-from ..models import MEASURES, SCORES, compare_subjects, extract_models, features
+from ..engine.memory import parse_bytes
+from ..models import compare_models
 from ..report.of_comparison import result_of
 from ..report.output import Output
+from .declaring import Jobs, Memory, Seed, commands_of, writing
 from .declaring import Measures as MeasureNames
-from .declaring import commands_of, writing
+from .executors import executors
 from .options import chosen_measures
 
 MODELS = (
@@ -45,8 +43,17 @@ Data = Annotated[
 Column = Annotated[
     str | None, typer.Option(help="Column of a table, or array of an archive, with the samples.")
 ]
-Limit = Annotated[int | None, typer.Option(min=2, help="Use only so many samples, from the first.")]
+Limit = Annotated[
+    int | None, typer.Option(min=2, help="Use only so many samples, drawn by --seed.")
+]
 Unique = Annotated[bool, typer.Option("--unique", help="Leave out copies of earlier samples.")]
+Reference = Annotated[
+    str | None,
+    typer.Option(
+        help="untrained, or seed=N: compare also a copy of the first model with weights that are "
+        "drawn anew."
+    ),
+]
 Layers = Annotated[
     list[str] | None,
     typer.Option(
@@ -73,12 +80,16 @@ def models_command(
     column: Column = None,
     limit: Limit = None,
     unique: Unique = False,
+    reference: Reference = None,
     layers: Layers = None,
     pool: Pooling = "mean",
     measures: MeasureNames = None,
     batch_size: BatchSize = 32,
     device: Device = None,
     save: Folder = None,
+    seed: Seed = 0,
+    memory: Memory = "half",
+    jobs: Jobs = None,
 ) -> Output:
     """Run two or more models over the same samples and compare all their layers.
 
@@ -86,34 +97,19 @@ def models_command(
     also gets chance levels, p-values and intervals. Results go to standard output, progress to
     standard error.
     """
-    from ..sources.models import load_samples
-
-    chosen: Sequence[str | Measure] = chosen_measures(measures) or MEASURES
     if len(models) < 2:
         raise ValueError("two models are needed for a comparison; name another one")
-    options: dict[str, Any] = {"layers": _patterns(layers), "pool": pool, "progress": progress}
-    options |= {"batch_size": batch_size, "device": device}
-    samples = load_samples(data, column=column, limit=limit, unique=unique)
-    comparison, sure = _compared(models, samples, chosen, save, options)
-    result = result_of(comparison, evidence=sure)
+    parse_bytes(memory)
+    options: dict[str, Any] = {"column": column, "limit": limit, "unique": unique, "save": save}
+    options |= {"layers": _patterns(layers), "pool": pool, "measures": chosen_measures(measures)}
+    options |= {"batch_size": batch_size, "device": device, "reference": reference, "seed": seed}
+    first, second, *more = map(_model, models)
+    with executors(jobs or 1) as (executor, _):
+        options |= {"executor": executor, "memory": memory, "progress": progress}
+        comparison = compare_models(first, second, data, more=more, **options)
+    result = result_of(comparison)
     inputs = comparison.provenance["inputs"]
     return Output(of=comparison, page=result, shown=[inputs, "", *result.lead.splitlines(), ""])
-
-
-def _compared(
-    models: Sequence[str],
-    samples: Any,
-    measures: Sequence[str | Measure],
-    save: Path | None,
-    options: Mapping[str, Any],
-) -> tuple[Comparison, Evidence]:
-    """Return the scores of all measures, and the evidence of the first."""
-    progress = options["progress"]
-    with features(save) as folder:
-        subjects = extract_models(map(_model, models), samples, folder, **options)
-        scores = folder / SCORES if save else None
-        comparison = compare_subjects(subjects, samples, measures, scores, progress)
-        return comparison, evidence(subjects, measures=[measures[0]], progress=progress)
 
 
 def _patterns(texts: Sequence[str] | None) -> Sequence[str]:

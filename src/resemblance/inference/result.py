@@ -148,8 +148,8 @@ class Evidence:
         """The smallest p-value that the orders can give; exact moments say down to 1e-4."""
         return self.design.attainable
 
-    def __getitem__(self, measure: AnyMeasure) -> np.ndarray:
-        return self.comparison[measure]
+    def __getitem__(self, key: Any) -> Any:
+        return self.comparison[key]
 
     def __repr__(self) -> str:
         return worded(self)

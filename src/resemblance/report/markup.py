@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ LATEX: Mapping[str, str] = {
     "<": r"\textless{}", ">": r"\textgreater{}", "≤": r"$\leq$", "≥": r"$\geq$",
     "·": r"$\cdot$", "→": r"$\rightarrow$", "✓": r"\checkmark{}", "±": r"$\pm$", "–": "--",
 }  # fmt: skip
+BOUND = re.compile(r"< 1e-0*(\d+)")  # of a p-value
 MARKDOWN: Mapping[str, str] = {character: f"\\{character}" for character in "\\|*_`<>[]#$~"}
 
 
@@ -26,9 +28,10 @@ def as_markdown(parts: Sequence[Any]) -> str:
 
 
 def as_latex(parts: Sequence[Any]) -> str:
-    """Return texts as paragraphs and tables as ``tabular`` with the rules of booktabs."""
+    """Return tables as ``tabular`` with the rules of booktabs, and texts as comments: a file that a
+    paper can input."""
     return _joined(
-        "\n".join(_latex_table(part)) if isinstance(part, TextTable) else _escaped(str(part))
+        "\n".join(_latex_table(part) if isinstance(part, TextTable) else _comment(str(part)))
         for part in parts
     )
 
@@ -60,6 +63,10 @@ def _latex_table(table: TextTable) -> Iterator[str]:
     yield r"\end{tabular}"
 
 
+def _comment(text: str) -> Iterator[str]:
+    return (f"% {line}" for line in printable(text, keep="\n").strip("\n").split("\n"))
+
+
 def _row(cells: Sequence[str]) -> str:
     return f"{' & '.join(map(_escaped, cells))} \\\\"
 
@@ -69,7 +76,8 @@ def _marked(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _translated(text, LATEX)
+    bound = BOUND.fullmatch(text)
+    return rf"$<10^{{-{bound[1]}}}$" if bound else _translated(text, LATEX)
 
 
 def _translated(text: str, characters: Mapping[str, str]) -> str:

@@ -18,7 +18,7 @@ from .comparing.evidence import evidence_sections
 from .comparing.finding import finding
 from .comparing.first import first_section
 from .comparing.maps import family_sections
-from .comparing.models import models_facts, models_section
+from .comparing.models import FEW, models_facts, models_section
 from .comparing.shown import Shown, named, shown_of
 from .comparing.tables import (
     CHANCE_NOTE,
@@ -44,13 +44,17 @@ def result_of(
 ) -> Result:
     """Return a comparison as a result for a page.
 
-    ``evidence``: what is known of its chance, p-values and intervals. ``measure``: which one leads;
-    by default debiased CKA, then CKA, then the first. With ``stretch`` the colours of every map
+    ``evidence``: what is known of its chance, p-values and intervals, by default its own, whose
+    measure leads then. ``measure``: which one leads; by default debiased CKA, then CKA, then the
+    first. With ``stretch`` the colours of every map
     span its values instead of the range of its measure; the maps say so.
 
     Raises ``KeyError`` for a measure that the comparison does not have, and ``ValueError`` for
     evidence of something else.
     """
+    if evidence is None and comparison.evidence is not None:
+        evidence = comparison.evidence
+        measure = measure or evidence.measures[0].spec
     shown = shown_of(comparison, measure=measure, evidence=evidence, stretch=stretch)
     design = {} if evidence is None else design_facts(evidence)
     about = [f"{line}." for line in [comparison.provenance.get("inputs")] if line]
@@ -70,11 +74,12 @@ def result_of(
 
 
 def _title(comparison: Comparison) -> str:
-    """Return a title with the names of the models, if there are two with such names."""
-    models = list(dict.fromkeys([*models_of(comparison.rows), *models_of(comparison.columns)]))
-    if len(models) != 2 or "" in models:
+    """Return a title with the names of the models, if there are few and they have such names."""
+    models = dict.fromkeys([*models_of(comparison.rows), *models_of(comparison.columns)])
+    names = [named(m) for m in models if m != comparison.provenance.get("reference")]
+    if not 2 <= len(names) <= FEW or "" in models:
         return "Comparison of representations"
-    return f"Comparison of {named(models[0])} and {named(models[1])}"
+    return f"Comparison of {', '.join(names[:-1])} and {names[-1]}"
 
 
 def _facts(comparison: Comparison) -> dict[str, str]:

@@ -161,3 +161,14 @@ def _reason(
         most = f"; most often: {reasons.most_common(1)[0][0]}" if reasons else ""
         return f"{failed} comparisons failed{most}"
     return EQUAL if np.isnan(value) else None
+
+
+def seconds_per_pair(comparison: Comparison) -> dict[str, float]:
+    """Return the mean seconds of a pair, by measure; pairs of a square are counted once."""
+    rows, columns = len(comparison.rows), len(comparison.columns)
+    is_square = comparison.rows == comparison.columns
+    pairs = {
+        m.spec: rows * (rows + 1) // 2 if m.symmetric and is_square else rows * columns
+        for m in comparison.measures
+    }
+    return {spec: total / pairs[spec] for spec, total in comparison.seconds.items()}

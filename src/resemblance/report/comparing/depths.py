@@ -12,6 +12,7 @@ from .phrases import chance_words, ends, is_same, overlap_words, top_words, writ
 from .shown import Shown, named, places_of_curve
 
 CLOSE = 1e-9  # differences this close are a tie
+MOST_NAMED = 3  # layers in one sentence
 
 
 def two_models(shown: Shown, curve: Curve) -> str:
@@ -37,6 +38,28 @@ def two_models(shown: Shown, curve: Curve) -> str:
 def _layer(curve: Curve, k: int) -> str:
     one, other = named(curve.layers[k]), named(curve.partners[k])
     return one if one == other else f"{one} with {other}"
+
+
+def reference_words(shown: Shown, curves: Sequence[Curve]) -> Iterator[str]:
+    """Yield for each other model where it is no closer to the first than an untrained copy is."""
+    by_models = {(curve.model, curve.other): curve for curve in curves}
+    first = next((one for one, other in by_models if other == shown.reference), "")
+    copy = by_models.get((first, shown.reference))
+    for (one, other), curve in by_models.items():
+        if copy is None or one != first or other == shown.reference:
+            continue
+        known = shared_depths([curve, copy])
+        sign = 1 if shown.leading.larger_is_more_similar else -1
+        low = [k for k in known if sign * curve.values[k] <= sign * copy.values[k]]
+        closer = f"{named(other)} is {{}} to {named(one)} than an untrained copy of it is"
+        if not low:
+            yield f"At all {len(known)} depths {closer.format('closer')}."
+            continue
+        label, k = shown.label(shown.leading), low[0]
+        where = ", ".join(_layer(curve, k) for k in low[:MOST_NAMED])
+        where += f" and {len(low) - MOST_NAMED} more" if len(low) > MOST_NAMED else ""
+        scores = f" ({label} {written(curve.values[k])}, the copy {written(copy.values[k])})"
+        yield f"At {where} {closer.format('no closer')}{scores if len(low) == 1 else ''}."
 
 
 def many_models(shown: Shown, curves: Sequence[Curve]) -> str:

@@ -12,6 +12,8 @@ The rules, for the measure that leads:
 - Models that these sentences leave out, for unlike numbers of layers, are named.
 - Without such models: the most and the least similar pair, of layers of different models if there
   are any; and two groups, if every pair within them is more similar than every pair between them.
+- With an untrained copy of the first model, which the other sentences leave out: where a model is
+  no closer to the first than the copy is.
 - Chance is the mean over the pairs in the sentence, and only where it is known for all of them.
 - Measures of other families whose order of the pairs has a Spearman correlation below 0.5 with
   that of the leading measure are named; with fewer than six pairs, none is.
@@ -29,10 +31,17 @@ from ...arrangements import Curve, models_of
 from ..data import FEW_PAIRS, is_square, off_diagonal, spearman
 from ..evidence_words import ALPHA
 from ..numbers import counted, minus
-from .depths import many_models, match_words, nearest_models, shared_depths, two_models
+from .depths import (
+    many_models,
+    match_words,
+    nearest_models,
+    reference_words,
+    shared_depths,
+    two_models,
+)
 from .pairs import extremes_words, group_words
 from .phrases import Places, written
-from .shown import Shown, curves_of, named
+from .shown import Shown, between, curves_of, named, trained_curves
 
 LOW = 0.5  # correlation of the orders of pairs: below it, measures disagree
 MOST_NAMED = 3  # measures that disagree, in one sentence
@@ -53,7 +62,7 @@ def _lines(shown: Shown) -> Iterator[str]:
         yield f"{label} has no value for any pair of different representations."
     else:
         yield from _similarity(shown, known)
-        yield _beyond(shown)
+        yield _beyond(shown, pairs)
         yield _disagreement(shown, len(pairs))
     yield _missing(len(pairs) - len(known), len(pairs), label)
     yield _caveats(shown)
@@ -69,7 +78,8 @@ def _pairs(shown: Shown) -> Places:
 
 def _similarity(shown: Shown, known: Places) -> Iterator[str]:
     """Yield what the leading measure shows: by depth, or by pairs."""
-    curves = [curve for curve in curves_of(shown, shown.leading) if _size(curve) > 1]
+    all_curves = [curve for curve in curves_of(shown, shown.leading) if _size(curve) > 1]
+    curves = trained_curves(shown, all_curves)
     lengths = {len(curve.values) for curve in curves}
     if len(curves) == 1:
         yield two_models(shown, curves[0])
@@ -83,6 +93,7 @@ def _similarity(shown: Shown, known: Places) -> Iterator[str]:
     else:
         yield extremes_words(shown, known)
         yield group_words(shown)
+    yield from reference_words(shown, all_curves)
 
 
 def _size(curve: Curve) -> int:
@@ -93,7 +104,7 @@ def _left_out(shown: Shown, curves: Sequence[Curve]) -> str:
     """Name the models that no curve has."""
     sides = shown.comparison.rows, shown.comparison.columns
     models = dict.fromkeys(filter(None, (m for side in sides for m in models_of(side))))
-    drawn = {m for curve in curves for m in (curve.model, curve.other)}
+    drawn = {shown.reference, *(m for curve in curves for m in (curve.model, curve.other))}
     rest = [m for m in models if m not in drawn]
     if not rest:
         return ""
@@ -102,15 +113,21 @@ def _left_out(shown: Shown, curves: Sequence[Curve]) -> str:
     return f"Left out, for another number of layers or too few values: {names}{more}."
 
 
-def _beyond(shown: Shown) -> str:
-    """Say how many pairs are beyond chance, all pairs taken together."""
+def _beyond(shown: Shown, places: Places) -> str:
+    """Say how many pairs are beyond chance, all pairs taken together; of models, between them."""
     known = shown.readings.get(shown.leading.spec)
-    if known is None or not known.tested:
+    if known is None:
         return ""
+    outside = between(shown, places)
+    if outside:
+        known = known._replace(pairs=tuple(known.cells[i][j] for i, j in outside))
     pairs = len(known.tested)
+    if not pairs:
+        return ""
     verb = "is" if 1 in (known.beyond, pairs) else "are"
+    where = " between models" if outside else ""
     return (
-        f"{known.beyond} of {counted(pairs, 'pair')} {verb} beyond chance by "
+        f"{known.beyond} of {counted(pairs, 'pair')}{where} {verb} beyond chance by "
         f"{shown.label(shown.leading)} (adjusted p at most {ALPHA:g})."
     )
 

@@ -25,7 +25,7 @@ from ...results.sections import Section
 from ..evidence_words import words_of
 from ..numbers import minus, number
 from .maps import above_map, family_name, value_map
-from .shown import Shown, curves_of, has_chance, places_of_curve
+from .shown import Shown, curves_of, has_chance, places_of_curve, trained_curves
 
 SELECTOR, SHOW = "measure", "show"
 VALUE, ABOVE = "value", "above chance"
@@ -120,7 +120,7 @@ def _depths(shown: Shown, info: MeasureInfo) -> Chart:
     lines = [_line(shown, info, curve) for curve in curves[:MOST_LINES]]
     if len(curves) > FEW_LINES:
         lines = [line._replace(is_shown=k < FEW_LINES) for k, line in enumerate(lines)]
-        lines.insert(0, _middle_line(curves))
+        lines.insert(0, _middle_line(trained_curves(shown, curves)))
     chance = _chance_line(shown, info, curves)
     rest = max(len(curves) - MOST_LINES, 0)
     facts = (

@@ -7,7 +7,7 @@ import numpy as np
 from ...arrangements import tree
 from ..data import is_square
 from .phrases import Places, chance_words, ends, is_same, overlap_words, top_words, written
-from .shown import Shown, named
+from .shown import Shown, between, named
 
 FEW_NAMES = 6  # members of a group that a sentence lists
 
@@ -17,8 +17,8 @@ def extremes_words(shown: Shown, known: Places) -> str:
 
     Of layers of several models, neighbours within one are always similar: they are left out.
     """
-    info, values, between = shown.leading, shown.values(shown.leading), _between(shown, known)
-    start, known = ("Between models, most" if between else "Most"), between or known
+    info, values, outside = shown.leading, shown.values(shown.leading), between(shown, known)
+    start, known = ("Between models, most" if outside else "Most"), outside or known
     numbers, label = [float(values[place]) for place in known], shown.label(info)
     chance = chance_words(shown, known)
     if len({frozenset(place) for place in known}) == 1 and is_square(shown.comparison):
@@ -27,7 +27,7 @@ def extremes_words(shown: Shown, known: Places) -> str:
     if len(known) == 1:
         return f"{_both(shown, known[0])}: {label} {shown.score(info, *known[0])}{chance}."
     if is_same(numbers):
-        pairs = f"{len(known)} pairs{' of layers of different models' if between else ''}"
+        pairs = f"{len(known)} pairs{' of layers of different models' if outside else ''}"
         return f"All {pairs} score {label} {written(numbers[0])}{top_words(info, numbers)}{chance}."
     most, least = (known[k] for k in ends(shown, numbers))
     return (
@@ -35,15 +35,6 @@ def extremes_words(shown: Shown, known: Places) -> str:
         f"similar {_both(shown, least)} ({shown.score(info, *least)})"
         f"{overlap_words(shown, most, least)}{chance}."
     )
-
-
-def _between(shown: Shown, known: Places) -> Places:
-    """Return the pairs of different models; none unless all are layers of several models."""
-    rows, columns = shown.comparison.rows, shown.comparison.columns
-    models = {name.rpartition("/")[0] for name in (*rows, *columns)}
-    if len(models) < 2 or "" in models:
-        return []
-    return [(i, j) for i, j in known if rows[i].rpartition("/")[0] != columns[j].rpartition("/")[0]]
 
 
 def _both(shown: Shown, place: tuple[int, int]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -34,6 +34,11 @@ class Shown(NamedTuple):
     evidence: Evidence | None = None
     readings: Mapping[str, Readings] = MappingProxyType({})
     stretch: bool = False
+
+    @property
+    def reference(self) -> str:
+        """The name of the model that is an untrained copy of the first, or ""."""
+        return str(self.comparison.provenance.get("reference", ""))
 
     @property
     def measures(self) -> tuple[MeasureInfo, ...]:
@@ -115,6 +120,24 @@ def curves_of(shown: Shown, info: MeasureInfo) -> tuple[Curve, ...]:
     """Return the values of layers of equal depth, for every two models with names."""
     curves = by_depth(shown.comparison, info.spec)
     return tuple(curve for curve in curves if curve.model and curve.other)
+
+
+def trained_curves(shown: Shown, curves: Iterable[Curve]) -> list[Curve]:
+    """Return the curves of models that are no untrained copy."""
+    return [curve for curve in curves if shown.reference not in (curve.model, curve.other)]
+
+
+def between(shown: Shown, places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the pairs of layers of different models that are no untrained copy.
+
+    None unless all representations are layers of several models.
+    """
+    rows, columns = shown.comparison.rows, shown.comparison.columns
+    models = {name.rpartition("/")[0] for name in (*rows, *columns)}
+    if len(models) < 2 or "" in models:
+        return []
+    pairs = [(rows[i].rpartition("/")[0], columns[j].rpartition("/")[0]) for i, j in places]
+    return [p for p, (x, y) in zip(places, pairs) if x != y and shown.reference not in (x, y)]
 
 
 def places_of_curve(shown: Shown, curve: Curve) -> list[tuple[int, int]]:

@@ -77,8 +77,8 @@ def of_array(array: Any, name: str, facts: Mapping[str, Any] | None = None) -> S
     def digest(count: int) -> str:
         return digest_of_arrays([("", array[:count])])
 
-    def keys(count: int) -> list[bytes]:
-        return digests_of_rows(array[:count])
+    def keys(places: Iterable[int]) -> list[bytes]:
+        return [digests_of_rows(array[i : i + 1])[0] for i in places]
 
     about = {"shape": list(shape), "dtype": str(array.dtype)} | dict(facts or {})
     return Samples("arrays", name, None, None, shape[0], about, read, digest=digest, keys=keys)
@@ -127,8 +127,8 @@ def _of_images(images: Any) -> Samples:
     def digest(count: int) -> str:
         return digest_of_images(images[:count])
 
-    def keys(count: int) -> list[str]:
-        return [digest_of_images([image]) for image in images[:count]]
+    def keys(places: Iterable[int]) -> list[str]:
+        return [digest_of_images([images[i]]) for i in places]
 
     return Samples("images", "images", count=len(images), read=read, digest=digest, keys=keys)
 
@@ -182,26 +182,35 @@ def without_copies(samples: Samples) -> Samples:
             f"load_samples: unique=True cannot compare the entries of {samples.name}; leave out "
             "the copies yourself"
         )
-    keys, places = list(samples.distinct), list(samples.distinct.values())
+    places = list(samples.distinct.values())
     if len(places) == len(samples):
         return samples
+    return chosen(samples, places, {"copies left out": len(samples) - len(places)})
+
+
+def chosen(samples: Samples, places: Sequence[int], facts: Mapping[str, Any]) -> Samples:
+    """Return the samples at some places, with more facts."""
 
     def read(start: int, stop: int) -> Any:
         parts = [samples.batch(i, i + 1)[0] for i in places[start:stop]]
         return stacked(parts) if samples.kind == "arrays" else parts
 
+    def keys(some: Iterable[int]) -> Any:
+        return samples.keys([places[i] for i in some])
+
     def digest(count: int) -> str:
-        return digest_of_texts([k.hex() if isinstance(k, bytes) else k for k in keys[:count]])
+        of_each = keys(range(count))
+        return digest_of_texts([k.hex() if isinstance(k, bytes) else k for k in of_each])
 
     return replace(
         samples,
         ids=None if samples.ids is None else tuple(samples.ids[i] for i in places),
-        labels=None if samples.labels is None else samples.labels[places],
+        labels=None if samples.labels is None else samples.labels[list(places)],
         count=len(places),
-        facts={**samples.facts, "copies left out": len(samples) - len(places)},
+        facts={**samples.facts, **facts},
         read=read,
-        digest=digest,
-        keys=lambda count: keys[:count],
+        digest=None if samples.keys is None else digest,
+        keys=None if samples.keys is None else keys,
     )
 
 
@@ -290,12 +299,13 @@ def of_image_files(files: Sequence[Path], folder: Path | None, facts: dict[str, 
     def read(start: int, stop: int) -> list[Any]:
         return [open_image(file) for file in files[start:stop]]
 
-    @cache
-    def keys(count: int) -> list[bytes]:
-        return [digest_of_file(file) for file in files[:count]]
+    digest_once = cache(digest_of_file)
+
+    def keys(places: Iterable[int]) -> list[bytes]:
+        return [digest_once(files[i]) for i in places]
 
     def digest(count: int) -> str:
-        return digest_of_files(dict(zip(by_name, keys(count))))
+        return digest_of_files(dict(zip(by_name, keys(range(count)))))
 
     labels, classes = _classes_of_files(files, folder)
     return Samples(

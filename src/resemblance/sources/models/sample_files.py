@@ -10,8 +10,9 @@ import numpy as np
 
 from ...extras import need
 from ...inputs import explained, open_array
+from ...rng import generator
 from ..training.graphs.data import read_cora
-from .objects import of_array, of_graph, read_folder_of_images, samples_of, without_copies
+from .objects import chosen, of_array, of_graph, read_folder_of_images, samples_of, without_copies
 from .samples import FORMS, Samples
 from .scripts import call_function, is_function
 from .tables import TEXT_SUFFIXES, read_texts
@@ -24,6 +25,7 @@ def load_samples(
     name: str = "",
     limit: int | None = None,
     unique: bool = False,
+    seed: int = 0,
 ) -> Samples:
     """Return the samples in a file, a folder or an object of Python.
 
@@ -48,7 +50,7 @@ def load_samples(
         ``text``, or else the only column most of whose values are texts; of data sets also
         ``image`` or ``img``.
     name : of the samples, by default that of the file or folder.
-    limit : the most samples to read, from the first.
+    limit, seed : the most samples to read, drawn by the seed, in their order.
     unique : leave out texts, image files, images and rows that equal an earlier one. Copies make
         intervals too narrow and unrelated models alike.
 
@@ -66,11 +68,11 @@ def load_samples(
     else:
         samples = samples_of(data, column)
     samples = without_copies(samples) if unique else samples
-    return _limited(replace(samples, name=name) if name else samples, limit)
+    return _limited(replace(samples, name=name) if name else samples, limit, seed)
 
 
-def _limited(samples: Samples, limit: int | None) -> Samples:
-    """Return the first samples."""
+def _limited(samples: Samples, limit: int | None, seed: int) -> Samples:
+    """Return samples that are drawn: the first may be of one class."""
     if limit is None or (samples.count is not None and samples.count <= limit):
         return samples
     if samples.read is None:
@@ -78,13 +80,8 @@ def _limited(samples: Samples, limit: int | None) -> Samples:
         raise ValueError(
             f"load_samples: limit={limit} cannot cut {samples.kind} of {samples.name}; {remedy}"
         )
-    return replace(
-        samples,
-        ids=None if samples.ids is None else samples.ids[:limit],
-        labels=None if samples.labels is None else samples.labels[:limit],
-        count=limit,
-        facts={**samples.facts, "limit": limit, "of": samples.count},
-    )
+    places = generator(seed, "limit").choice(len(samples), limit, replace=False)
+    return chosen(samples, sorted(places.tolist()), {"limit": limit, "of": samples.count})
 
 
 def _of_word(spec: str, column: str | None) -> Samples:

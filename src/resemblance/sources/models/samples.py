@@ -55,7 +55,7 @@ class Samples:
         if self.keys is None:
             return None
         first: dict[Any, int] = {}
-        for number, key in enumerate(self.keys(self.count)):
+        for number, key in enumerate(self.keys(range(len(self)))):
             first.setdefault(key, number)
         return first
 
@@ -101,10 +101,10 @@ def of_texts(texts: list[str], name: str, **parts: Any) -> Samples:
     def read(start: int, stop: int) -> list[str]:
         return texts[start:stop]
 
-    def keys(count: int) -> list[str]:
-        return texts[:count]
+    def keys(places: Iterable[int]) -> list[str]:
+        return [texts[i] for i in places]
 
     def digest(count: int) -> str:
-        return digest_of_texts(keys(count))
+        return digest_of_texts(texts[:count])
 
     return Samples("texts", name, count=len(texts), read=read, digest=digest, keys=keys, **parts)

@@ -14,12 +14,13 @@ import numpy as np
 
 from ...catalogue import get_measures
 from ...compare import compare
-from ...comparison import Comparison, info_of, seconds_per_pair
+from ...comparison import Comparison, info_of
 from ...display import did_you_mean
 from ...measure import Measure
 from ...representation import Representation
 from ...results.result import Result
 from ...results.values import known
+from ..scoring import seconds_per_pair
 from ..study import Judge, Progress, Purpose, log, study_folder
 from .clouds import KS, ROLL_KS, CloudCase, ManifoldSize, Variant, cases, clouds
 from .grades import ManifoldFacts, Measurement, Sweep

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...catalogue import get_measures, preset
-from ...comparison import Comparison, info_of, seconds_per_pair
+from ...comparison import Comparison, info_of
 from ...measure import Measure
 from ...results.result import Result
 from ...subject import Subject
 from ..case import Case, Part, Score
 from ..families import ModelFamily
 from ..feature_maps import scratch_folder
-from ..scoring import Compared, compare_cases, scores_of
+from ..scoring import Compared, compare_cases, scores_of, seconds_per_pair
 from ..study import Progress
 from .cases import Prepared, six_tests
 from .costs import advice, of_cases
