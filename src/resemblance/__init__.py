@@ -9,6 +9,7 @@ from .catalogue import get_measure, get_statistic, list_measures, list_statistic
 from .claims import AllPairs, Product, Scores, when
 from .compare import compare
 from .comparison import Comparison
+from .dissimilarities import dissimilarities, from_dissimilarities, noise_covariance, rdm
 from .drift import Drift, DriftReport, drift
 from .engine.forecast import Forecast, plan
 from .engine.saved import load
@@ -62,11 +63,13 @@ __all__ = [
     "compare",
     "compare_models",
     "condition_means",
+    "dissimilarities",
     "drift",
     "equal_rows",
     "evidence",
     "extract_features",
     "from_conditions",
+    "from_dissimilarities",
     "from_maps",
     "from_tokens",
     "from_trials",
@@ -81,10 +84,12 @@ __all__ = [
     "measure",
     "neighbour_recall",
     "pair_view",
+    "noise_covariance",
     "open_features",
     "plan",
     "plot",
     "preset",
+    "rdm",
     "read_subjects",
     "recommend",
     "samples_for",
