@@ -13,7 +13,7 @@ from .dissimilarities import dissimilarities, from_dissimilarities, noise_covari
 from .drift import Drift, DriftReport, drift
 from .engine.forecast import Forecast, plan
 from .engine.saved import load
-from .inference import Evidence, equal_rows, evidence, load_evidence
+from .inference import Across, Evidence, across, equal_rows, evidence, load_evidence
 from .inference.sample_size import samples_for
 from .joining import condition_means, join_samples
 from .mean_shapes import aligned, mean_shape
@@ -42,6 +42,7 @@ if _TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Across",
     "AllPairs",
     "Comparison",
     "Drift",
@@ -57,6 +58,7 @@ __all__ = [
     "Subject",
     "Undefined",
     "UninformativeWarning",
+    "across",
     "aligned",
     "as_representation",
     "board",
