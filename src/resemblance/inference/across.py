@@ -111,12 +111,12 @@ class Across:
         return _standard_errors(np.pad(contrasts, ((0, 0), (0, missing))), self.covariances)
 
     def _p(self, contrasts: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return one-sided p-values; of values without an error 0, or 1/2 where they are 0."""
+        """Return one-sided p-values; 1/2 for values without an error, which says nothing."""
         from scipy.special import stdtr
 
         errors = self._errors(contrasts)
-        t = np.divide(values, errors, out=np.sign(values) * np.inf, where=errors > 0)
-        return np.asarray(stdtr(self.freedom, -np.where(np.isnan(t), 0, t)))
+        t = np.divide(values, errors, out=np.zeros_like(values), where=errors > 0)
+        return np.asarray(stdtr(self.freedom, -t))
 
 
 def across(
