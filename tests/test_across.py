@@ -103,6 +103,19 @@ def test_tests_of_models(subtests: Any) -> None:
         result.pairs("bonferroni")  # type: ignore[arg-type]
 
 
+def test_figures_show_means_and_the_ceiling() -> None:
+    result = rs.across(*experiment(), measure=PEARSON)
+    ax = rs.plot.draw(result)
+    assert [t.get_text() for t in ax.get_yticklabels()] == list(NAMES)  # the highest first
+    legend = [t.get_text() for t in ax.get_legend().get_texts()]
+    assert legend == ["mean, 95% interval", "not above 0 (p > 0.05)", "noise ceiling"]
+    assert len(ax.patches) == 1
+    plain = rs.plot.across(rs.across(*experiment(n=12, count=3), measure="procrustes"))
+    assert not plain.patches
+    with pytest.raises(ValueError, match="Across"):
+        rs.plot.across({})  # type: ignore[arg-type]
+
+
 def test_equal_models_are_seldom_called_different() -> None:
     """A t-test over the subjects alone calls them different far more often."""
     ours, habit = [], []
