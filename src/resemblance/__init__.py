@@ -23,13 +23,19 @@ if _TYPE_CHECKING:
     from .claims import when as when
     from .compare import compare as compare
     from .comparison import Comparison as Comparison
+    from .dissimilarities import dissimilarities as dissimilarities
+    from .dissimilarities import from_dissimilarities as from_dissimilarities
+    from .dissimilarities import noise_covariance as noise_covariance
+    from .dissimilarities import rdm as rdm
     from .drift import Drift as Drift
     from .drift import DriftReport as DriftReport
     from .drift import drift as drift
     from .engine.forecast import Forecast as Forecast
     from .engine.forecast import plan as plan
     from .engine.saved import load as load
+    from .inference import Across as Across
     from .inference import Evidence as Evidence
+    from .inference import across as across
     from .inference import equal_rows as equal_rows
     from .inference import evidence as evidence
     from .inference import load_evidence as load_evidence
@@ -75,10 +81,11 @@ _MODULES = {
     "claims": ("AllPairs", "Product", "Scores", "when"),
     "compare": ("compare",),
     "comparison": ("Comparison",),
+    "dissimilarities": ("dissimilarities", "from_dissimilarities", "noise_covariance", "rdm"),
     "drift": ("Drift", "DriftReport", "drift"),
     "engine.forecast": ("Forecast", "plan"),
     "engine.saved": ("load",),
-    "inference": ("Evidence", "equal_rows", "evidence", "load_evidence"),
+    "inference": ("Across", "Evidence", "across", "equal_rows", "evidence", "load_evidence"),
     "inference.sample_size": ("samples_for",),
     "joining": ("condition_means", "join_samples"),
     "mean_shapes": ("aligned", "mean_shape"),

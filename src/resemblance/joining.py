@@ -10,7 +10,7 @@ import numpy as np
 
 from .arrays import like
 from .inputs import check_order, order_of
-from .representation import Representation, as_representation, title
+from .representation import Representation, as_representation, title, with_rows
 from .significance.labels import numbers_of
 
 
@@ -59,4 +59,4 @@ def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Represen
 def _select(x: Representation, ids: list[Hashable]) -> Representation:
     row = {sample: i for i, sample in enumerate(x.order or ())}
     rows = x.xp.asarray([row[i] for i in ids])
-    return Representation(x.xp.take(x.source, rows, axis=0), x.name, ids=ids, dtype=x.dtype)
+    return with_rows(x, x.xp.take(x.source, rows, axis=0), ids)

@@ -98,8 +98,8 @@ def _centred(representations: Any, called: str = "mean_shape") -> list[np.ndarra
         x if isinstance(x, Representation) else as_representation(x, name) for name, x in pairs
     ]
     for r in several:
-        if r.origin:
-            raise ValueError(f"{called}: {title(r)} is streamed; its samples are needed")
+        if r.origin or r.signed:
+            raise ValueError(f"{called}: {title(r)} has no features; these are needed")
         if r.shape[0] != several[0].shape[0]:
             raise ValueError(
                 f"{called}: {title(several[0])} {several[0].shape} and {title(r)} {r.shape} must "

@@ -24,7 +24,7 @@ from .representation import (
     finite,
     without_gradient,
 )
-from .streamed import check_streamed
+from .streamed import check_streamed, need_features
 
 Family = Literal[
     "cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"
@@ -77,6 +77,7 @@ class Measure(Declared):
     product: Product | None = None
     all_pairs: AllPairs | None = None
     streams_with: Literal["squares", "directions"] | None = None
+    reads: Literal["features", "dissimilarities"] = "features"
 
     def __post_init__(self) -> None:
         signature = _public_signature(self.function)
@@ -188,6 +189,8 @@ class Measure(Declared):
         finite(x), finite(y)
         if x.origin or y.origin:
             check_streamed(self, x, y)
+        elif self.reads == "features":
+            need_features(str(self), x, y)
 
 
 def measure(
@@ -233,7 +236,8 @@ def measure(
         arguments; the (n,) values without each sample), ``chance`` (a function of the same; the
         exact mean of the value over all orders of the samples, at no more than the cost of the
         value), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of samples). And
-        ``streams_with``: ``"squares"`` or ``"directions"``, what a stream adds up for it.
+        ``streams_with``: ``"squares"`` or ``"directions"``, what a stream adds up for it;
+        ``reads``: ``"dissimilarities"`` where it compares these and so takes given ones, too.
     """
     rows: Rows = "positions" if family in BY_POSITIONS else "samples"
     named = {

@@ -57,6 +57,16 @@ class StreamOrigin(NamedTuple):
     views: Carry
 
 
+class Signed(NamedTuple):
+    """What points stand for whose squared differences count with signs: dissimilarities of a kind.
+
+    They are the sums over columns a of signs[a] (p_ia - p_ja)^2.
+    """
+
+    signs: np.ndarray  # (n_features,)
+    kind: str
+
+
 class Undefined(ValueError):
     """A measure has no value for these data, such as a constant representation or one with a NaN.
 
@@ -106,6 +116,7 @@ class Representation:
         self._lock = threading.RLock()
         self._carry: Carry | None = None  # finds a view from that of other rows of the same samples
         self.origin: StreamOrigin | None = None
+        self.signed: Signed | None = None
         _check_shape(self)
 
     @property
@@ -162,15 +173,17 @@ class Representation:
 
     def __repr__(self) -> str:
         size = f"n_samples={self.n_samples}, n_features={self.shape[1]}"
-        streamed = ", streamed" if self.origin else ""
-        return f"Representation({self.name!r}, {size}, dtype={self.source.dtype}{streamed})"
+        kind = ", streamed" if self.origin else ""
+        if self.signed:
+            size, kind = f"n_samples={self.n_samples}", f", dissimilarities ({self.signed.kind})"
+        return f"Representation({self.name!r}, {size}, dtype={self.source.dtype}{kind})"
 
     def __getstate__(self) -> dict[str, Any]:
         # Views are not pickled: computing them again is cheaper than sending them. Nor is a file:
         # its path is enough.
         path = self.path and self.path.absolute()  # a worker may have another working folder
-        state = {"path": path, "name": self.name, "dtype": self.dtype, "order": self.order}
-        state["origin"] = self.origin
+        state: dict[str, Any] = {"path": path, "name": self.name, "dtype": self.dtype}
+        state |= {"order": self.order, "origin": self.origin, "signed": self.signed}
         return state | {"source": _layout_of(self.source) if self.path else self.source}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -184,6 +197,15 @@ class Representation:
 def as_representation(data: Any, name: str = "") -> Representation:
     """Return ``data`` if it is a :class:`Representation`, else one made from it."""
     return data if isinstance(data, Representation) else Representation(data, name)
+
+
+def with_rows(
+    x: Representation, source: Array, ids: Sequence[Hashable] | None = None
+) -> Representation:
+    """Return a representation of other rows of the same features."""
+    y = Representation(source, x.name, ids=ids, dtype=x.dtype)
+    y.signed = x.signed
+    return y
 
 
 def stored(x: Representation, path: Path) -> Representation:
@@ -364,6 +386,8 @@ def fingerprint(x: Representation) -> str:
     digest = hashlib.sha256(f"{kind}{source.shape}{x.precision}".encode())
     for block in _blocks(x, source):
         digest.update(block)
+    if x.signed:
+        digest.update(x.signed.signs.tobytes())
     return digest.hexdigest()[:32]
 
 

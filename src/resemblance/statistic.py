@@ -16,7 +16,7 @@ from .display import did_you_mean
 from .inputs import check_order, order_of
 from .representation import Representation, Undefined, check_same_samples, finite
 from .significance.labels import numbers_of
-from .streamed import need_samples_at_hand
+from .streamed import need_features
 
 StatisticFamily = Literal[
     "splits", "replicates", "supervised", "perturbation", "trials", "spectrum", "transfer"
@@ -91,7 +91,7 @@ class Statistic(Declared):
             raise Undefined(f"{self} needs at least {self.min_samples} samples; got {n}")
         if d < self.min_features:
             raise Undefined(f"{self} needs at least {self.min_features} features; got {d}")
-        need_samples_at_hand(str(self), x)
+        need_features(str(self), x)
         finite(x)
 
     def _claims(self) -> dict[str, str]:

@@ -39,11 +39,23 @@ def needs_of(measure: Any) -> str | None:
     return needs
 
 
+USE = "use rsa"
+
+
 def need_samples_at_hand(called: str, *representations: Representation) -> None:
     """Raise :class:`~resemblance.Undefined` for points that stand for the samples of a stream."""
     for x in representations:
         if x.origin:
             raise Undefined(f"{called} needs the samples, and {title(x)} is of a stream")
+
+
+def need_features(called: str, *representations: Representation) -> None:
+    """Raise :class:`~resemblance.Undefined` for points that stand for something else: the samples
+    of a stream, or dissimilarities."""
+    need_samples_at_hand(called, *representations)
+    for x in representations:
+        if x.signed:
+            raise Undefined(f"{called} needs features, and {title(x)} holds dissimilarities: {USE}")
 
 
 def check_streamed(measure: Any, x: Representation, y: Representation) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from ..display import did_you_mean
 from ..representation import Representation, Undefined, as_representation, check_same_samples
 from ..statistic import classes as checked_labels
-from ..streamed import need_samples_at_hand
+from ..streamed import need_features
 from .verdict import PURPOSES
 
 # Versions whose sizes differ by more are in different units, and squares of them overflow.
@@ -66,7 +66,7 @@ def checked(
     """Return both versions, and the classes as integers from 0; raise ``ValueError`` if they cannot
     be compared."""
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
-    need_samples_at_hand("drift", x, y)
+    need_features("drift", x, y)
     (n, _), (m, _) = x.shape, y.shape
     if n != m:
         raise ValueError(

@@ -6,6 +6,7 @@ inner product of two matrices need no orders at all (:mod:`~.moments`); values w
 samples give intervals, differences, influence and sample sizes.
 """
 
+from .across import Across, across
 from .cautions import equal_rows
 from .evidence import evidence
 from .intervals import PartCells
@@ -22,6 +23,7 @@ from .result import (
 )
 
 __all__ = [
+    "Across",
     "Best",
     "BiasedDifferenceWarning",
     "Contributions",
@@ -31,6 +33,7 @@ __all__ = [
     "Influence",
     "NullCells",
     "PartCells",
+    "across",
     "equal_rows",
     "evidence",
     "load_evidence",

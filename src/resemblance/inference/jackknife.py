@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import device, scalar
 from ..measure import Measure
-from ..representation import Representation, Undefined, comparing, without_gradient
+from ..representation import Representation, Undefined, comparing, with_rows, without_gradient
 
 
 def is_closed(measure: Measure, n: int) -> bool:
@@ -67,7 +67,7 @@ def values_without(
 def rows_of(x: Representation, rows: np.ndarray) -> Representation:
     """Return a representation of some of the samples, without the views of all of them."""
     chosen = x.xp.take(x.source, x.xp.asarray(rows, device=device(x.source)), axis=0)
-    return Representation(chosen, x.name, dtype=x.dtype)
+    return with_rows(x, chosen)
 
 
 def on_rows(measure: Measure, rows: np.ndarray, n: int) -> Measure:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..arrays import Array, carries_gradient, device, scalar
 from ..measure import Measure
-from ..representation import Representation, fingerprint, values
+from ..representation import Representation, fingerprint, values, with_rows
 from ..rng import generator
 from ..views.points import is_rotated, preshape
 from .reorder import Move, Permutation, read, reorder, reorder_pairs, square
@@ -69,7 +69,7 @@ def reordered(y: Representation, order: np.ndarray | Permutation, moves: Moves) 
         )
     if moves.of_view is None or carries_gradient(y.source):
         return _moved_array(y, to)
-    z = Representation(_blank(y), y.name, dtype=y.dtype)
+    z = with_rows(y, _blank(y))
     of_view = moves.of_view
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
@@ -92,7 +92,7 @@ def _moved_array(y: Representation, to: Permutation) -> Representation:
     # The source of a representation that was moved itself is blank.
     source, xp = y.array if y._carry else y.source, y.xp
     rows = xp.take(source, xp.asarray(to.rows, device=device(source)), axis=0)
-    z = Representation(rows, y.name, dtype=y.dtype)
+    z = with_rows(y, rows)
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
         # Any rotation will do: that of the first order saves a decomposition.

@@ -154,12 +154,13 @@ def of_distances(x: Representation, y: Representation, squared: bool) -> str:
     return near(x.n_samples, share if squared else math.sqrt(max(share, 0.0)))
 
 
-def of_dissimilarities(x: Representation, y: Representation, rdm: str, compare: str) -> str:
+def of_dissimilarities(x: Representation, y: Representation, compare: str, **named: Any) -> str:
     """Near with ``compare="cosine"`` when the dissimilarities vary little, for any number of
     samples."""
-    if compare != "cosine":
+    if compare not in ("cosine", "whitened_cosine"):
         return ""
-    return near(x.n_samples, expected_cosine(*(dissimilarities(r, rdm, compare) for r in (x, y))))
+    matrices = (dissimilarities(r, compare=compare, **named) for r in (x, y))
+    return near(x.n_samples, expected_cosine(*matrices))
 
 
 def of_rotations(x: Representation, y: Representation, alpha: float = 1.0, **_: Any) -> str:

@@ -3,6 +3,7 @@ between samples."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..views.distances import (
     mean_distance,
     rdm_vector,
     row_blocks,
+    whitened_gram,
 )
 from ..views.grams import Estimator, GramKernel, Pairs, hsic_norm
 from ..views.matrices import actual_distances, centred_distances, centred_gram, dissimilarities
@@ -46,6 +48,23 @@ OF_DISTANCES: dict[str, Any] = {
     "streams_with": None,
     "all_pairs": AllPairs(kernel_alignments, ABOVE),
 }
+OF_TIES: dict[str, Any] = {  # comparisons that ties bring below 1, for X with itself too
+    "identity": False,
+    "product": None,
+    "chance": zero,
+    "left_out": None,
+    "all_pairs": None,
+}
+Comparing = Literal[
+    "spearman",
+    "pearson",
+    "cosine",
+    "kendall",
+    "kendall_a",
+    "rho_a",
+    "whitened_cosine",
+    "whitened_pearson",
+]
 
 
 @measure(
@@ -201,6 +220,10 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
         when({"compare": "pearson"}, differentiable=True),
         when({"compare": "kendall"}, product=None, chance=zero, left_out=None),
         when({"compare": "cosine"}, differentiable=True),
+        when({"compare": "kendall_a"}, **OF_TIES),
+        when({"compare": "rho_a"}, **OF_TIES),
+        when({"compare": "whitened_cosine"}, all_pairs=None),
+        when({"compare": "whitened_pearson"}, all_pairs=None),
         when({"rdm": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
         when({"rdm": "euclidean"}, invariant_to=RIGID | {"isotropic_scaling"}),
         when({"rdm": "sqeuclidean"}, invariant_to=RIGID | {"isotropic_scaling"}),
@@ -210,13 +233,15 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     **compares(dissimilarities),
     all_pairs=AllPairs(dissimilarity_correlations, ABOVE),
     diagnostics=rank_error,
+    reads="dissimilarities",
 )
 def rsa(
     x: Representation,
     y: Representation,
     *,
     rdm: Literal["correlation", "cosine", "euclidean", "sqeuclidean"] = "correlation",
-    compare: Literal["spearman", "pearson", "cosine", "kendall"] = "spearman",
+    compare: Comparing = "spearman",
+    variances: tuple[float, ...] | None = None,
 ) -> Array:
     r"""Representational similarity analysis: the correlation of two matrices of dissimilarities
     between samples.
@@ -227,31 +252,61 @@ def rsa(
     ``rdm`` is the dissimilarity within a representation: ``"correlation"`` (1 - Pearson over
     features), ``"cosine"``, ``"euclidean"``, ``"sqeuclidean"``. ``compare`` is the correlation of
     the two upper triangles: ``"spearman"`` (average ranks for ties), ``"pearson"``, ``"cosine"``
-    (uncentred), ``"kendall"`` (tau-b).
+    (uncentred), ``"kendall"`` (tau-b). For ties in a model ``"kendall_a"`` (concordant minus
+    discordant over all pairs) and ``"rho_a"`` (the covariance of ranks times 12 / (p³ - p) for p
+    pairs), which are less than 1 where there are ties (Schütt et al. 2023).
+
+    ``"whitened_cosine"`` and ``"whitened_pearson"`` allow for the dependence of dissimilarities
+    that share a sample (Diedrichsen et al. 2021):
+
+    .. math:: \frac{d_X^\top V^{-1} d_Y}{\sqrt{d_X^\top V^{-1} d_X \; d_Y^\top V^{-1} d_Y}},
+        \qquad V = (C S C^\top) \circ (C S C^\top)
+
+    with C the contrasts of all pairs and S the diagonal matrix of ``variances``, a number for each
+    sample such as 1 / trials, by default equal. With equal ones and ``rdm="sqeuclidean"``
+    ``"whitened_cosine"`` is linear ``cka``. ``"whitened_pearson"`` removes before, in the same
+    metric, what equal dissimilarities explain. No matrix of pairs by pairs is formed.
+
+    Either side may hold given dissimilarities (:func:`~resemblance.from_dissimilarities`,
+    :func:`~resemblance.dissimilarities`), whatever ``rdm`` is.
 
     X is (n, d), Y is (n, e), n >= 3. A row without direction (constant, for ``"correlation"``) has
     dissimilarity 1 to all others. With d = 1 and ``"correlation"`` no row has one. O(n^2 (d + log
     n)) time, n^2/2 numbers per representation. Raises ``Undefined`` when all dissimilarities of a
-    representation are equal.
+    representation are equal, and ``ValueError`` for ``variances`` that are not n positive numbers,
+    or with a comparison that is not whitened.
 
     For more than 4096 samples O(n^2 d) time and O(n d) memory. Pearson and cosine stay exact. For
     ``"spearman"`` 2^18 bins have a rank each, and for ``"kendall"`` pairs in the same one of 2048
     bins are left out; results record as ``rank_error`` how far the value can be from the exact one.
-    Usually the bounds are 1e-5 and 1.5e-3, and the errors 1e-9 and 2e-4.
+    Usually the bounds are 1e-5 and 1.5e-3, and the errors 1e-9 and 2e-4. The others are computed as
+    for few samples.
 
     Reference: Kriegeskorte et al. 2008. ``"correlation"`` depends on a common offset of the
     features unless it is the same for all of them, so it is not translation invariant, although it
     is listed as such in places.
     """
-    if compare == "kendall":
-        from scipy.stats import kendalltau  # takes as long to import as the rest of the library
+    if variances is not None and not compare.startswith("whitened"):
+        raise ValueError(f"rsa: variances are for whitened comparisons, not {compare!r}")
+    if compare.startswith("whitened"):
+        a, b = (whitened_gram(r, rdm, compare, variances) for r in (x, y))
+        return min(1.0, float(np.vdot(a, b)))
+    a, b = (rdm_vector(r, kind=rdm, compare=compare) for r in (x, y))
+    return kendall(a, b, compare) if compare.startswith("kendall") else at_most_one(inner(a, b))
 
-        a, b = (to_numpy(rdm_vector(r, kind=rdm, compare=compare)) for r in (x, y))
-        return float(kendalltau(a, b).statistic)
-    value = inner(
-        rdm_vector(x, kind=rdm, compare=compare), rdm_vector(y, kind=rdm, compare=compare)
-    )
-    return at_most_one(value)
+
+def kendall(x_ranks: Array, y_ranks: Array, compare: str) -> float:
+    """Kendall's tau-b, or for ``"kendall_a"`` tau-a: times the root of both shares of pairs of
+    entries that are not tied."""
+    from scipy.stats import kendalltau  # takes as long to import as the rest of the library
+
+    ranks = to_numpy(x_ranks), to_numpy(y_ranks)
+    tau = float(kendalltau(*ranks).statistic)
+    if compare == "kendall":
+        return tau
+    pairs = len(ranks[0]) * (len(ranks[0]) - 1)
+    uses = (np.unique(r, return_counts=True)[1].astype(float) for r in ranks)
+    return tau * math.prod(math.sqrt(1 - float((k * (k - 1)).sum()) / pairs) for k in uses)
 
 
 @measure(

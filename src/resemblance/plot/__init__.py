@@ -10,12 +10,13 @@ from .curves import layers
 from .diagrams import critical_difference
 from .drawing import draw
 from .embeddings import mds, tree
-from .intervals import drift, intervals
+from .intervals import across, drift, intervals
 from .maps import heatmap
 from .ranks import box, ranks
 from .style import style
 
 __all__ = [
+    "across",
     "box",
     "critical_difference",
     "draw",

@@ -8,12 +8,13 @@ from typing import Any
 from ..comparison import Comparison
 from ..display import did_you_mean
 from ..drift import DriftReport
+from ..inference import Across
 from ..inference.result import Evidence
 from ..results.result import Result
 from .curves import layers
 from .diagrams import critical_difference
 from .embeddings import mds, tree
-from .intervals import drift, intervals
+from .intervals import across, drift, intervals
 from .maps import heatmap
 from .ranks import box, ranks
 from .style import Axes
@@ -26,6 +27,7 @@ KINDS: Mapping[type, Mapping[str, Callable[..., Axes]]] = {
     Evidence: {**PAIRS, "intervals": intervals},
     Result: {"ranks": ranks, "box": box, "critical_difference": critical_difference},
     DriftReport: {"drift": drift},
+    Across: {"across": across},
 }
 
 

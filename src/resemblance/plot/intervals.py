@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..drift import DriftReport
+from ..inference import Across
 from ..inference.result import Evidence
 from ..measure import Measure
 from ..report.evidence_words import ALPHA, Reading, level_words, readings
@@ -118,6 +119,40 @@ def drift(report: DriftReport, *, ax: Axes | None = None) -> Axes:
     return chosen
 
 
+def across(result: Across, *, ax: Axes | None = None) -> Axes:
+    """Draw the mean score of each model with its interval, the highest first; return the axes.
+
+    Hollow points are not above 0 (adjusted p above 0.05). The band is the noise ceiling, from the
+    scores of subjects with the others to the highest mean that a model can reach.
+
+    Parameters
+    ----------
+    result : what :func:`resemblance.across` returns.
+    ax : axes of matplotlib to draw in; by default those of a new figure.
+
+    Raises ``ValueError`` for what is no result of ``across``.
+    """
+    if not isinstance(result, Across):
+        raise ValueError(f"plot.across draws an Across; got {type(result).__name__}")
+    order, is_above = np.argsort(-result.mean), result.above_0() <= ALPHA
+    words = {True: f"mean, {result.level:.0%} interval", False: f"not above 0 (p > {ALPHA:g})"}
+    marks, labels = list[Any](), list[str]()
+    with rows(ax, [result.models[i] for i in order], 3) as drawn:
+        for is_sure in (True, False):
+            at = np.flatnonzero(is_above[order] == is_sure)
+            if len(at):
+                spans = [(result.mean[i], result.low[i], result.high[i]) for i in order[at]]
+                marks.append(dots(drawn, at, spans, BLUE, is_hollow=not is_sure))
+                labels.append(words[is_sure])
+        if result.ceiling:
+            low, _, high = result.ceiling
+            marks.append(drawn.axvspan(low, high, color=GREY, alpha=0.3, zorder=0))
+            labels.append("noise ceiling")
+        above(drawn, marks, labels)
+        drawn.set_xlabel(plain(f"{result.measure}, mean over {len(result.subjects)} subjects"))
+    return drawn
+
+
 def _times(ax: Axes, bars: Sequence[Bar]) -> None:
     ax.axvline(1.0, color=setting("text.color"), linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
     for is_over, colour, mark in ((False, BLUE, "o"), (True, RED, "s")):
@@ -166,7 +201,7 @@ def _guide(ax: Axes) -> dict[str, Any]:
 
 def dots(
     ax: Axes,
-    at: Sequence[int],
+    at: Sequence[int] | np.ndarray,
     spans: Sequence[tuple[float, float, float]],
     colour: str,
     *,

@@ -13,10 +13,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, device, epsilon, inner, namespace, reuse, root, scalar, stacked
+from ..arrays import (
+    Array,
+    as_float64,
+    device,
+    epsilon,
+    inner,
+    namespace,
+    reuse,
+    root,
+    scalar,
+    stacked,
+)
 from ..representation import Representation, Undefined, title, view
 from ..significance import average_ranks
-from .points import is_rotated, preshape, standardized_rows, unit_rows
+from .points import is_rotated, preshape, standardized_rows, unit, unit_rows
 
 # height of a block; a property of the algorithm, not a tuning option: changing it changes rounding
 ROWS = 256
@@ -232,22 +243,26 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     """The RDM made ready to be compared by an inner product.
 
     ``compare``: "pearson" (centred, unit norm), "spearman" (likewise, from its average ranks),
-    "cosine" (unit norm), "kendall" (average ranks). Raises ``Undefined`` when all dissimilarities
-    are equal.
+    "cosine" (unit norm), "rho_a" (centred ranks, of unit norm if there were no ties), "kendall" and
+    "kendall_a" (average ranks). Raises ``Undefined`` when all dissimilarities are equal.
     """
     vector = rdm(x, kind)
     low, high = scalar(x.xp.min(vector)), scalar(x.xp.max(vector))
     need_different(x, kind, low, high, epsilon(vector))
-    if compare in ("spearman", "kendall"):
+    if compare not in ("pearson", "cosine"):
         # Rounding must not order equal dissimilarities, nor (in single precision) tie all that are
         # close together.
+        largest, pairs = max(high, -low), vector.shape[0]
         vector = average_ranks(
-            vector, min(16 * epsilon(vector) * high, 1e-3 * (high - low) / vector.shape[0])
+            vector, min(16 * epsilon(vector) * largest, 1e-3 * (high - low) / pairs)
         )
-    if compare == "kendall":
+    if compare.startswith("kendall"):
         return vector
     if compare != "cosine":
         vector = reuse(x.xp.subtract, vector, x.xp.mean(vector))
+    if compare == "rho_a":
+        p = vector.shape[0]
+        return vector * (12 / (p**3 - p)) ** 0.5
     return reuse(x.xp.divide, vector, inner(vector, vector) ** 0.5)
 
 
@@ -258,8 +273,10 @@ def need_different(x: Representation, kind: str, low: float, high: float, eps: f
     and a rotation into n dimensions adds a rounding that grows with n.
     """
     of = 1.0
-    if kind in ("euclidean", "sqeuclidean"):
-        of = high * (max(1.0, x.shape[0] / 8) if is_rotated(x) else 1.0)
+    if x.signed or kind in ("euclidean", "sqeuclidean"):
+        is_turned = x.signed or is_rotated(x)
+        of = max(high, -low) * (max(1.0, x.shape[0] / 8) if is_turned else 1.0)
+    kind = x.signed.kind if x.signed else kind
     if high - low <= 16 * eps * of:
         raise Undefined(
             f"all {kind} dissimilarities between samples of {title(x)} are equal: nothing to "
@@ -269,10 +286,76 @@ def need_different(x: Representation, kind: str, low: float, high: float, eps: f
 
 def _dissimilarity(x: Representation, kind: str) -> Callable[[int, int], Array]:
     """Return the function that gives rows start..stop of the dissimilarity matrix, from column
-    ``start`` on."""
+    ``start`` on; of given dissimilarities these, whatever the kind."""
+    if x.signed:
+        return _signed_rows(unit(x), x.xp.asarray(x.signed.signs))
     if kind in ("sqeuclidean", "euclidean"):
         points, form = preshape(x), root if kind == "euclidean" else lambda block: block
         squares = squared_lengths(points)
         return lambda start, stop: form(squared_distance_block(points, squares, start, stop, start))
     rows = unit_rows(x) if kind == "cosine" else standardized_rows(x)
     return lambda start, stop: 1 - rows[start:stop, :] @ x.xp.matrix_transpose(rows[start:, :])
+
+
+def _signed_rows(points: Array, signs: Array) -> Callable[[int, int], Array]:
+    """Return :func:`_dissimilarity` of points whose squared differences count with signs."""
+    xp, signed = namespace(points), points * signs
+    squares, lengths = xp.sum(signed * points, axis=1), squared_lengths(points)
+
+    def rows(start: int, stop: int) -> Array:
+        products = signed[start:stop, :] @ xp.matrix_transpose(points[start:, :])
+        block = squares[start:stop, None] + squares[None, start:] - 2 * products
+        slack = rounding_of_squares(points) * (lengths[start:stop, None] + lengths[None, start:])
+        return xp.where(xp.abs(block) <= slack, xp.zeros_like(block), block)
+
+    return rows
+
+
+def dissimilarity_matrix(x: Representation, kind: str) -> np.ndarray:
+    """The dissimilarities between samples, of which :func:`rdm` has those above the diagonal,
+    shape (n, n)."""
+    from scipy.spatial.distance import squareform
+
+    return np.asarray(squareform(as_float64(rdm(x, kind)), checks=False))
+
+
+@view
+def whitened_gram(
+    x: Representation, kind: str, compare: str, variances: tuple[float, ...] | None
+) -> np.ndarray:
+    r"""The dissimilarities D made ready to be compared in the metric of their errors, shape (n, n).
+
+    .. math:: S^{-1/2} (I - 1 w^\top) (-\tfrac{1}{2} D) (I - w 1^\top) S^{-1/2}, \qquad w = S^{-1}
+        1 / 1^\top S^{-1} 1
+
+    for the diagonal matrix S of ``variances``, of norm 1; for ``"whitened_pearson"`` without what
+    equal dissimilarities explain. The inner product of two is that of the vectors of
+    dissimilarities with the inverse of :math:`(C S C^\top) \circ (C S C^\top)`, where C has the
+    contrasts of all pairs. Raises ``Undefined`` when all dissimilarities are equal.
+    """
+    matrix = dissimilarity_matrix(x, kind)
+    above = matrix[np.triu_indices(len(matrix), 1)]
+    need_different(x, kind, float(above.min()), float(above.max()), epsilon(matrix))
+    weights = weights_of(x, variances)
+    gram = whitened(matrix, weights)
+    if compare == "whitened_pearson":
+        equal = whitened(1 - np.eye(len(matrix)), weights)
+        gram = gram - equal * (np.vdot(gram, equal) / np.vdot(equal, equal))
+    return np.asarray(gram / np.linalg.norm(gram))
+
+
+def weights_of(x: Representation, variances: tuple[float, ...] | None) -> np.ndarray:
+    """The weights of the samples in their mean, which sum to 1, from the variances of their
+    errors."""
+    n = x.shape[0]
+    spread = np.ones(n) if variances is None else np.asarray(variances, dtype=float)
+    if spread.shape != (n,) or not (np.isfinite(spread) & (spread > 0)).all():
+        raise ValueError(f"rsa: variances of {n} samples are {n} positive numbers; got {variances}")
+    return np.asarray(1 / spread / (1 / spread).sum())
+
+
+def whitened(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The matrix of :func:`whitened_gram` of a matrix of dissimilarities, up to a factor."""
+    means = weights @ matrix
+    centred = matrix - means - means[:, None] + weights @ means
+    return np.asarray(-0.5 * centred * np.sqrt(np.outer(weights, weights)))

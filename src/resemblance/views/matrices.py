@@ -23,6 +23,7 @@ from .distances import (
     double_centered_distances,
     mean_distance,
     rdm_vector,
+    whitened_gram,
 )
 from .grams import (
     Estimator,
@@ -317,8 +318,15 @@ def actual_distances(x: Representation, **_: Any) -> np.ndarray:
     return length * as_float64(distances(x)) if length else np.zeros((n, n))
 
 
-def dissimilarities(x: Representation, rdm: str, compare: str) -> Stored:
-    """Return the dissimilarities, ready to be compared, on both sides of a zero diagonal."""
+def dissimilarities(
+    x: Representation, rdm: str, compare: str, variances: tuple[float, ...] | None = None
+) -> Stored:
+    """Return the dissimilarities, ready to be compared, on both sides of a zero diagonal; whitened
+    ones as a centred matrix."""
+    if compare.startswith("whitened"):
+        gram = whitened_gram(x, rdm, compare, variances)
+        trace, whole = float(np.trace(gram)), float(gram.sum())
+        return Stored(samples=len(gram), trace=trace, total=whole, square=1.0, entries=gram.copy)
     total = dissimilarity_sum(x, kind=rdm) if compare == "cosine" else 0.0
 
     def entries() -> np.ndarray:

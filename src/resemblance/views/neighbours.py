@@ -61,7 +61,7 @@ def _best_proposed(x: Representation, similarity: Similarity, k: int) -> Nearest
     n, more = x.shape[0], max(10, k // 10)  # what single precision cannot tell apart from the k-th
     points, inner = to_numpy(similarity.points), similarity.squares is None
     listed = np.sort(proposed(points, min(n, k + 1 + more), inner=inner), axis=1)
-    values = similarity.to_listed(np.arange(n), np.maximum(listed, 0))
+    values = np.array(similarity.to_listed(np.arange(n), np.maximum(listed, 0)))
     values[(listed < 0) | (listed == np.arange(n)[:, None])] = -np.inf
     few = np.count_nonzero(values > -np.inf, axis=1).min()
     if few < k:

@@ -48,7 +48,7 @@ def neighbour_recall(
     if not isinstance(k, int | np.integer) or isinstance(k, bool):
         raise ValueError(f"neighbour_recall: k must be an integer; got {k!r}")
     x = as_representation(X)
-    if x.origin:
+    if x.origin or x.signed:
         raise Undefined(f"neighbour_recall needs the samples, and {title(x)} is of a stream")
     finite(x)
     return recall(x, k=k, metric=metric, index=index)

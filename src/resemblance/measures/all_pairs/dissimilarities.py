@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from .grid import PairGrid, grid_of
 
 
 def dissimilarity_correlations(
-    xs: Sequence[Representation], ys: Sequence[Representation], rdm: str, compare: str
+    xs: Sequence[Representation], ys: Sequence[Representation], rdm: str, compare: str, **_: None
 ) -> Scores:
     r"""RSA of many pairs, with what is recorded as ``rank_error``: a bound of the error.
 
@@ -52,9 +53,11 @@ def dissimilarity_correlations(
     return grid.scores(values, rank_error=np.array(errors))
 
 
-def rank_error(x: Representation, y: Representation, rdm: str, compare: str) -> dict[str, float]:
+def rank_error(
+    x: Representation, y: Representation, rdm: str, compare: str, **_: Any
+) -> dict[str, float]:
     """Return the bound of the error of the value of many samples; nothing where it is exact."""
-    if x.shape[0] <= ABOVE or compare in ("pearson", "cosine"):
+    if x.shape[0] <= ABOVE or compare not in ("spearman", "kendall"):
         return {}
     return {"rank_error": _error(x, y, rdm, compare)}
 

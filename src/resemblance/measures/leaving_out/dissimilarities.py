@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...arrays import as_float64, scalar
 from ...representation import Representation, title, view
 from ...significance.ranks import ranks_of_rows
-from ...views.distances import distances, rdm_vector, row_blocks
+from ...views.distances import (
+    distances,
+    rdm_vector,
+    row_blocks,
+    weights_of,
+    whitened,
+    whitened_gram,
+)
 from ...views.points import size
 from .digits import need_rest, need_samples, row_sums, size_without
 
 BINS = 128  # of the ranks
 
 
-def rsa_without(x: Representation, y: Representation, rdm: str, compare: str) -> np.ndarray:
-    r"""RSA without each sample, shape (n,), in [-1, 1]; not for ``compare="kendall"``.
+def rsa_without(
+    x: Representation,
+    y: Representation,
+    rdm: str,
+    compare: str,
+    variances: tuple[float, ...] | None = None,
+) -> np.ndarray:
+    r"""RSA without each sample, shape (n,), in [-1, 1]; not for Kendall's coefficients and
+    ``"rho_a"``.
 
-    Exact for ``"pearson"`` and ``"cosine"``: sums over all pairs minus sums over those of a sample.
+    Exact but for ``"spearman"``: sums over all pairs minus sums over those of a sample.
     For ``"spearman"`` nearly so. Without sample i the rank :math:`r_p` of a pair p falls by the
     number :math:`c_p` of the pairs of i below it, and :math:`s_p` in Y by :math:`e_p`:
 
@@ -36,6 +52,8 @@ def rsa_without(x: Representation, y: Representation, rdm: str, compare: str) ->
         size_without(x), size_without(y)
     if compare == "spearman":
         return _of_ranks(x, y, rdm)
+    if compare.startswith("whitened"):
+        return _whitened_without(x, y, rdm, compare, variances)
     d, e = (as_float64(rdm_vector(r, kind=rdm, compare=compare)) for r in (x, y))
     squares = [_energy_without(r, rdm, compare) for r in (x, y)]
     product = _product_without(d, e, x.shape[0], is_centred=compare == "pearson")
@@ -80,6 +98,33 @@ def _energy_without(x: Representation, kind: str, compare: str) -> np.ndarray:
     rest = _product_without(vector, vector, x.shape[0], is_centred=compare == "pearson")
     need_rest(f"the {kind} dissimilarities of {title(x)}", rest)
     return rest
+
+
+# --------------------------------------------------------------------------------------- whitened
+
+
+def _whitened_without(
+    x: Representation, y: Representation, kind: str, compare: str, variances: Any
+) -> np.ndarray:
+    """Return the cosines of two whitened matrices without each sample, centred again."""
+    weights = weights_of(x, variances)
+    share = weights / (1 - weights)
+    a, b = (whitened_gram(r, kind, compare, variances) for r in (x, y))
+
+    def inner(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        rows, diagonal = (p * q).sum(axis=1), np.diagonal(p) * np.diagonal(q)
+        removed = 2 * rows - diagonal + 2 * share * (rows - diagonal) - share**2 * diagonal
+        return np.asarray(rows.sum() - removed)
+
+    products = [inner(a, b), inner(a, a), inner(b, b)]
+    if compare == "whitened_pearson":
+        equal = whitened(1 - np.eye(len(a)), weights)
+        of_a, of_b, square = inner(a, equal), inner(b, equal), inner(equal, equal)
+        explained = (of_a * of_b, of_a**2, of_b**2)
+        products = [p - e / square for p, e in zip(products, explained)]
+    for r, rest in zip((x, y), products[1:]):
+        need_rest(f"the {kind} dissimilarities of {title(r)}", rest)
+    return np.asarray(np.clip(products[0] / np.sqrt(products[1] * products[2]), -1, 1))
 
 
 # ------------------------------------------------------------------------------------------ ranks

@@ -1,0 +1,288 @@
+"""Dissimilarities of noisy responses: rsatoolbox's numbers, definitions and closed forms."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import squareform
+
+import resemblance as rs
+
+N, D, RUNS = 12, 20, 6
+LABELS, NUMBERS = np.tile(np.arange(N), RUNS), np.repeat(np.arange(RUNS), N)
+# rsatoolbox 0.3.2, but for the covariance "diagonal", which is by definition: the first six entries
+COVARIANCES = {
+    None: [2.989847054264, 0.105916521442, -0.349139328048, -0.497194804228, 0.990612921426],
+    "only": [2.989847054264, 0.0, 0.0, 0.0, 0.0],
+    "identity": [2.763683860238, 0.080509941984, -0.265390013406, -0.377930886496, 0.752991013552],
+}
+DISSIMILARITIES = {
+    "sqeuclidean": [1.484624514617, 2.08848368656, 2.373792206991, 2.11635420003, 2.17567291227],
+    "correlation": [0.935840584457, 0.740292270783, 0.784502624169, 1.084972828808, 1.200443218566],
+    "poisson": [0.602008492947, 0.512134241486, 0.53653281348, 0.467037220678, 0.35197502338],
+}
+COMPARISONS = {
+    "cosine": 0.971155808619,
+    "pearson": 0.794586940586,
+    "spearman": 0.751537093962,
+    "rho_a": 0.749274605991,
+    "kendall_a": 0.572494172494,
+    "whitened_cosine": 0.896329689804,
+    "whitened_pearson": 0.767954256718,
+}
+
+
+class Recording:
+    """Six runs of twelve conditions, and what rsatoolbox was given."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(0)
+        self.true = rng.standard_normal((N, D))
+        mix = rng.standard_normal((D, D)) / 4 + np.eye(D)
+        self.trials = self.true[LABELS] + rng.standard_normal((N * RUNS, D)) @ mix
+        self.counts = rng.poisson(3 + 3 * rng.random((N, D))[LABELS]).astype(float)
+        rng.standard_normal((N, 40))
+        self.variances = tuple(rng.uniform(0.5, 2, N))
+        self.noise = rs.noise_covariance(self.trials, LABELS)
+        options: dict[str, Any] = {"noise": self.noise, "runs": NUMBERS}
+        self.crossnobis = rs.dissimilarities(self.trials, LABELS, **options)
+        above = np.round(above_of(rs.dissimilarities(self.true)), 1)  # with ties
+        self.model = rs.from_dissimilarities(above)
+
+
+@pytest.fixture(scope="module")
+def recording() -> Recording:
+    return Recording()
+
+
+def above_of(x: rs.Representation) -> np.ndarray:
+    return rs.rdm(x)[np.triu_indices(x.shape[0], 1)]
+
+
+def by_definition(a: np.ndarray, b: np.ndarray, variances: Any, centred: bool) -> float:
+    """Compare two vectors of dissimilarities with V formed and inverted."""
+    n = len(variances)
+    contrasts = np.array([np.eye(n)[i] - np.eye(n)[j] for i in range(n) for j in range(i + 1, n)])
+    metric = np.linalg.inv((contrasts @ np.diag(variances) @ contrasts.T) ** 2)
+    if centred:
+        ones = np.ones(len(a))
+        a, b = (v - (ones @ metric @ v) / (ones @ metric @ ones) for v in (a, b))
+    return float(a @ metric @ b / np.sqrt((a @ metric @ a) * (b @ metric @ b)))
+
+
+# ------------------------------------------------------------------------------------------ points
+
+
+def test_any_symmetric_matrix_comes_back_and_its_rows_move(subtests: Any) -> None:
+    matrices = {
+        "noise": np.random.default_rng(3).standard_normal(66),
+        "equal": np.ones(66),
+        "zero": np.zeros(66),
+        "small": 1e-200 * np.random.default_rng(4).random(66),
+    }
+    for name, vector in matrices.items():
+        with subtests.test(name):
+            matrix, x = (
+                squareform(vector),
+                rs.from_dissimilarities(vector, ids=list("abcdefghijkl")),
+            )
+            if name == "zero":
+                with pytest.raises(rs.Undefined):
+                    rs.rsa(x, x)
+                continue
+            assert np.allclose(rs.rdm(x), matrix, rtol=0, atol=1e-13 * np.abs(vector).max())
+            travelled = pickle.loads(pickle.dumps(x))
+            assert np.array_equal(rs.rdm(travelled), rs.rdm(x))
+            few = rs.Representation(np.eye(4, 3), ids=list("kcfa"))
+            chosen = rs.join_samples(few, x)[1]
+            rows = [10, 2, 5, 0]
+            slack = 1e-13 * np.abs(vector).max()
+            assert np.allclose(rs.rdm(chosen), matrix[np.ix_(rows, rows)], rtol=0, atol=slack)
+
+
+def test_dissimilarities_are_compared_with_features_and_with_each_other(recording: Any) -> None:
+    x, given = recording.true, rs.from_dissimilarities(rs.rdm(recording.true, "sqeuclidean"))
+    y = np.random.default_rng(1).standard_normal((N, 5))
+    for compare in ("spearman", "pearson", "kendall", "whitened_cosine"):
+        measure = rs.rsa.where(rdm="sqeuclidean", compare=compare)
+        assert measure(given, y) == pytest.approx(measure(x, y), abs=1e-12)
+    spec = "rsa[rdm=sqeuclidean]"
+    of_features, of_given = (
+        rs.evidence({"a": a}, {"b": y}, measures=spec, draws=99, progress=False).records()[0]
+        for a in (x, given)
+    )
+    numbers = {name for name, v in of_features.items() if type(v) is float} - {"seconds"}
+    assert {"value", "low", "high"} <= numbers
+    for name in numbers:
+        assert of_given[name] == pytest.approx(of_features[name], abs=1e-6)
+    with pytest.raises(rs.Undefined, match="use rsa"):
+        rs.cka(given, y)
+    with pytest.raises(rs.Undefined, match="use rsa"):
+        rs.stability.feature_split(given)
+
+
+def test_what_is_no_matrix_of_dissimilarities_is_refused(subtests: Any) -> None:
+    hole = np.ones((4, 4)) - np.eye(4)
+    hole[1, 2] = hole[2, 1] = np.nan
+    cases = {
+        "five pairs": (np.ones(5), "number of pairs"),
+        "none": (np.ones(0), "number of pairs"),
+        "features": (np.ones((4, 3)), "rs.dissimilarities"),
+        "similarities": (np.eye(4), "diagonal"),
+        "one half": (np.triu(np.ones((4, 4)), 1), "symmetric"),
+        "a hole": (hole, "between conditions 1 and 2"),
+        "words": (np.array([["a", "b"], ["b", "a"]]), "real numbers"),
+        "a file": ("distances.csv", "npy"),
+    }
+    for name, (values, message) in cases.items():
+        with subtests.test(name), pytest.raises(ValueError, match=message):
+            rs.from_dissimilarities(values)
+
+
+# ------------------------------------------------------------------------------------------- noise
+
+
+def test_covariances_of_noise(recording: Any, subtests: Any) -> None:
+    for shrink, expected in COVARIANCES.items():
+        with subtests.test(str(shrink)):
+            covariance = rs.noise_covariance(recording.trials, LABELS, shrink=shrink)
+            assert covariance[0, :5] == pytest.approx(expected, abs=1e-11)
+    residuals = recording.trials - recording.trials.reshape(RUNS, N, D).mean(0)[LABELS]
+    n, dof = N * RUNS, N * (RUNS - 1)
+    z = residuals / np.sqrt((residuals**2).sum(0) / (n - 1))
+    w = z[:, :, None] * z[:, None]
+    variance = n / (n - 1) ** 3 * ((w - w.mean(0)) ** 2).sum(0)
+    off = ~np.eye(D, dtype=bool)
+    weight = variance[off].sum() / ((w.sum(0) / (n - 1))[off] ** 2).sum()
+    plain = residuals.T @ residuals / dof
+    assert np.allclose(recording.noise, np.where(off, (1 - weight) * plain, plain), atol=1e-13)
+    given = rs.noise_covariance(residuals, shrink=None, dof=dof)
+    assert np.allclose(given, plain, atol=1e-13)
+    with pytest.raises(ValueError, match="repeated"):
+        rs.noise_covariance(recording.true, np.arange(N))
+
+
+def test_dissimilarities_of_means(recording: Any, subtests: Any) -> None:
+    for kind, expected in DISSIMILARITIES.items():
+        with subtests.test(kind):
+            trials = recording.counts if kind == "poisson" else recording.trials
+            x = rs.dissimilarities(trials, LABELS, kind=kind)
+            assert above_of(x)[:5] == pytest.approx(expected, abs=1e-11)
+    mahalanobis = rs.dissimilarities(recording.trials, LABELS, noise=recording.noise)
+    assert above_of(mahalanobis)[:2] == pytest.approx([1.162282855323, 1.375453097046], abs=1e-11)
+
+
+def test_crossnobis(recording: Any) -> None:
+    means = recording.trials.reshape(RUNS, N, D)
+    precision = np.linalg.inv(recording.noise)
+    expected = np.zeros((N, N))
+    for run in range(RUNS):
+        others = np.delete(means, run, axis=0).mean(0)
+        for i, j in np.ndindex(N, N):
+            product = (others[i] - others[j]) @ precision @ (means[run, i] - means[run, j])
+            expected[i, j] += product / D / RUNS
+    assert np.allclose(rs.rdm(recording.crossnobis), expected, atol=1e-12)
+    twice = np.concatenate([recording.true, recording.true])
+    labels, runs = np.tile(np.arange(N), 2), np.repeat([0, 1], N)
+    equal = rs.dissimilarities(twice, labels, runs=runs)
+    assert np.allclose(rs.rdm(equal), rs.rdm(rs.dissimilarities(recording.true)), atol=1e-12)
+    rng, noise = np.random.default_rng(7), []
+    for _ in range(300):
+        x = rs.dissimilarities(rng.standard_normal((N * RUNS, D)), LABELS, runs=NUMBERS)
+        noise.append(above_of(x).mean())
+    assert abs(np.mean(noise)) < 4 * np.std(noise) / 300**0.5
+
+
+def test_conditions_are_the_samples() -> None:
+    words = np.array(["cat", "ant", "bee"] * 4)
+    x = rs.dissimilarities(np.random.default_rng(0).standard_normal((12, 5)), words, name="V1")
+    assert (x.ids, x.name, x.shape[0]) == (("ant", "bee", "cat"), "V1", 3)
+    assert "sqeuclidean" in repr(x)
+
+
+def test_recordings_that_do_not_fit_are_refused(recording: Any, subtests: Any) -> None:
+    trials, short = recording.trials, NUMBERS.copy()
+    short[0] = 1  # condition 0 has no trial in run 0
+    cases: dict[str, tuple[str, dict[str, Any]]] = {
+        "a condition without a run": ("condition 0 has no trial in run 0", {"runs": short}),
+        "one run": ("two or more", {"runs": np.zeros(len(trials))}),
+        "runs of another length": ("runs", {"runs": NUMBERS[1:]}),
+        "no unbiased form": ("no unbiased form", {"runs": NUMBERS, "kind": "correlation"}),
+        "noise of a correlation": ("noise", {"noise": np.eye(D), "kind": "cosine"}),
+        "noise of other features": ("noise", {"noise": np.eye(3)}),
+        "noise without an inverse": ("shrink", {"noise": np.ones((D, D))}),
+        "negative counts": ("negative", {"kind": "poisson"}),
+        "no weight": ("prior", {"kind": "poisson", "prior": (1.0, 0.0)}),
+        "another kind": ("kind", {"kind": "crossnobis"}),
+    }
+    for name, (message, options) in cases.items():
+        data = abs(trials) if "weight" in name else trials
+        with subtests.test(name), pytest.raises(ValueError, match=message):
+            rs.dissimilarities(data, LABELS, **options)
+    with pytest.raises(rs.Undefined, match="NaN"):
+        rs.dissimilarities(np.where(trials > 2, np.nan, trials), LABELS)
+    with pytest.raises(ValueError, match="features"):
+        rs.dissimilarities(recording.crossnobis)
+
+
+# ------------------------------------------------------------------------------------- comparisons
+
+
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+def test_comparisons_are_the_peers(recording: Any, subtests: Any) -> None:
+    for compare, expected in COMPARISONS.items():
+        with subtests.test(compare):
+            value = rs.rsa(recording.crossnobis, recording.model, compare=compare)
+            assert value == pytest.approx(expected, abs=2e-11)
+    a, b = (above_of(x) for x in (recording.crossnobis, recording.model))
+    signs = [np.sign(v[:, None] - v) for v in (a, b)]
+    pairs = len(a) * (len(a) - 1)
+    concordance = (signs[0] * np.where(np.abs(b[:, None] - b) < 1e-9, 0, signs[1])).sum() / pairs
+    value = rs.rsa(recording.crossnobis, recording.model, compare="kendall_a")
+    assert value == pytest.approx(concordance, abs=1e-12)
+
+
+def test_whitened_comparisons_are_those_of_the_definition(recording: Any, subtests: Any) -> None:
+    a, b = (above_of(x) for x in (recording.crossnobis, recording.model))
+    for variances in (None, recording.variances):
+        for compare in ("whitened_cosine", "whitened_pearson"):
+            with subtests.test(f"{compare} {variances is None}"):
+                measure = rs.rsa.where(compare=compare, variances=variances)
+                exact = by_definition(a, b, variances or np.ones(N), compare.endswith("pearson"))
+                value = measure(recording.crossnobis, recording.model)
+                assert value == pytest.approx(exact, abs=1e-12)
+    x, y = np.random.default_rng(8).standard_normal((2, 30, 8))
+    whitened = rs.rsa(x, y, rdm="sqeuclidean", compare="whitened_cosine")
+    assert whitened == pytest.approx(rs.cka(x, y), abs=1e-13)
+
+
+def test_whitened_comparisons_without_each_sample(subtests: Any) -> None:
+    x, y = np.random.default_rng(9).standard_normal((2, 9, 6))
+    for variances in (None, tuple(np.linspace(0.5, 2, 9))):
+        for compare in ("whitened_cosine", "whitened_pearson"):
+            with subtests.test(f"{compare} {variances is None}"):
+                measure = rs.rsa.where(rdm="sqeuclidean", compare=compare, variances=variances)
+                without = measure.left_out(
+                    *map(rs.as_representation, (x, y)), **dict(measure.parameters)
+                )
+                for i in range(9):
+                    rest = np.delete(np.arange(9), i)
+                    few = variances and tuple(np.delete(variances, i))
+                    value = measure.where(variances=few)(x[rest], y[rest])
+                    assert without[i] == pytest.approx(value, abs=1e-12)
+
+
+def test_variances_that_do_not_fit_are_refused(subtests: Any) -> None:
+    x = np.random.default_rng(0).standard_normal((6, 3))
+    cases = {
+        "too few": ((1.0, 2.0), "whitened_cosine"),
+        "zero": ((0.0,) * 6, "whitened_pearson"),
+        "not a number": ((np.nan,) * 6, "whitened_pearson"),
+        "not whitened": ((1.0,) * 6, "cosine"),
+    }
+    for name, (variances, compare) in cases.items():
+        with subtests.test(name), pytest.raises(ValueError, match="variances"):
+            rs.rsa(x, x + 1, compare=compare, variances=variances)
