@@ -16,7 +16,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import computed
 import conventions
-import stream_tables
 from measure_tables import all_measures
 from pieces import decimal, markdown, number
 
@@ -30,7 +29,7 @@ TOLERANCE = 2e-3  # of the last digits, which depend on the machine
 
 def resi() -> str:
     """Return, for both golden cases, the default, the ReSi preset and the recorded value of the
-    ReSi code."""
+    ReSi code, where the preset has another parameter."""
     head = (
         "measure", "default", '`preset("resi")`', "ReSi code, recorded", "preset − default",
         "in the preset",
@@ -43,10 +42,11 @@ def resi() -> str:
                 number(r.default),
                 number(r.resi),
                 number(r.recorded),
-                number(r.resi - r.default) if r.spec != r.name else "",
+                number(r.resi - r.default),
                 r.spec.removeprefix(r.name).strip("[]"),
             )
             for r in computed.resi_rows(case)
+            if r.spec != r.name
         ]
         parts.append(f"**{title}**\n\n{markdown(head, rows)}")
     return "\n\n".join(parts)
@@ -76,15 +76,6 @@ def chance() -> str:
     return markdown(head, [(spelled(m), *map(decimal, values)) for m, values in rows])
 
 
-def streams() -> str:
-    """Return the measures that stream."""
-    rows = [
-        (spelled(m), needs.replace("``", "`"), whitens)
-        for m, needs, whitens in stream_tables.stream_rows()
-    ]
-    return markdown(("measure", "needs", "whitens"), rows)
-
-
 def spelled(m: rs.Measure) -> str:
     parameters = f" `{m.spec.removeprefix(m.name)}`" if m.spec != m.name else ""
     return f"`{m.name}`{parameters}"
@@ -95,7 +86,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "chance": chance,
     "resi": resi,
     "same-name": same_name,
-    "streams": streams,
 }
 
 
