@@ -34,6 +34,8 @@ WITHOUT_LEFT_OUT = {
     "rank_similarity": _ORDER,
     "riemannian": "the logarithm of generalised eigenvalues has no closed form",
     "rsa[compare=kendall]": "pairs of pairs of samples would have to be counted",
+    "rsa[compare=kendall_a]": "pairs of pairs of samples would have to be counted",
+    "rsa[compare=rho_a]": "ties that a sample makes change what it is divided by",
     "rsm_norm_difference[norm=spectral]": "the largest eigenvalue changes with every sample",
     "rtd": "the topology of the others has to be computed anew",
     "rtd_lite": "the topology of the others has to be computed anew",

@@ -118,6 +118,8 @@ def undecided(m: Measure) -> set[str]:
         checks.add("order of samples")
     if ("estimator", "features") in m.parameters:  # what other features give has no extreme
         checks |= {"X is most similar to X", "direction"}
+    if "whitened" in m.spec and ("rdm", "sqeuclidean") in m.parameters:  # as CKA, but of samples
+        checks.add("invariant to sample rotation")
     return checks
 
 

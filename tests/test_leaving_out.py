@@ -62,6 +62,8 @@ EXACT = (
     "rsa[compare=cosine]",
     "rsa[compare=pearson]",
     "rsa[compare=pearson,rdm=sqeuclidean]",
+    "rsa[compare=whitened_cosine]",
+    "rsa[compare=whitened_pearson]",
     "rsm_norm_difference",
 )
 # The least correlation with n calls, and the largest deviation of the standard error from theirs.

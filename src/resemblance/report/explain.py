@@ -21,7 +21,7 @@ SYMBOLS = {
     "alpha": "α",
     "lambda": "λ", "Sigma": "Σ", "sigma": "σ", "pi": "π", "in": "∈", "cup": "∪", "cap": "∩",
     "neq": "≠", "le": "≤",
-    "ge": "≥", "ldots": "...", "cdot": "·", "infty": "∞", "quad": "\t", "qquad": "\t", ",": " ",
+    "ge": "≥", "ldots": "...", "cdot": "·", "circ": "∘", "infty": "∞", "quad": "\t", "qquad": "\t", ",": " ",
     ";": " ", "\\": "\t",
     "left": "", "right": "", "operatorname": "", "text": "", "mathrm": "", "bigl": "", "bigr": "",
     "Bigl": "",
