@@ -25,6 +25,7 @@ from resemblance.suites.resi.facts import Evaluation, FailedComparisons
 from resemblance.suites.resi.groups import ModelGroup
 from resemblance.suites.resi.matrices import brief, limits
 from resemblance.suites.resi.ranking import ranking
+from resemblance.suites.resi.rules import LEAST_RELIABILITY
 from resemblance.suites.resi.words import QUALITIES, common_start, letter
 
 HOSTILE = "<script>alert(1)</script>"
@@ -297,7 +298,18 @@ def test_the_page_and_the_terminal_say_what_was_evaluated(facts, result, tmp_pat
         assert words in " ".join(lines.split())
     assert result.remarks[0].startswith("Few models: at most 9 are compared with each other")
     assert result.size == "models of your own"
-    assert result_of(facts._replace(size="mini")).remarks == ()
+
+
+def test_cells_in_which_what_is_expected_is_noise_are_named_and_not_ranked(facts):
+    noise = {cell for cell, r in facts.reliabilities().items() if r < LEAST_RELIABILITY}
+    assert noise
+    assert not noise & set(facts.ranks())
+    (remark,) = result_of(facts._replace(size="mini")).remarks
+    assert remark.startswith("Shown and not ranked")
+    assert all(" · ".join(family) in remark for _, _, *family in noise)
+    as_code = facts._replace(size="mini", protocol="resi-code", failures="unranked")
+    assert noise & set(as_code.ranks())
+    assert result_of(as_code).remarks == ()
 
 
 def test_boxes_have_every_rank_and_the_best_median_first():
@@ -352,6 +364,7 @@ def cells_of(facts, result):
         for c, entry in list(enumerate(row))[1:]:
             what, _, family = shown.hints[c].partition(": ")
             test, quality = words[tuple(what.split(", "))]
+            family = family.partition(";")[0]
             score = scores.get((test, quality, *family.split(" · "), specs[row[0]]))
             yield score, entry, signs.get((r, c))
 
@@ -377,7 +390,7 @@ def test_columns_shown_at_first_are_one_per_test_and_domain(result):
     shown = table(result, "scores")
     first = {k: next(c[k] for c in shown.choices if c[k]) for k in range(len(shown.selectors))}
     columns = [
-        (group, hint)
+        (group, hint.partition(";")[0])
         for group, hint, choices in list(zip(shown.groups, shown.hints, shown.choices))[1:]
         if all(choice in ("", first[k]) for k, choice in enumerate(choices))
     ]

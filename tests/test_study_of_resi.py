@@ -25,6 +25,7 @@ from resemblance.suites import training
 from resemblance.suites.resi import load_facts, run, status
 from resemblance.suites.resi.models import recipes
 from resemblance.suites.resi.ranking import RANKED
+from resemblance.suites.resi.rules import is_reliable
 from resemblance.suites.training import is_trained, model_folder
 
 MEASURES = ["cka", "gulp"]
@@ -91,7 +92,9 @@ def test_a_finished_study_holds_all_it_promises(finished):
         len(plan),
         False,
     )
-    counting = [s for s in load_facts(finished).scores if s.cell[1] in RANKED]
+    counting = [
+        s for s in load_facts(finished).scores if s.cell[1] in RANKED and is_reliable(s.reliability)
+    ]
     assert found.scores == len(counting)
     table = pandas.read_parquet(finished / "comparisons.parquet")
     assert set(table["measure"]) == set(MEASURES)
@@ -136,8 +139,8 @@ def test_without_a_model_its_tests_are_made_with_the_others(study, monkeypatch):
     result = run(study, size="slice", domains=["vision"], measures=MEASURES)
     sizes = {m.test: len(m.names) for m in load_facts(study).maps}
     assert sizes["accuracy"] == 3
-    assert f"1 models could not be trained: {lost.name}" in result.remarks[-1]
-    assert "made with the models that are left" in result.remarks[-1]
+    assert f"1 models could not be trained: {lost.name}" in " ".join(result.remarks)
+    assert "made with the models that are left" in " ".join(result.remarks)
 
 
 def test_an_edited_measure_is_computed_again(study, tmp_path):

@@ -22,6 +22,7 @@ from resemblance.sources.synthetic import (
     noise_walk,
     tight_groups,
 )
+from resemblance.subject import Subject
 from resemblance.suites.case import Score
 from resemblance.suites.resi import assess, evaluate, load_facts, result_of
 from resemblance.suites.resi.cases import TESTS, six_tests
@@ -29,6 +30,7 @@ from resemblance.suites.resi.facts import FORMAT
 from resemblance.suites.resi.groups import choose_groups, separated
 from resemblance.suites.resi.models import SIZES, recipes
 from resemblance.suites.resi.ranking import cell_ranks, ranking
+from resemblance.suites.resi.reliability import BY_INPUT
 
 MEASURES = ["cka", "procrustes", "jaccard", "linear_regression"]
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "resi_evaluation.json").read_text())[
@@ -38,6 +40,49 @@ GOLDEN = json.loads((Path(__file__).parent / "golden" / "resi_evaluation.json").
 
 def by_quality(result, test):
     return {(s.cell[1], s.measure): s.value for s in result.scores if s.test == test}
+
+
+# ------------------------------------------------------------------- does what is expected repeat?
+
+
+def answering(shares, samples=400):
+    """Models without relation that are right on random inputs, each on a share of its own."""
+    g = np.random.default_rng(5)
+    labels = np.arange(samples) % 4
+    for seed, share in enumerate(shares):
+        wrong = (labels + g.integers(1, 4, samples)) % 4
+        answers = np.where(g.random(samples) < share, labels, wrong)
+        last = rs.Representation(g.normal(size=(samples, 5)), f"seed{seed}/last")
+        traits = {"seed": seed, "accuracy": float((answers == labels).mean())}
+        yield Subject(f"seed{seed}", {"last": last}, 3.0 * np.eye(4)[answers], traits, labels)
+
+
+def test_measures_are_not_ranked_by_differences_that_are_noise():
+    cell = ("accuracy", "spearman_accuracy", "own", "own", "model", "")
+    alike = assess(answering([0.8] * 8), measures=["cka"])
+    unlike = assess(answering(np.linspace(0.3, 0.95, 8)), measures=["cka"])
+    assert alike.reliabilities()[cell] < 0.5
+    assert unlike.reliabilities()[cell] > 0.95
+    assert cell in {s.cell for s in alike.scores}
+    assert cell not in alike.ranks()
+    assert cell in unlike.ranks()
+    assert cell in assess(answering([0.8] * 8), measures=["cka"], protocol="resi-code").ranks()
+
+
+def test_only_what_depends_on_the_inputs_can_fail_to_repeat():
+    for models in (tight_groups(setting="labels"), noise_walk()):
+        assert not {"labels", "layers"} & {t for t, *_ in assess(models).reliabilities()}
+    unlabelled = [replace(s, labels=None) for s in answering([0.6, 0.7, 0.8])]
+    known = assess(unlabelled, measures=["cka"]).reliabilities()
+    assert {test for test, *_ in known} == {"output"}
+    assert assess(answering([0.3, 0.6, 0.9], samples=3), measures=["cka"]).reliabilities() == {}
+
+
+def test_differences_in_outputs_are_means_over_inputs():
+    x, y = (s.outputs for s in answering([0.5, 0.8], samples=30))
+    for name, measure in (("jsd", rs.jensen_shannon), ("disagreement", rs.disagreement)):
+        each = BY_INPUT[name](rs.Representation(x, "x"), rs.Representation(y, "y"))
+        assert each[:9].mean() == pytest.approx(measure(x[:9], y[:9]))
 
 
 # ------------------------------------------------------------------------------------ known answers

@@ -46,7 +46,9 @@ class Case(NamedTuple):
     ``cell``: the words that name it in its ``test``. ``parts``: compared each by itself; a score is
     the mean of their values. ``models``: that it is of; cells of the same models are resampled
     together. ``left_out``: the names of measures that take too long here. ``is_by_part``: measures
-    are ranked in every part, and their ranks averaged.
+    are ranked in every part, and their ranks averaged. ``reliability``: how far what is expected
+    repeats on other inputs of the same kind, 1 for entirely; None where it follows from how models
+    were made, or is not known.
     """
 
     test: str
@@ -56,6 +58,7 @@ class Case(NamedTuple):
     models: str = ""
     left_out: frozenset[str] = frozenset()
     is_by_part: bool = False
+    reliability: float | None = None
 
 
 class Score(NamedTuple):
@@ -63,7 +66,7 @@ class Score(NamedTuple):
 
     ``value``: the mean of ``parts``; NaN with a ``reason`` where there is none. ``pairs``: how many
     it rests on; ``failed``: for how many more the measure has no value. ``p_value``: of a
-    correlation with what is predicted.
+    correlation with what is predicted. ``reliability``: that of the case.
     """
 
     test: str
@@ -76,6 +79,7 @@ class Score(NamedTuple):
     pairs: int = 0
     failed: int = 0
     reason: str | None = None
+    reliability: float | None = None
 
 
 def cell_name(words: Iterable[str]) -> str:

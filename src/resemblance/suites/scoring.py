@@ -142,6 +142,7 @@ def _score(case: Case, comparisons: Sequence[Comparison], info: MeasureInfo) -> 
         sum(has_value),
         failed,
         reason,
+        case.reliability,
     )
 
 

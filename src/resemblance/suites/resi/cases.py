@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +15,11 @@ from ...measures import disagreement, jensen_shannon
 from ...representation import Representation, Undefined
 from ...sources.recipe import DEFAULTS
 from ...subject import Subject
-from ..case import Case, Part
+from ..case import Case, Part, cell_name
 from ..families import ModelFamily
 from .groups import ModelGroup, choose_groups
 from .membership import PlannedTests, families_without_models, models_for
+from .reliability import BY_INPUT, reliability
 from .rules import RULES, Rules
 
 TESTS: Mapping[str, str] = {
@@ -50,8 +52,8 @@ class Prepared(NamedTuple):
 
 
 # Makes the cases of a test, of what is expected ("prediction", "group" or "order"), its parts, and
-# by quality the expectation of every part.
-MakeCases = Callable[[str, Sequence[Part], Mapping[str, Sequence[Any]]], Prepared]
+# by quality the expectation of every part, and its reliability where it depends on the inputs.
+MakeCases = Callable[..., Prepared]
 
 
 def six_tests(
@@ -84,6 +86,13 @@ def six_tests(
         tuple(dict.fromkeys(group for p in prepared for group in p.groups)),
         tuple(absence for p in prepared for absence in p.absent),
     )
+
+
+def with_reliabilities(
+    cases: Iterable[Case], reliabilities: Mapping[str, float]
+) -> tuple[Case, ...]:
+    """Return cases with the reliability that is known by their names; None for others."""
+    return tuple(c._replace(reliability=reliabilities.get(cell_name(c.cell))) for c in cases)
 
 
 def _families(subjects: Iterable[Subject]) -> dict[ModelFamily, list[Subject]]:
@@ -131,6 +140,7 @@ def _cases(
     kind: str,
     parts: Sequence[Part],
     expected: Mapping[str, Sequence[Any]],
+    reliabilities: Mapping[str, float | None] = {},
 ) -> Prepared:
     """Return a case for every quality of a test. ``expected``: by quality, of all parts."""
     cases = (
@@ -141,6 +151,7 @@ def _cases(
             tuple(part._replace(expected=of) for part, of in zip(parts, of_parts, strict=True)),
             "/".join(family[:3]),
             is_by_part=kind == "order",
+            reliability=reliabilities.get(quality),
         )
         for quality, of_parts in expected.items()
     )
@@ -170,7 +181,18 @@ def _by_accuracy(subjects: Sequence[Subject], cases: MakeCases) -> Prepared | st
     accuracy = np.array([s.traits["accuracy"] for s in models], float)
     # rounded, so that equal differences stay equal
     expected = np.abs(accuracy[:, None] - accuracy[None, :]).round(12)
-    return cases("prediction", [_last(models)], {"spearman_accuracy": [expected]})
+    name = "spearman_accuracy"
+    return cases("prediction", [_last(models)], {name: [expected]}, {name: _of_accuracy(models)})
+
+
+def _of_accuracy(models: Sequence[Subject]) -> float | None:
+    """Return how far differences in accuracy repeat; None where answers are not known."""
+    answers = [(s.outputs, s.labels) for s in models]
+    correct = [o.argmax(axis=1) == y for o, y in answers if o is not None and y is not None]
+    if len(correct) < len(models) or len({len(of_model) for of_model in correct}) > 1:
+        return None
+    first, second = np.triu_indices(len(models), 1)
+    return reliability(np.array(correct, float), lambda means: abs(means[first] - means[second]))
 
 
 def _by_output(subjects: Sequence[Subject], cases: MakeCases) -> Prepared | str:
@@ -188,9 +210,15 @@ def _by_output(subjects: Sequence[Subject], cases: MakeCases) -> Prepared | str:
             ]
             for name, measure in (("jsd", jensen_shannon), ("disagreement", disagreement))
         }
+        reliabilities = {
+            f"spearman_{name}": reliability(
+                np.array([of(x, y) for x, y in combinations(outputs, 2)])
+            )
+            for name, of in BY_INPUT.items()
+        }
     except Undefined as error:
         return f"the outputs of the models cannot be compared: {error}"
-    return cases("prediction", [_last(models)], expected)
+    return cases("prediction", [_last(models)], expected, reliabilities)
 
 
 def _by_group(

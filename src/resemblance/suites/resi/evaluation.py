@@ -22,7 +22,7 @@ from ..families import ModelFamily
 from ..feature_maps import scratch_folder
 from ..scoring import Compared, compare_cases, scores_of, seconds_per_pair
 from ..study import Progress
-from .cases import Prepared, six_tests
+from .cases import Prepared, six_tests, with_reliabilities
 from .costs import advice, of_cases
 from .facts import Evaluation, FailedComparisons, Matrices, Rows
 from .groups import GROUPS
@@ -111,6 +111,7 @@ def assess(
     failures: str | None = None,
     groups: str = "separated",
     planned: PlannedTests | None = None,
+    reliabilities: Mapping[str, float] | None = None,
     samples: int | None = None,
     save: str | Path | None = None,
     executor: Executor | None = None,
@@ -120,6 +121,8 @@ def assess(
     """Return the facts behind :func:`evaluate`, whose parameters it has.
 
     ``planned``: which models make which tests; by default each makes all that it can.
+    ``reliabilities``: of what is expected, by the name of a cell, where they are known; by default
+    from the outputs of the models.
     """
     options = options_of(protocol, permute, failures)
     check_choice("groups", groups, GROUPS)
@@ -131,6 +134,8 @@ def assess(
     has_maps = any(s.maps for s in models)
     with scratch_folder(save if has_maps or samples else None) as folder:
         cases = on_samples(prepared.cases, samples, folder)
+        if reliabilities is not None:
+            cases = with_reliabilities(cases, reliabilities)
         compared = compare_cases(
             cases,
             wanted,

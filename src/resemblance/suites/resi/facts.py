@@ -20,7 +20,7 @@ from .paper import PORTIONS
 from .ranking import Ranks, cell_ranks
 
 FACTS, RESULT = "facts.json", "result.json"  # in a study
-FORMAT = 5
+FORMAT = 6
 IDENTITY = {"n_samples", "n_features", "dtype", "computed_in", "fingerprint"}  # of a representation
 Rows = tuple[tuple[float, ...], ...]
 
@@ -95,6 +95,11 @@ class Evaluation(NamedTuple):
     def ranks(self) -> Ranks:
         """Return the rank of every measure in every cell, by the rules of the protocol."""
         return cell_ranks(self.scores, protocol=self.protocol, failures=self.failures)
+
+    def reliabilities(self) -> dict[tuple[str, ...], float]:
+        """Return how far what is expected repeats on other inputs, for the cells where it depends
+        on them."""
+        return {s.cell: s.reliability for s in self.scores if s.reliability is not None}
 
     def only(self, families: Iterable[str]) -> Evaluation:
         """Return what was computed for the measures of some families, to be ranked among these.

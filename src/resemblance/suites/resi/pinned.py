@@ -9,21 +9,26 @@ from typing import Any
 from ...measure import Measure
 from ...results.result import Result
 from ...sources.model_folder import read_subjects
-from ..case import Case
+from ..case import Case, cell_name
 from ..pinning import MODELS, Layers, Pinned, Reduction, all_layers_of, pin_model
 from ..study import Purpose, log, purpose, study_folder
-from .cases import six_tests
+from ..training import subjects_of
+from .cases import six_tests, with_reliabilities
 from .evaluation import assess
 from .facts import FACTS, RESULT
 from .material import models_of
 from .ranking import RANKED
+from .rules import is_reliable
 from .sections import result_of
+
+RELIABILITY = "reliability"  # of the cells, in the manifest of a pack
 
 
 def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     """Write the models of a finished study into a pack, and return what it must remember.
 
     Only models for the test of layers have all of these; of all others the last one is compared.
+    How far what is expected repeats on other inputs is that of the study, with all its inputs.
     """
     known = purpose(study)
     if known.models or known.portions:
@@ -33,7 +38,12 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     for recipe in plan:
         has_all = recipe.setting == ("layers" if recipe[:3] in deep else "normal")
         pin_model(study, recipe, pack, reduction, all_layers_of if has_all else _last_of)
-    return {"size": known.size, "recipes": {r.name: r.fingerprint for r in plan}}
+    cases = six_tests(subjects_of(study, plan)).cases
+    return {
+        "size": known.size,
+        "recipes": {r.name: r.fingerprint for r in plan},
+        RELIABILITY: {cell_name(c.cell): c.reliability for c in cases if c.reliability is not None},
+    }
 
 
 def _last_of(traits: Mapping[str, Any]) -> Layers:
@@ -43,7 +53,8 @@ def _last_of(traits: Mapping[str, Any]) -> Layers:
 def cases_of(pinned: Pinned) -> list[Case]:
     """Return the cells of the six tests that count for the ranking."""
     cases = six_tests(read_subjects(pinned.folder / MODELS)).cases
-    return [case for case in cases if case.cell[1] in RANKED]
+    known = with_reliabilities(cases, pinned.facts.get(RELIABILITY, {}))
+    return [c for c in known if c.cell[1] in RANKED and is_reliable(c.reliability)]
 
 
 def run_pinned(
@@ -55,7 +66,13 @@ def run_pinned(
     """
     subjects = read_subjects(pinned.folder / MODELS)
     with study_folder(folder, Purpose("resi", models=pinned.identity)) as (place, _):
-        facts = assess(subjects, measures=measures, save=place / "comparisons.db", **options)
+        facts = assess(
+            subjects,
+            measures=measures,
+            reliabilities=pinned.facts.get(RELIABILITY, {}),
+            save=place / "comparisons.db",
+            **options,
+        )
         result = pinned.named(result_of(facts))
         facts.save(place / FACTS)
         result.save(place / RESULT)

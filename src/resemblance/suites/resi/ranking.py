@@ -10,7 +10,7 @@ from ...results.sections import RankRule
 from ...results.values import known
 from ...significance import Ranking, summarize
 from ..case import Score
-from .rules import FAILURES, check_choice
+from .rules import FAILURES, check_choice, is_reliable
 
 # The qualities that count in a ranking: all but conformity.
 RANKED = ("spearman_accuracy", "spearman_jsd", "spearman_disagreement", "auprc", "spearman")
@@ -24,17 +24,18 @@ def ranked_cells(
     """Yield the cells that count for the ranking, with their scores and how these are ranked.
 
     In the test of layers measures are ranked for every model, and a measure's rank in the cell is
-    its mean over models. ``protocol="resi-code"``: as the authors' notebook for Figure 3 aggregates
-    ranks, which differs in three ways: measures without a value have no rank; in the test of layers
-    the ranks of all measures and models are averaged, so that every measure gets the same number;
-    of the poolings of one model only the first read counts. ``failures``: see
+    its mean over models. A cell whose expected differences do not repeat on other inputs is not
+    ranked. ``protocol="resi-code"``: as the authors' notebook for Figure 3 aggregates ranks, which
+    differs in four ways: measures without a value have no rank; in the test of layers the ranks of
+    all measures and models are averaged, so that every measure gets the same number; of the
+    poolings of one model only the first read counts; all cells are ranked. ``failures``: see
     :func:`resemblance.significance.rank_within`.
     """
     check_choice("failures", failures, FAILURES)
     is_code = protocol == "resi-code"
     members: dict[Cell, list[Score]] = defaultdict(list)
     for score in scores:
-        if score.cell[1] in RANKED:
+        if score.cell[1] in RANKED and (is_code or is_reliable(score.reliability)):
             members[score.cell].append(score)
     first: dict[Cell, Cell] = {}
     for cell, of_cell in members.items():

@@ -22,7 +22,7 @@ from .words import QUALITIES, letter, quality_word
 UNMEASURED = "this measure was not evaluated here"
 COLUMNS = (
     "test", "quality", "domain", "dataset", "architecture", "pooling", "measure", "label", "value",
-    "p_value", "pairs", "failed", "reason", "rank",
+    "p_value", "pairs", "failed", "reason", "reliability", "rank",
 )  # fmt: skip
 # selectors of columns: the tests whose quality they choose
 CHOOSERS: Mapping[str, tuple[str, ...]] = {
@@ -60,6 +60,7 @@ def scores_section(standings: Standings) -> Section:
     complete_only = facts.failures == "last"
     framed = [] if facts.is_trial else _best(cells, complete_only=complete_only)
     selectors, choices = _selectors(standings, columns)
+    reliabilities = facts.reliabilities()
     rows = tuple(
         (standings.names[spec], *(column[i].value for column in cells))
         for i, spec in enumerate(standings.order)
@@ -76,7 +77,7 @@ def scores_section(standings: Standings) -> Section:
         ),
         framed=tuple((row, column + 1) for row, column in framed),
         signs=(*measure_signs(standings, standings.order), *_signs(cells, reasons)),
-        hints=("", *map(_hint, columns)),
+        hints=("", *(_hint(column, reliabilities.get(column)) for column in columns)),
         selectors=selectors,
         choices=choices,
     )
@@ -157,9 +158,11 @@ def _signs(cells: Sequence[Sequence[ScoreCell]], letters: Mapping[str, str]) -> 
                 yield Sign(row, position + 1, mark, cell.reason)
 
 
-def _hint(column: Cell) -> str:
+def _hint(column: Cell, reliability: float | None) -> str:
     test, quality, *family = column
-    return f"{TESTS[test]}, {quality_word(test, quality)}: {ModelFamily(*family)}"
+    text = f"{TESTS[test]}, {quality_word(test, quality)}: {ModelFamily(*family)}"
+    repeats = "" if reliability is None else f"; on other inputs it repeats by {reliability:.2f}"
+    return text + repeats
 
 
 def _selectors(
@@ -190,7 +193,7 @@ def data_tables(standings: Standings) -> dict[str, Table]:
     for s in standings.facts.scores:
         numbers = (known(s.value), s.p_value, s.pairs, s.failed)
         rank = ranks.get(s.cell, {}).get(s.measure)
-        rows[s.test].append((*s.cell, s.measure, s.label, *numbers, s.reason, rank))
+        rows[s.test].append((*s.cell, s.measure, s.label, *numbers, s.reason, s.reliability, rank))
     return {
         test: Table(f"{test} scores", "Scores", COLUMNS, tuple(of_test), is_data=True)
         for test, of_test in rows.items()

@@ -11,7 +11,7 @@ from ...results.headlines import OWN, few_models, listed
 from ...results.result import Result
 from ...results.sections import Section
 from ..case import cell_name
-from ..families import readable
+from ..families import ModelFamily, readable
 from ..study import judged_by
 from .cases import TESTS
 from .details import (
@@ -26,6 +26,7 @@ from .facts import Evaluation, family_of
 from .matrices import choice_of
 from .paper import PORTIONS
 from .ranking import ranked_cells
+from .rules import LEAST_RELIABILITY, is_reliable
 from .scores import data_tables, scores_section
 from .standings import (
     Standings,
@@ -35,7 +36,7 @@ from .standings import (
     standings_of,
     verdict,
 )
-from .words import ABOUT, FAILURE_WORDS, PAPER, PROTOCOL_WORDS, READING, TITLE
+from .words import ABOUT, FAILURE_WORDS, PAPER, PROTOCOL_WORDS, READING, TITLE, quality_word
 
 Judges = Mapping[str, Callable[[Evaluation], Iterable[Claim]]]
 
@@ -173,7 +174,13 @@ def _remarks(facts: Evaluation) -> tuple[str, ...]:
     untrained = _not_trained(facts.untrained)
     if untrained and facts.size not in PORTIONS:
         untrained += " Their tests are made with the models that are left."
-    texts = (few, fewer if samples else "", f"Left out: {left}." if left else "", untrained)
+    texts = (
+        few,
+        fewer if samples else "",
+        f"Left out: {left}." if left else "",
+        untrained,
+        _not_ranked(facts),
+    )
     return tuple(filter(None, texts))
 
 
@@ -184,6 +191,24 @@ def _not_trained(untrained: Mapping[str, str]) -> str:
         by_reason[why].append(name)
     listing = "; ".join(f"{listed(names)} ({why})" for why, names in by_reason.items())
     return f"{len(untrained)} models could not be trained: {listing}." if untrained else ""
+
+
+def _not_ranked(facts: Evaluation) -> str:
+    """Say in which cells measures are not ranked since what is expected is noise; nothing without
+    such a cell."""
+    if facts.protocol == "resi-code":
+        return ""
+    cells = [
+        f"{ModelFamily(*family)}, {quality_word(test, quality)} ({reliability:.2f})"
+        for (test, quality, *family), reliability in facts.reliabilities().items()
+        if not is_reliable(reliability)
+    ]
+    if not cells:
+        return ""
+    return (
+        "Shown and not ranked, since what is expected would be different on other inputs (a "
+        f"reliability below {LEAST_RELIABILITY}): {'; '.join(cells)}."
+    )
 
 
 def _provenance(standings: Standings) -> dict[str, object]:
