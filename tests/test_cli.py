@@ -28,6 +28,7 @@ from typer.testing import CliRunner
 import resemblance as rs
 from resemblance import cli
 from resemblance.cli import comparing, declaring, executors
+from resemblance.cli.options import chosen_measures
 from resemblance.engine.store import Store
 from resemblance.extras import install_hint
 from resemblance.report.output import csv_text
@@ -218,10 +219,10 @@ def test_processes_give_the_same(call):
 
 
 def test_presets_and_own_measures_mix():
-    chosen = cli.options.chosen_measures(["resi, mean_cca", "own.py:size_difference"])
+    chosen = chosen_measures(["resi, mean_cca", "own.py:size_difference"])
     assert [m.spec for m in chosen[:24]] == [m.spec for m in rs.preset("resi")]
     assert [m.label for m in chosen[24:]] == ["MeanCCA", "SizeDiff"]
-    assert cli.options.chosen_measures(None) is None
+    assert chosen_measures(None) is None
 
 
 # ------------------------------------------------------------------------------------------- inputs

@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from resemblance import cli
+from resemblance.cli.options import own_measure
 from resemblance.sources.model_folder import read_subjects, write_subject
 from resemblance.sources.recipe import Extraction
 from resemblance.sources.synthetic import noise_walk, tight_groups
@@ -121,7 +122,7 @@ def test_running_again_does_nothing_again(study):
 def test_a_new_measure_is_all_that_is_computed(study, tmp_path):
     (tmp_path / "own.py").write_text(OWN)
     before, cells = modified(study), status(study).comparisons
-    own = cli.options.own_measure(tmp_path / "own.py", "size_difference")
+    own = own_measure(tmp_path / "own.py", "size_difference")
     result = run(study, size="slice", domains=["vision"], measures=[*MEASURES, own])
     assert modified(study) == before
     assert status(study).comparisons == cells * 3 // 2
@@ -154,7 +155,7 @@ def test_an_edited_measure_is_computed_again(study, tmp_path):
             ),
             None,
         )
-        own = cli.options.own_measure(file, "size_difference")
+        own = own_measure(file, "size_difference")
         run(study, size="slice", domains=["vision"], measures=[own])
         values.append(max(load_facts(study).maps[0].values["size_difference"][0]))
     assert values[1] == pytest.approx(2 * values[0])
