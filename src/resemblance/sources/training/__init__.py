@@ -63,7 +63,7 @@ def fit(recipe: Recipe, resources: Resources | None = None, start: State | None 
     return its weights by name.
 
     ``resources``: for models on real data. ``start``: the weights of ``recipe.parent``, for
-    fine-tuned models. See :mod:`.packaged`, and the module ``paper`` of each domain.
+    fine-tuned models. See ``packaged``, and the module ``paper`` of each domain.
 
     Raises ``ValueError`` for a recipe that cannot be, and for a model on real data without
     resources, or whose data are missing or damaged.
@@ -102,7 +102,7 @@ def _needed(recipe: Recipe, resources: Resources | None) -> Resources:
 
 def domain_of(name: str) -> Any:
     """Return the module of a domain, with the tables ``OPTIONS``, ``DEEP`` and ``TRANSFER``: see
-    :mod:`.packaged`.
+    ``packaged``.
 
     Raises ``ValueError`` for a domain that does not exist.
     """
