@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import coming_from
 import computed
 import conventions
 from measure_tables import all_measures
@@ -86,7 +88,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "chance": chance,
     "resi": resi,
     "same-name": same_name,
-}
+} | {f"from-{package}": partial(coming_from.table, package) for package in coming_from.PACKAGES}
 
 
 def rewritten(text: str) -> str:

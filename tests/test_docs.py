@@ -233,6 +233,19 @@ def test_tables_in_pages_are_up_to_date(generated: Path) -> None:
     assert sorted(marked) == sorted(write_tables.TABLES)
 
 
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+def test_numbers_of_other_packages_agree_to_the_digits_of_the_page(
+    generated: Path, subtests: pytest.Subtests
+) -> None:
+    import coming_from
+
+    for package, rows in coming_from.PACKAGES.items():
+        for row in rows():
+            with subtests.test(f"{package}: {row.theirs}"):
+                digits = coming_from.agreement(row.pairs())
+                assert digits >= row.digits if row.digits else digits < 2
+
+
 def test_built_pages_link_measures_in_tables_and_citations(generated: Path) -> None:
     import generate
 

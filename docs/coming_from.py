@@ -1,0 +1,273 @@
+"""Compare the numbers of other packages with ours, for the page of those who come from them.
+
+Their value is either recorded from the package itself, in ``tests/``, or computed by the formula
+that its code uses, which is written here independently of the library.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from computed import GOLDEN, GOLDEN_CASES, golden
+from conventions import _centred, _nuclear, _unit
+from pieces import markdown
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import pdist
+from scipy.stats import kendalltau
+
+import resemblance as rs
+
+Measure = Callable[[np.ndarray, np.ndarray], float]
+Pairs = list[tuple[float, float]]
+
+
+class Row(NamedTuple):
+    """A call of another package and ours, and the digits in which they agree; 0 if they differ."""
+
+    theirs: str
+    ours: str
+    digits: int
+    pairs: Callable[[], Pairs]
+    differs: str = ""
+
+
+def agreement(pairs: Pairs) -> float:
+    """Return in how many digits the values of all pairs agree."""
+    apart = max(abs(a - b) / max(abs(a), abs(b)) for a, b in pairs)
+    return -float(np.log10(max(apart, 1e-16)))
+
+
+def table(package: str) -> str:
+    """Return the table of a package, in Markdown."""
+    head = ("there", "here", "digits", "what differs")
+    rows = [
+        (f"`{row.theirs}`", f"`{row.ours}`", str(row.digits) if row.digits else "none", row.differs)
+        for row in PACKAGES[package]()
+    ]
+    return markdown(head, rows)
+
+
+# ------------------------------------------------------------------------- formulas of their codes
+
+
+def formula(
+    theirs: str,
+    ours: str,
+    digits: int,
+    measure: Measure,
+    differs: str = "",
+    prepared: Callable[[np.ndarray], np.ndarray] = np.asarray,
+) -> Row:
+    """Return the row of a formula, evaluated on both golden cases; ours on ``prepared`` arrays."""
+
+    def pairs() -> Pairs:
+        cases = [golden(case) for case in GOLDEN_CASES]
+        mine = rs.get_measure(ours)
+        return [(measure(X, Y), float(mine(prepared(X), prepared(Y)))) for X, Y in cases]
+
+    return Row(theirs, ours, digits, pairs, differs)
+
+
+def _shape_metric(alpha: float) -> Measure:
+    def whitened(X: np.ndarray) -> np.ndarray:
+        u, s, vt = np.linalg.svd(_centred(X), full_matrices=False)
+        return np.asarray((u * (alpha * s + 1 - alpha)) @ vt)
+
+    def angle(X: np.ndarray, Y: np.ndarray) -> float:
+        x, y = whitened(X), whitened(Y)
+        return float(np.arccos(_nuclear(x, y) / (np.linalg.norm(x) * np.linalg.norm(y))))
+
+    return angle
+
+
+def _size_and_shape(X: np.ndarray, Y: np.ndarray) -> float:
+    x, y = _centred(X), _centred(Y)
+    return float(np.sqrt((x**2).sum() + (y**2).sum() - 2 * _nuclear(x, y)))
+
+
+def _permuted_distance(X: np.ndarray, Y: np.ndarray) -> float:
+    x, y = _centred(X), _centred(Y)
+    rows, columns = linear_sum_assignment(x.T @ y, maximize=True)
+    return float(np.linalg.norm(x[:, rows] - y[:, columns]))
+
+
+def _biased_cka(X: np.ndarray, Y: np.ndarray) -> float:
+    x, y = _unit(X), _unit(Y)
+    sizes = np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)
+    return float(np.linalg.norm(x.T @ y) ** 2 / sizes)
+
+
+def _unbiased_hsic(K: np.ndarray, L: np.ndarray) -> float:
+    n, k, l = len(K), K - np.diag(np.diag(K)), L - np.diag(np.diag(L))
+    squares = (k * l).sum() + k.sum() * l.sum() / ((n - 1) * (n - 2))
+    return float((squares - 2 * k.sum(axis=0) @ l.sum(axis=0) / (n - 2)) / (n * (n - 3)))
+
+
+def _cka_of_batches(size: int) -> Measure:
+    """Return the quotient of the sums of unbiased HSIC over batches."""
+
+    def cka(X: np.ndarray, Y: np.ndarray) -> float:
+        sums = np.zeros(3)
+        for start in range(0, len(X), size):
+            K, L = (Z[start : start + size] @ Z[start : start + size].T for Z in (X, Y))
+            sums += [_unbiased_hsic(K, L), _unbiased_hsic(K, K), _unbiased_hsic(L, L)]
+        return float(sums[0] / np.sqrt(sums[1] * sums[2]))
+
+    return cka
+
+
+def _clamped(X: np.ndarray, Y: np.ndarray) -> float:
+    return min(max(_cka_of_batches(len(X))(X, Y), 0.0), 1.0)
+
+
+def _tau_a(X: np.ndarray, Y: np.ndarray) -> float:
+    return float(kendalltau(pdist(X, "sqeuclidean"), pdist(Y, "sqeuclidean")).statistic)  # no ties
+
+
+# ------------------------------------------------------------- values of the packages themselves
+
+
+def _rsatoolbox() -> list[Row]:
+    from test_recordings import COMPARISONS, DISSIMILARITIES, LABELS, Recording, above_of
+
+    recording = Recording()
+    names = {"pearson": "corr", "kendall_a": "tau-a", "rho_a": "rho-a"}
+    names |= {"whitened_cosine": "cosine_cov", "whitened_pearson": "corr_cov"}
+    kinds = {"sqeuclidean": "euclidean"}
+
+    def of_means(kind: str) -> Pairs:
+        trials = recording.counts if kind == "poisson" else recording.trials
+        ours = above_of(rs.dissimilarities(trials, LABELS, kind=kind))[:5]
+        return list(zip(DISSIMILARITIES[kind], ours, strict=True))
+
+    def of_models(compare: str) -> Pairs:
+        ours = rs.rsa(recording.crossnobis, recording.model, compare=compare)
+        return [(COMPARISONS[compare], ours)]
+
+    units = "squared and divided by the number of units, in both"
+    return [
+        *(
+            Row(
+                f'calc_rdm(method="{kinds.get(kind, kind)}")',
+                f'dissimilarities(X, conditions, kind="{kind}")',
+                10,
+                lambda kind=kind: of_means(kind),
+                units if kind == "sqeuclidean" else "",
+            )
+            for kind in DISSIMILARITIES
+        ),
+        *(
+            Row(
+                f'compare(method="{names.get(compare, compare)}")',
+                f"rsa[compare={compare}]",
+                10,
+                lambda compare=compare: of_models(compare),
+            )
+            for compare in COMPARISONS
+        ),
+    ]
+
+
+def _platonic() -> list[Row]:
+    recorded = json.loads((GOLDEN / "stab_outputs_kernels.json").read_text())
+    values = recorded["rot_noise"]["platonic"]["norm64"]
+    with np.load(GOLDEN / "stab_inputs.npz") as arrays:
+        sides = [arrays[f"rot_noise__{side}"] for side in "XY"]
+    X, Y = (Z / np.linalg.norm(Z, axis=1, keepdims=True) for Z in sides)
+
+    def row(key: str, theirs: str, ours: str, digits: int, differs: str = "", by: int = 1) -> Row:
+        return Row(
+            theirs,
+            ours,
+            digits,
+            lambda: [(values[key], by * float(rs.get_measure(ours)(X, Y)))],
+            differs,
+        )
+
+    rounded = "their mean is in single precision"
+    added = "theirs adds 10⁻⁶ to the denominator, in the units of the data"
+    return [
+        row("mutual_knn_k10", 'measure("mutual_knn", topk=10)', "mutual_knn[k=10]", 6, rounded),
+        row("cycle_knn_k5", 'measure("cycle_knn", topk=5)', "cycle_knn[k=5]", 6, rounded),
+        row("lcs_knn_k10", 'measure("lcs_knn", topk=10)', "lcs_knn[k=10]", 6,
+            f"k times ours; {rounded}", by=10),
+        row("edit_distance_knn_k10", 'measure("edit_distance_knn", topk=10)',
+            "edit_distance_knn[k=10]", 9),
+        row("cknna_k10", 'measure("cknna", topk=10)', "cknna[k=10]", 3, added),
+        row("cka_ip", 'measure("cka")', "cka", 8, added),
+        row("unbiased_cka_ip", 'measure("unbiased_cka")', "cka[estimator=debiased]", 4, added),
+        row("svcca_dim10_seed0", 'measure("svcca")', "svcca", 0,
+            "ten standardised components and random noise there, 99 % of the variance here"),
+    ]  # fmt: skip
+
+
+def _resi() -> list[Row]:
+    recorded = json.loads((GOLDEN / "resi_outputs.json").read_text())["measures"]
+
+    def row(label: str, ours: str) -> Row:
+        entries = [
+            (case, name, entry)
+            for case in GOLDEN_CASES
+            for name, entry in recorded[case]["measures"].items()
+            if entry.get("paper_name") == label
+        ]
+
+        def pairs() -> Pairs:
+            return [
+                (entry["R_Rp"]["value"], float(rs.get_measure(ours)(*golden(case))))
+                for case, _, entry in entries
+            ]
+
+        digits, differs = EXCEPTIONS.get(label, (8, ""))
+        return Row(entries[0][1], ours, digits, pairs, differs)
+
+    return [row(m.label, m.spec) for m in rs.preset("resi") if m.label != "UnifDiff"]
+
+
+EXCEPTIONS = {
+    "IMD": (0, "a random estimate there, exact here"),
+    "RTD": (4, "single precision there"),
+}
+
+
+# ------------------------------------------------------------------------------------- the packages
+
+PACKAGES: dict[str, Callable[[], list[Row]]] = {
+    "rsatoolbox": _rsatoolbox,
+    "netrep": lambda: [
+        formula("LinearMetric(alpha=1.0)", "angular_shape", 9, _shape_metric(1.0)),
+        formula("LinearMetric(alpha=0.0)", "shape[alpha=0]", 9, _shape_metric(0.0)),
+        formula("LinearMetric(alpha=0.5)", "shape[alpha=0.5]", 0, _shape_metric(0.5),
+                "X in its own units there; here the mean squared singular value is 1 first"),
+        formula('LinearMetric(score_method="euclidean")', "procrustes_size_shape", 9,
+                _size_and_shape),
+        formula('PermutationMetric(score_method="euclidean")', "permutation_procrustes", 9,
+                _permuted_distance, "columns are centred there: pass X - X.mean(0)", _centred),
+    ],
+    "torch-cka": lambda: [
+        formula("CKA.compare, all samples in one batch", "cka[estimator=debiased]", 9,
+                _cka_of_batches(200)),
+        formula("CKA.compare, batches of 50", "cka[estimator=debiased]", 0, _cka_of_batches(50),
+                "depends on the batch size there; any batches give the value of all samples here"),
+    ],
+    "pytorch-cka": lambda: [
+        formula("CKA(...)(loader), all samples in one batch", "cka[estimator=debiased]", 9,
+                _clamped, "clamped to 0 to 1 there, so never negative by chance"),
+        formula("CKA(...)(loader), batches of 50", "cka[estimator=debiased]", 0,
+                _cka_of_batches(50), "as in torch-cka"),
+    ],
+    "platonic-rep": _platonic,
+    "resi": _resi,
+    "similarity-repository": lambda: [
+        formula("measure/netrep/procrustes-distance=angular", "angular_shape", 9,
+                _shape_metric(1.0)),
+        formula("measure/netrep/cka-kernel=linear-hsic=gretton-score", "cka", 9, _biased_cka),
+        formula("measure/thingsvision/cka-kernel=linear-hsic=song-score",
+                "cka[estimator=debiased]", 9, _cka_of_batches(200)),
+        formula("measure/rsatoolbox/rsa-rdm=squared_euclidean-compare=tau_a",
+                "rsa[compare=kendall_a,rdm=sqeuclidean]", 9, _tau_a),
+    ],
+}  # fmt: skip
