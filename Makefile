@@ -4,7 +4,7 @@ BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NEEDED = Python 3.11 or newer with venv is needed (Debian: apt-get install python3-venv); or name one: make PYTHON=python3.12
 
-.PHONY: demo test long all seconds lint docs papers benchmark validity mutants clean
+.PHONY: demo test long all seconds lint docs site wheel papers benchmark validity mutants clean
 
 demo: .venv/installed
 	$(BIN)/resemblance resi run demo $(ARGS)
@@ -43,6 +43,18 @@ docs: .venv/installed
 	$(INSTALL) --editable '.[docs]'
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
+# The pages with the gallery and the board in one folder, which a browser opens from disk: site/index.html.
+site: docs
+	rm -rf site && cp -r docs/_build/html site
+
+# The archives to publish, checked; the wheel must work where nothing but what it needs is installed.
+wheel:
+	rm -rf dist build && $(PYTHON) -m venv build/tools && $(PYTHON) -m venv build/bare
+	build/tools/bin/python -m pip install --quiet --disable-pip-version-check build twine
+	build/tools/bin/python -m build && build/tools/bin/twine check --strict dist/*
+	build/bare/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt dist/*.whl
+	build/bare/bin/resemblance board show
+
 # What papers claim and print, next to ours: their pages, and the tables of results in the docs.
 papers: .venv/installed
 	$(BIN)/python -m papers $(ARGS)
@@ -65,4 +77,4 @@ mutants: .venv/installed
 	touch $@
 
 clean:
-	rm -rf .venv demo docs/_build docs/measures
+	rm -rf .venv demo docs/_build docs/measures site dist build

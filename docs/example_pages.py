@@ -1,4 +1,4 @@
-"""Writes the pages of results that the gallery shows, on data that takes seconds."""
+"""Writes the board, and the pages of results that the gallery shows, on data that takes seconds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.neural_network import MLPClassifier
 
 import resemblance as rs
+from resemblance.boards.site import build_site
 from resemblance.report import write_page
 from resemblance.suites import manifolds
 
@@ -17,7 +18,7 @@ RANKED = ["cka", "mka", "rsa", "procrustes", "jaccard"]
 
 
 def main(folder: Path) -> None:
-    """Write a page of a comparison, of a drift report, and of a trial run of a suite."""
+    """Write a page of a comparison, of a drift report, and of a trial run of a suite; the board."""
     folder.mkdir(parents=True, exist_ok=True)
     images, labels = digits()
     first, second = (layers(seed, images, labels) for seed in (0, 1))
@@ -27,6 +28,7 @@ def main(folder: Path) -> None:
     write_page(report, folder / "drift.html")
     trial = manifolds.run(measures=RANKED, size="small", progress=lambda *_: None)
     write_page(trial, folder / "manifolds.html")
+    build_site(output=folder / "board")
 
 
 def digits() -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,36 @@
+"""What is published fits the project: the recipe for conda, the citation, the workflows."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import resemblance as rs
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_the_recipe_for_conda_asks_for_what_the_project_needs():
+    recipe = (ROOT / "conda" / "meta.yaml").read_text()
+    needed = re.findall(r"^    - (\S+ >=\S+)$", recipe.split("run:")[1], flags=re.MULTILINE)
+    assert [line.replace(" ", "") for line in needed] == [
+        f"python{PROJECT['requires-python']}",
+        *PROJECT["dependencies"],
+    ]
+    assert f'version = "{rs.__version__}"' in recipe
+
+
+def test_the_citation_names_the_version():
+    assert f"version: {rs.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_workflows_call_commands_that_are_in_the_makefile(subtests):
+    targets = re.findall(r"^([a-z ]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    names = {name for line in targets for name in line.split()}
+    workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    assert len(workflows) == 3
+    for workflow in workflows:
+        with subtests.test(workflow.name):
+            assert set(re.findall(r"run: make (\S+)", workflow.read_text())) <= names
