@@ -4,11 +4,16 @@ process, or against another checkout of this library.
     python benchmarks/suite.py                      # 15 of 2,000 samples and 256 features
     python benchmarks/suite.py --samples 500 --features 64 --count 6 --rtd
     python benchmarks/suite.py --against ../other   # the same list, by the code in ../other/src
+    python benchmarks/suite.py --samples 1000 --features 128 --count 10 --pairs 2 --write
 
 CPU seconds of one thread (all thread pools pinned to one). Every measure is timed alone, with
 everything it needs, and the whole list together. The twin is timed on a few pairs between the
 stages of the engine and scaled to all pairs. A single pair is a call with two fresh arrays, in
 milliseconds, next to the twin.
+
+``--write`` keeps the times in ``benchmarks/suite.csv`` for the table of the README
+(``docs/write_tables.py``), with the seconds that ReSi's code took for two arrays of 200 x 32, as
+recorded with its values, and ours for the same arrays.
 
 ``--against`` times the list of all 24, RTD included, by turns in processes of their own, as no
 process can import both; the fastest run of each counts.
@@ -17,6 +22,8 @@ process can import both; the fastest run of each counts.
 from __future__ import annotations
 
 import argparse
+import csv
+import json
 import os
 import subprocess
 import sys
@@ -78,14 +85,35 @@ def compare_with_twin(options: argparse.Namespace) -> None:
         f"{'single pair, ms':>30s}{'ratio':>9s}   largest relative difference"
     )
     theirs_total = 0.0
+    rows = list[tuple[object, ...]]()
     for m in [m for m in measures if m.name in options.only] or measures:
         timing = timed(m, reps, pairs, options)
         theirs_total += timing.theirs * (10 if m.name == "rtd" else 1)
         note = "  (other subset)" if m.name == "rtd" else ""
         print(line_of(m.name, timing.theirs, timing.ours) + single_of(timing) + note, flush=True)
+        rows.append((m.name, timing.theirs, timing.ours, *authors_and_ours(m, options)))
     if not options.only:
         together = cpu_seconds(lambda: rs.compare(reps, measures=measures, progress=False))
         print(line_of("all together", theirs_total, together))
+        rows.append(("all together", theirs_total, together, "", ""))
+    if options.write:
+        words = [rs.__version__, options.samples, options.features, len(reps), len(pairs)]
+        with (HERE / "benchmarks" / "suite.csv").open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("version", "samples", "features", "representations", "pairs"))
+            writer.writerow(words)
+            writer.writerow(("measure", "per_pair", "engine", "authors_single", "engine_single"))
+            writer.writerows(rows)
+
+
+def authors_and_ours(m: rs.Measure, options: argparse.Namespace) -> tuple[float, float]:
+    """Return the seconds for one pair that are recorded of ReSi's code, and ours in CPU seconds."""
+    folder, case = HERE / "tests" / "golden", "pub02_rot_noise"
+    recorded = json.loads((folder / "resi_outputs.json").read_text())["measures"][case]["measures"]
+    theirs = next(e["R_Rp"]["seconds"] for e in recorded.values() if e["paper_name"] == m.label)
+    with np.load(folder / "resi_inputs.npz") as arrays:
+        x, y = arrays[f"{case}__R"], arrays[f"{case}__Rp"]
+    return theirs, fastest(m, x, y, options)
 
 
 def timed(
@@ -186,6 +214,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--repeats", type=int, default=1, help="runs of the engine of which the fastest counts"
     )
+    parser.add_argument("--write", action="store_true", help="write benchmarks/suite.csv")
     parser.add_argument("--rtd", action="store_true", help="include RTD (minutes)")
     parser.add_argument("--only", nargs="*", default=[], help="names of measures to time")
     parser.add_argument("--against", help="another checkout of this library to time by turns")

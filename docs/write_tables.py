@@ -78,6 +78,25 @@ def chance() -> str:
     return markdown(head, [(spelled(m), *map(decimal, values)) for m, values in rows])
 
 
+def speed() -> str:
+    """Return the times that ``benchmarks/suite.py --write`` kept, of some measures and of all."""
+    lines = (DOCS.parent / "benchmarks" / "suite.csv").read_text().splitlines()
+    _, samples, features, count, pairs = lines[1].split(",")
+    head = (
+        f"{count} representations of {samples} x {features}", f"{pairs} pairs, NumPy", "here",
+        "one pair, ReSi's code", "here",
+    )  # fmt: skip
+    times = {name: values for name, *values in (line.split(",") for line in lines[3:])}
+    rows = [
+        (
+            name if name == "all together" else f"`{name}`",
+            *(f"{float(value):.2g}" if value else "" for value in times[name]),
+        )
+        for name in ("cka", "pwcca", "rsa", "jaccard", "imd", "all together")
+    ]
+    return markdown(head, rows)
+
+
 def spelled(m: rs.Measure) -> str:
     parameters = f" `{m.spec.removeprefix(m.name)}`" if m.spec != m.name else ""
     return f"`{m.name}`{parameters}"
@@ -88,6 +107,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "chance": chance,
     "resi": resi,
     "same-name": same_name,
+    "speed": speed,
 } | {f"from-{package}": partial(coming_from.table, package) for package in coming_from.PACKAGES}
 
 
@@ -116,7 +136,7 @@ def _value(text: str) -> float:
 def outdated(write: bool = False) -> list[str]:
     """Return the names of pages whose tables are not up to date, after writing them if told to."""
     names = []
-    for page in sorted(DOCS.glob("*.md")):
+    for page in (DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))):
         text = page.read_text("utf-8")
         current = rewritten(text)
         if current != text:
