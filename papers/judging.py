@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from resemblance.results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED, Claim
-
-Facts = TypeVar("Facts")
 
 
 class NoData(ValueError):
@@ -30,8 +28,23 @@ class Evidence(NamedTuple):
     holds_for_them: bool = True
 
 
+Judge = TypeVar("Judge", bound=Callable[[Any], Evidence])
+# number, text, the paper's numbers, and what has the evidence of a run
+Claims: TypeAlias = list[tuple[str, str, str, Callable[[Any], Evidence]]]
+
+
+def claim(claims: Claims, number: str, text: str, theirs: str) -> Callable[[Judge], Judge]:
+    """Add a claim of a paper to others: the decorated function returns the evidence of a run."""
+
+    def declared(judge: Judge) -> Judge:
+        claims.append((number, text, theirs, judge))
+        return judge
+
+    return declared
+
+
 def judged(
-    claims: Iterable[tuple[str, str, str, Callable[[Facts], Evidence]]], facts: Facts
+    claims: Iterable[tuple[str, str, str, Callable[[Any], Evidence]]], facts: Any
 ) -> tuple[Claim, ...]:
     """Return claims, given as number, text, the paper's numbers and a judge, with their verdicts.
 
@@ -44,7 +57,7 @@ def judged(
 
 
 def _judged(
-    number: str, text: str, theirs: str, judge: Callable[[Facts], Evidence], facts: Facts
+    number: str, text: str, theirs: str, judge: Callable[[Any], Evidence], facts: Any
 ) -> Claim:
     try:
         evidence = judge(facts)

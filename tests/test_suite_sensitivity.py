@@ -13,7 +13,7 @@ import pytest
 from factories.output import assert_fits
 
 import resemblance as rs
-from papers.ding import CLAIMS, judges, tables
+from papers.ding import CLAIMS, claims, tables
 from papers.judging import NoData
 from papers.published import published
 from resemblance import cli
@@ -474,36 +474,36 @@ def finding(p, c, w, domain="made", failed=None):
 
 def test_a_domain_counts_only_when_all_holds():
     one, other = finding(0.5, 0.52, 0.4), finding(0.5, 0.52, 0.51, "other")
-    assert judges.order_in_layers([one]).holds == (True,)
-    found = judges.order_in_layers([one, other])
+    assert claims.order_in_layers([one]).holds == (True,)
+    found = claims.order_in_layers([one, other])
     assert found.holds == (True, False)
     assert found.ours.startswith(
         "holds in 1 of 2 domains. made/known/line: Procrustes 0.500, CKA 0.520, PWCCA 0.400"
     )
-    assert judges.order_in_layers([finding(0.5, 0.6, 0.4)]).holds == (False,)  # not a little
-    assert judges.order_in_layers([finding(0.5, 0.5, 0.4)]).holds == (False,)  # a tie is not ahead
-    assert judges.order_in_deletion([finding(0.5, 0.5, 0.6)]).holds == (False,)
+    assert claims.order_in_layers([finding(0.5, 0.6, 0.4)]).holds == (False,)  # not a little
+    assert claims.order_in_layers([finding(0.5, 0.5, 0.4)]).holds == (False,)  # a tie is not ahead
+    assert claims.order_in_deletion([finding(0.5, 0.5, 0.6)]).holds == (False,)
     with pytest.raises(NoData, match=r"made/known/line: CKA has no mean: 3 comparisons failed"):
-        judges.weak([finding(0.1, None, 0.1, failed={"cka": "3 comparisons failed"})])
+        claims.weak([finding(0.1, None, 0.1, failed={"cka": "3 comparisons failed"})])
 
 
 def test_the_best_overall_needs_all_benchmarks_and_no_tie():
     names = ("layers", "deletion", "finetuning", "pretraining")
     best = {name: [finding(0.6, 0.5, 0.4)] for name in names}
     tied = {name: [finding(0.6, 0.6, 0.4)] for name in names}
-    assert judges.best_overall(best).holds == (True,)
-    assert judges.best_overall(tied).holds == (False,)
+    assert claims.best_overall(best).holds == (True,)
+    assert claims.best_overall(tied).holds == (False,)
     with pytest.raises(
         NoData, match="all four benchmarks are needed; without models or not run: pretraining"
     ):
-        judges.best_overall({name: best[name] for name in names[:3]})
-    assert judges.no_dominance(best).holds == (False,)
+        claims.best_overall({name: best[name] for name in names[:3]})
+    assert claims.no_dominance(best).holds == (False,)
     other = {**best, "layers": [finding(0.5, 0.6, 0.4)]}
-    assert judges.no_dominance(other).holds == (True,)
-    assert judges.no_dominance(tied).holds == (False,)  # both are the best everywhere
-    assert judges.out_of_distribution_is_hard(best).holds == (False,)
+    assert claims.no_dominance(other).holds == (True,)
+    assert claims.no_dominance(tied).holds == (False,)  # both are the best everywhere
+    assert claims.out_of_distribution_is_hard(best).holds == (False,)
     falling = {n: [finding(v, v, v)] for n, v in zip(names, (0.9, 0.8, 0.5, 0.1))}
-    assert judges.out_of_distribution_is_hard(falling).holds == (True,)
+    assert claims.out_of_distribution_is_hard(falling).holds == (True,)
 
 
 def test_late_layers_by_intervals_without_copies():
@@ -513,11 +513,11 @@ def test_late_layers_by_intervals_without_copies():
         under = Contrast(THREE[0], THREE[2], 0.1, *turned, *copies, 200)
         return facts({}, by_layer={"a": (over, under)})
 
-    assert judges.late_layers([family((0.1, 0.2), (-0.1, 0.2))]).holds == (True,)
-    assert judges.late_layers([family((-0.1, 0.2), (0.1, 0.2))]).holds == (False,)
+    assert claims.late_layers([family((0.1, 0.2), (-0.1, 0.2))]).holds == (True,)
+    assert claims.late_layers([family((-0.1, 0.2), (0.1, 0.2))]).holds == (False,)
     empty = facts({}, by_layer={"a": (Contrast(*THREE[:2], 0.1, None, None, None, None, 0),)})
     with pytest.raises(NoData, match="no interval for Procrustes - CKA"):
-        judges.late_layers([empty])
+        claims.late_layers([empty])
 
 
 def test_slow_measures_are_left_out_with_a_reason(models):
