@@ -180,16 +180,16 @@ def advice(
     if total <= limit:
         return ""
     dearest = sorted(hours, key=lambda spec: -hours[spec])[:3]
-    most = ", ".join(f"{spec} {brief_hours(hours[spec])}" for spec in dearest)
-    text = f"comparing takes about {brief_hours(total)} CPU hours of one core (above all {most})"
+    most = ", ".join(f"{spec} {brief_estimate(hours[spec])}" for spec in dearest)
+    text = f"comparing takes about {brief_estimate(total)} CPU hours of one core (above all {most})"
     for samples in FEWER:
         fewer = sum(comparing_hours(works(samples), measures).values())
         if fewer <= limit:
-            remedy = f"samples={samples} (--samples {samples}) takes about {brief_hours(fewer)}"
+            remedy = f"samples={samples} (--samples {samples}) takes about {brief_estimate(fewer)}"
             return f"{text}; {remedy}"
     return f"{text}; fewer samples (--samples N), measures or models take less"
 
 
-def brief_hours(hours: float) -> str:
-    """Write a number of hours in as many digits as an estimate has."""
-    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
+def brief_estimate(value: float) -> str:
+    """Write a number, such as of hours, in as many digits as an estimate has."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

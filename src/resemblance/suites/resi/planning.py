@@ -16,7 +16,7 @@ from ...sources.training import DATASETS, Portion, tests_of
 from ...sources.training import paper_recipes as recipes
 from ..training import is_written
 from .budget import ModelSize, hours_of, size_of
-from .costs import Workload, all_pairs, comparing_hours, of_layers
+from .costs import Workload, all_pairs, brief_estimate, comparing_hours, of_layers
 from .paper import portion_of
 from .samples import check_samples
 
@@ -129,14 +129,16 @@ def table_of(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tuple
             row.architecture,
             *(str(row.models.get(setting, 0)) for setting in settings),
             str(row.trained),
-            *map(_brief, numbers(row)),
+            *map(brief_estimate, numbers(row)),
         )
         for row in rows
     ]
     counts = [sum(row.models.get(setting, 0) for row in rows) for setting in settings]
     sums = [sum(column) for column in zip(*(numbers(row) for row in rows))]
     trained = sum(row.trained for row in rows)
-    lines.append(("all", str(sum(counts)), *map(str, counts), str(trained), *map(_brief, sums)))
+    lines.append(
+        ("all", str(sum(counts)), *map(str, counts), str(trained), *map(brief_estimate, sums))
+    )
     return header, lines, NOTE
 
 
@@ -144,7 +146,3 @@ def numbers(row: PlannedModels) -> tuple[float, ...]:
     """Return hours and gigabytes, in the order of the columns."""
     hours = (row.gpu_hours, row.cpu_hours, row.comparing_hours)
     return (*hours, row.weights_gb, row.representations_gb)
-
-
-def _brief(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

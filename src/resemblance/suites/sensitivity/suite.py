@@ -146,9 +146,14 @@ def _about_models(
     if not source.folder:
         return result
     whose = f"of {pinned.identity}" if pinned else OWN
-    return replace(
-        result, facts=_brought_models(facts, whose), remarks=_remarks(source, source.folder)
-    )
+    members = [f.family for families in facts.values() for f in families]
+    datasets = ", ".join(dict.fromkeys(family.dataset for family in members))
+    architectures = ", ".join(dict.fromkeys(family.architecture for family in members))
+    about = {
+        "data sets": datasets or "none",
+        "models": f"{whose}: {architectures or 'none that fit'}",
+    }
+    return replace(result, facts=about, remarks=_remarks(source, source.folder))
 
 
 def _check(size: str, only: Any, domains: Any) -> None:
@@ -171,17 +176,6 @@ def _models(size: str, domains: Sequence[str], folder: str | Path | None) -> Mod
 
         return Models(tuple(recipes(size, domains)))
     return models_in(Path(folder).resolve())  # mistakes of a user are found before the work
-
-
-def _brought_models(facts: SuiteFacts, whose: str) -> dict[str, str]:
-    """Return the data sets and architectures of models that were not trained here."""
-    members = [f.family for families in facts.values() for f in families]
-    datasets = ", ".join(dict.fromkeys(family.dataset for family in members))
-    architectures = ", ".join(dict.fromkeys(family.architecture for family in members))
-    return {
-        "data sets": datasets or "none",
-        "models": f"{whose}: {architectures or 'none that fit'}",
-    }
 
 
 def _remarks(source: Models, folder: str) -> tuple[str, ...]:
