@@ -41,13 +41,15 @@ def agreement(pairs: Pairs) -> float:
 
 
 def table(package: str) -> str:
-    """Return the table of a package, in Markdown."""
-    head = ("there", "here", "digits", "what differs")
-    rows = [
+    """Return the table of a package, in Markdown; the last column only where something differs."""
+    rows = PACKAGES[package]()
+    width = 4 if any(row.differs for row in rows) else 3
+    cells = [
         (f"`{row.theirs}`", f"`{row.ours}`", str(row.digits) if row.digits else "none", row.differs)
-        for row in PACKAGES[package]()
+        for row in rows
     ]
-    return markdown(head, rows)
+    head = ("there", "here", "digits", "what differs")
+    return markdown(head[:width], [line[:width] for line in cells])
 
 
 # ------------------------------------------------------------------------- formulas of their codes
@@ -147,7 +149,6 @@ def _rsatoolbox() -> list[Row]:
         ours = rs.rsa(recording.crossnobis, recording.model, compare=compare)
         return [(COMPARISONS[compare], ours)]
 
-    units = "squared and divided by the number of units, in both"
     return [
         *(
             Row(
@@ -155,7 +156,6 @@ def _rsatoolbox() -> list[Row]:
                 f'dissimilarities(X, conditions, kind="{kind}")',
                 10,
                 lambda kind=kind: of_means(kind),
-                units if kind == "sqeuclidean" else "",
             )
             for kind in DISSIMILARITIES
         ),
