@@ -27,6 +27,7 @@ from .declaring import (
     Jobs,
     Measures,
     Memory,
+    Planned,
     Pool,
     Save,
     Scheduler,
@@ -56,7 +57,6 @@ CHECK = (
 )
 CITE = ("cite", "cite cka procrustes rsa", "cite resi --format text", "cite cka > references.bib")
 
-Planned = Annotated[bool, typer.Option("--plan", help="Estimate time and memory, and stop.")]
 Streamed = Annotated[
     bool, typer.Option("--stream", help="Read the samples in batches, as resemblance stream does.")
 ]
