@@ -232,3 +232,6 @@ def test_a_suffix_chooses_the_format(call, folder, suffix, start):
     assert start in (folder / f"t.{suffix}").read_text()
     call("compare", "a.npy", "b.npy", "--plan", "-o", f"p.{suffix}")
     assert start in (folder / f"p.{suffix}").read_text()
+    code, _, message = call("compare", "a.npy", "b.npy", "--plan", "--html", "p.html")
+    assert code == 2
+    assert "leave out --html" in message

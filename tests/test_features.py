@@ -172,6 +172,22 @@ def test_models_are_compared_in_one_call(tmp_path):
         rs.compare_models(("a", a), ("a", b), SAMPLES, progress=False)
 
 
+def test_a_plan_runs_one_batch_of_each_model():
+    models = Counting(), Counting(seed=1)
+    options = {"layers": "blocks.*", "batch_size": 5, "reference": "untrained"}
+    planned = rs.plan_models(*models, SAMPLES, measures=["cka", "rsa"], **options)
+    assert [model.calls for model in models] == [1, 1]
+    assert (planned.samples, planned.features, planned.representations) == (23, (6, 6), 9)
+    assert planned.disk == 9 * 23 * 6 * 4
+    assert planned.seconds == planned.models + planned.views + planned.pairs
+    assert planned.models > 0
+    assert planned.unknown == ("evidence of cka",)
+    whole = DataLoader(TensorDataset(torch.from_numpy(SAMPLES)), batch_size=5)
+    assert rs.plan_models(*models, whole, measures="cka").samples == 23
+    with pytest.raises(ValueError, match="number of samples"):
+        rs.plan_models(*models, [torch.from_numpy(SAMPLES)], measures="cka")
+
+
 def test_an_untrained_copy_of_the_first_model(tmp_path):
     models = ("a", Counting()), ("b", Counting(seed=1))
     options = {"measures": "cka", "save": tmp_path, "progress": False}
@@ -418,6 +434,20 @@ def test_nodes_are_said_to_depend_on_each_other():
     scores = rs.compare_models(*models, graph, layers="first", measures="cka", progress=False)
     assert scores.provenance["inputs"].startswith("23 nodes")
     assert "nodes of a graph depend on each other" in scores.provenance["inputs"]
+    graph.test_mask = torch.arange(23) < 9
+    some = rs.compare_models(
+        *models, graph, rows="test_mask", layers="first", measures="cka", progress=False
+    )
+    arrays = [model(torch.from_numpy(SAMPLES), None).detach()[:9] for _, model in models]
+    direct = rs.compare(arrays, measures="cka")["cka"]
+    assert some["cka"] == pytest.approx(direct, abs=1e-12)
+    assert some.provenance["inputs"].startswith("9 of 23 nodes")
+    assert some.provenance["mask"] == "test_mask"
+    for rows, remedy in (("train_mask", "test_mask"), ([23], "rows must be")):
+        with pytest.raises(ValueError, match=remedy):
+            rs.compare_models(*models, graph, rows=rows, layers="first", progress=False)
+    planned = rs.plan_models(*models, graph, rows="test_mask", layers="first", measures="cka")
+    assert (planned.samples, planned.features, planned.disk) == (9, (4, 4), 2 * 23 * 4 * 4)
 
 
 def test_too_few_samples_of_models_are_no_array_that_is_transposed(tmp_path):

@@ -317,6 +317,11 @@ def test_models_of_unequal_depth_have_their_best_matches():
     assert figures[1].name == "matches"
     assert [y for _, y in matches.lines[0].points] == [0.7] * 3
     assert matches.lines[0].titles[2] == "A/3 and B/2: 0.7"
+    names = ["A/1", "A/2", "A/3", "B/1", "B/2", "C/1", "C/2", "C/3", "C/4"]
+    figures = result_of(made(np.full((9, 9), 0.3), names))["similarity"].figures
+    relative = figures[1].figures[0]
+    assert relative.x == "relative depth of the first model"
+    assert [[x for x, _ in line.points] for line in relative.lines] == [[0, 0.5, 1]] * 2 + [[0, 1]]
 
 
 def test_many_measures_have_their_maps_by_family():

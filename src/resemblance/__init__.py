@@ -49,6 +49,7 @@ if _TYPE_CHECKING:
     from .measure import measure as measure
     from .measures import *  # noqa: F403
     from .models import compare_models as compare_models
+    from .models import plan_models as plan_models
     from .representation import Representation as Representation
     from .representation import Undefined as Undefined
     from .representation import as_representation as as_representation
@@ -90,7 +91,7 @@ _MODULES = {
     "joining": ("condition_means", "join_samples"),
     "mean_shapes": ("aligned", "mean_shape"),
     "measure": ("Measure", "UninformativeWarning", "measure"),
-    "models": ("compare_models",),
+    "models": ("compare_models", "plan_models"),
     "representation": ("Representation", "Undefined", "as_representation", "pair_view", "view"),
     "sources.extraction": ("extract_features",),
     "sources.features": ("open_features",),

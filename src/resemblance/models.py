@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
+from inspect import signature
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,8 @@ import numpy as np
 from .arguments import select_measures
 from .compare import compare_many
 from .comparison import Comparison
-from .display import printable
+from .display import did_you_mean, printable
+from .engine.forecast import Forecast, plan
 from .engine.work import Work
 from .inference.evidence import evidence
 from .inputs import TRANSPOSED
@@ -26,6 +30,7 @@ from .measure import Measure
 from .progress import Progress
 from .representation import Representation
 from .sources.extraction import extract
+from .sources.hooks import row_numbers
 from .sources.models import LoadedModel, Samples, load_model, load_samples
 from .sources.models.untrained import untrained
 from .subject import Subject
@@ -57,6 +62,7 @@ def compare_models(
     column: str | None = None,
     limit: int | None = None,
     unique: bool = False,
+    rows: Any = None,
     layers: str | Sequence[str] = "blocks",
     pool: str | None = None,
     measures: Iterable[str | Measure] | str | Measure | None = None,
@@ -81,6 +87,8 @@ def compare_models(
     column : of a table, or the name of an array in an archive, with the samples.
     limit : use only so many samples, drawn by ``seed``, in their order.
     unique : leave out samples that equal an earlier one, which make unrelated models alike.
+    rows : which samples are compared, of those that the models see: the name of a mask of a graph,
+        such as ``"test_mask"``, n booleans, or numbers of rows. Default: all.
     layers, pool, batch_size, device : as in :func:`extract_features`, of all models.
     measures : as in :func:`compare`. Default: debiased CKA, Procrustes, RSA and mutual nearest
         neighbours; ``"default"`` are 24.
@@ -100,18 +108,25 @@ def compare_models(
     pooled, cut and left out, and how many samples are copies of others.
 
     Raises ``ValueError`` as :func:`extract_features` and :func:`compare` do, for another
-    ``reference``, for weights of the first model that cannot be drawn anew, and for a model all of
-    whose layers are the same for all samples.
+    ``reference``, for weights of the first model that cannot be drawn anew, for ``rows`` that do
+    not exist, and for a model all of whose layers are the same for all samples.
     """
     chosen, _ = select_measures(MEASURES if measures is None else measures)
     number = _seed_of(reference)
     samples = load_samples(data, column=column, limit=limit, unique=unique, seed=seed)
-    options: dict[str, Any] = {"layers": layers, "pool": pool, "batch_size": batch_size}
-    options |= {"device": device, "progress": progress, "reference": number}
+    numbers = _numbers(rows, samples)
+    options: Any = {"layers": layers, "pool": pool, "batch_size": batch_size, "progress": progress}
     work: Any = {"executor": executor, "memory": memory, "progress": progress}
     with _features(save) as folder:
-        subjects = _extracted([a, b, *more], samples, folder, **options)
+        extracted = (
+            extract(loaded, samples, folder / folder_of(loaded.name), **options)
+            for loaded in _loaded_models([a, b, *more], samples, device, number)
+        )
+        subjects = [_without_constants(_only(subject, numbers)) for subject in extracted]
+        if number is not None:
+            subjects.append(subjects.pop(1))
         about = _about(subjects, samples, has_reference=number is not None)
+        about |= {"mask": rows} if isinstance(rows, str) else {}
         scores = None if save is None else folder / SCORES
         (comparison,) = compare_many([Work.of(subjects, chosen, about=about)], save=scores, **work)
         sure = evidence(subjects, measures=chosen[:1], seed=seed, **work)
@@ -147,42 +162,109 @@ def _features(save: str | Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _extracted(
-    models: Sequence[Any],
-    samples: Samples,
-    folder: Path,
-    *,
-    layers: str | Sequence[str],
-    pool: str | None,
-    batch_size: int,
-    device: str | None,
-    reference: int | None,
-    progress: Progress,
-) -> list[Subject]:
-    """Return the layers of models for the same samples; each has a folder inside ``folder``.
+def _loaded_models(
+    models: Sequence[Any], samples: Samples, device: str | None, reference: int | None
+) -> Iterator[LoadedModel]:
+    """Yield models, and after the first an untrained copy of it if ``reference`` is a seed.
 
-    With the seed of a ``reference`` an untrained copy of the first model comes last. One model at a
-    time is in memory, unless they come as modules.
+    One model at a time is in memory, unless they come as modules.
     """
     if samples.count == 1:
         raise ValueError(f"{samples.name} has one sample: a comparison needs at least two")
-
-    def extracted(loaded: LoadedModel) -> Subject:
-        place = folder / folder_of(loaded.name)
-        return extract(loaded, samples, place, layers, pool, batch_size, progress)
-
-    names, subjects = list[str](), list[Subject]()
-    if reference is not None:
-        title = f"untrained-{reference}" if reference else "untrained"
-        names.append(title)
+    title = f"untrained-{reference}" if reference else "untrained"
+    names = [] if reference is None else [title]
     for k, model in enumerate(models):
         loaded = _loaded(model, samples, device, names)
         names.append(loaded.name)
-        subjects.append(_without_constants(extracted(loaded)))
+        yield loaded
         if k == 0 and reference is not None:
-            copy = untrained(loaded, title, reference)
-            last = _without_constants(extracted(copy))
-    return subjects if reference is None else [*subjects, last]
+            yield untrained(loaded, title, reference)
+
+
+def _numbers(rows: Any, samples: Samples) -> np.ndarray | None:
+    """Return the numbers of the rows to compare; None for all."""
+    if rows is None:
+        return None
+    if samples.count is None:
+        raise ValueError(f"compare_models: rows={rows!r} needs samples whose number is known")
+    if not isinstance(rows, str):
+        return row_numbers(rows, samples.count)
+    graph = next(samples.batches()) if samples.kind == "graph" else {}
+    keys = list(graph.keys())
+    if rows not in keys:
+        masks = [key for key in keys if key.endswith("mask")]
+        raise ValueError(
+            f"compare_models: {samples.name} has no mask {rows!r}{did_you_mean(rows, masks)}"
+        )
+    return row_numbers(graph[rows], samples.count)
+
+
+def _only(subject: Subject, numbers: np.ndarray | None) -> Subject:
+    """Return a model with some of its samples."""
+    if numbers is None:
+        return subject
+    layers = {k: Representation(r.source[numbers], k) for k, r in subject.layers.items()}
+    answers = {"outputs": subject.outputs, "labels": subject.labels}
+    parts: Any = {k: None if v is None else v[numbers] for k, v in answers.items()}
+    return replace(subject, layers=layers, **parts)
+
+
+def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
+    """Estimate what :func:`compare_models` with the same arguments takes, from one batch.
+
+    Each model is loaded and runs once, over ``batch_size`` samples that are drawn, or over the
+    whole of a graph; the comparison follows from the widths of its layers, as by :func:`plan`. All
+    of the work is counted, also what a folder of ``save`` holds already; the evidence of the first
+    measure is ``unknown``.
+
+    Returns the :class:`Forecast`, with the CPU seconds of all ``models`` and the bytes of their
+    features on ``disk``.
+
+    Raises ``ValueError`` as :func:`compare_models` does, and for a loader whose number of samples
+    is not known; ``TypeError`` for an option that it does not have.
+    """
+    call = signature(compare_models).bind(a, b, data, **options)
+    call.apply_defaults()
+    of = call.arguments
+    measures, _ = select_measures(MEASURES if of["measures"] is None else of["measures"])
+    samples = load_samples(
+        data, column=of["column"], limit=of["limit"], unique=of["unique"], seed=of["seed"]
+    )
+    numbers, number = _numbers(of["rows"], samples), _seed_of(of["reference"])
+    if samples.count is None:
+        raise ValueError(f"plan_models: the number of samples of {samples.name} is not known")
+    part, n = _first_batch(samples, of["batch_size"], of["seed"]), len(samples)
+    n_rows = n if numbers is None else len(numbers)
+    arrays, seconds, disk = dict[str, np.ndarray](), 0.0, 0
+    with _features(None) as folder:
+        for loaded in _loaded_models([a, b, *of["more"]], part, of["device"], number):
+            start, place = time.process_time(), folder / folder_of(loaded.name)
+            subject = extract(
+                loaded, part, place, of["layers"], of["pool"], of["batch_size"], False
+            )
+            share = n / subject.last.n_samples
+            seconds += (time.process_time() - start) * share
+            for name, layer in subject.layers.items():
+                row = np.array(layer.source[:1])
+                disk += n * row.nbytes
+                arrays[f"{loaded.name}/{name}"] = np.broadcast_to(row, (n_rows, row.shape[1]))
+    work: Any = {"executor": of["executor"], "memory": of["memory"]}
+    forecast = plan(arrays, measures=measures, **work)
+    unknown = (*forecast.unknown, f"evidence of {measures[0].spec}")
+    return replace(forecast, models=seconds, disk=disk, unknown=unknown)
+
+
+def _first_batch(samples: Samples, batch_size: int, seed: int) -> Samples:
+    """Return samples for one batch: drawn where they can be, or those that come first."""
+    if samples.read is not None:
+        return load_samples(samples, limit=batch_size, seed=seed)
+    if samples.kind == "graph":
+        return samples
+
+    def first() -> Iterator[Any]:
+        return islice(samples.batches(), 1)
+
+    return replace(samples, ids=None, labels=None, count=None, stream=first, digest=None)
 
 
 def _without_constants(subject: Subject) -> Subject:
@@ -270,7 +352,8 @@ def _samples_words(samples: Samples, n: int) -> str:
     where += [str(place)] if place and place != facts.get("column") else []
     drawn = f"drawn from {facts['of']}, " if facts.get("of") else ""
     words = f"{drawn}{' of '.join(where)}".removesuffix(", ")
-    return f"{n} {UNITS.get(samples.kind, samples.kind)}" + (f" ({words})" if words else "")
+    count = f"{n} of {samples.count}" if samples.count not in (None, n) else str(n)
+    return f"{count} {UNITS.get(samples.kind, samples.kind)}" + (f" ({words})" if words else "")
 
 
 def _losses(samples: Samples) -> Iterator[str]:

@@ -27,6 +27,7 @@ from .declaring import (
     Jobs,
     Measures,
     Memory,
+    Planned,
     Pool,
     Save,
     Scheduler,
@@ -35,7 +36,7 @@ from .declaring import (
     writing,
 )
 from .executors import executors
-from .options import check_choice, check_inputs, chosen_entries, chosen_measures
+from .options import check_choice, check_inputs, chosen_entries, chosen_measures, rewording
 from .progress import bars
 
 OF_PYTHON = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")  # advice that names a function
@@ -56,7 +57,6 @@ CHECK = (
 )
 CITE = ("cite", "cite cka procrustes rsa", "cite resi --format text", "cite cka > references.bib")
 
-Planned = Annotated[bool, typer.Option("--plan", help="Estimate time and memory, and stop.")]
 Streamed = Annotated[
     bool, typer.Option("--stream", help="Read the samples in batches, as resemblance stream does.")
 ]
@@ -122,13 +122,8 @@ def read_inputs(inputs: list[str], pool: str) -> dict[str, Any]:
     """Return the representations in files; a refusal names --pool where pooling would help."""
     from ..sources.files import read_files
 
-    try:
+    with rewording(lambda text: OF_PYTHON.sub("--pool mean", text).replace("pool=", "--pool ")):
         return dict(read_files(inputs, pool=pool))
-    except ValueError as error:
-        text = OF_PYTHON.sub("--pool mean", str(error)).replace("pool=", "--pool ")
-        if text == str(error):
-            raise
-        raise ValueError(text) from error
 
 
 def announce(forecast: Forecast) -> None:

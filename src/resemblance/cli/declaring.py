@@ -81,6 +81,7 @@ Scheduler = Annotated[
     str | None,
     typer.Option(help="Compute on the Dask cluster at this address instead of this machine."),
 ]
+Planned = Annotated[bool, typer.Option("--plan", help="Estimate time and memory, and stop.")]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Show neither progress nor messages, only errors.")
@@ -163,6 +164,9 @@ def writing(
             html, target = words.pop("html", None), words.get(save or folder)
             if opened and html is None:
                 raise ValueError("--open needs a page: give --html FILE, such as --html page.html")
+            planned = words.get("planned", False)
+            if planned and html:
+                raise ValueError("--plan computes nothing for a page: leave out --html or --plan")
             kind = choose_format(asked, output, formats)
             check_targets(kind, list(_files(words, files)), output, html, target if save else None)
             silence(quiet)
@@ -183,7 +187,7 @@ def writing(
                 if not resumed:
                     raise
                 return interrupted(target, resumed, is_folder=bool(folder))
-            finish((output, html, target), html if opened else None, quiet)
+            finish((output, html, None if planned else target), html if opened else None, quiet)
             result = content.of if isinstance(content, Output) else content
             return content.code if result is None else verdict(result, quiet)
 

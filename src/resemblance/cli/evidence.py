@@ -26,7 +26,7 @@ from .declaring import (
 )
 from .executors import executors
 from .labels import check_count, read_labels
-from .options import check_inputs, chosen_measures
+from .options import check_inputs, chosen_measures, rewording
 
 EVIDENCE = (
     "evidence layer1.npy layer2.npy -m cka,rsa",
@@ -106,19 +106,11 @@ def evidence_command(
         options[option] = labels = read_labels(path, f"--{option}")
         check_count(labels, n, path, f"--{option}")
     options |= {"progress": progress, "save": save}
-    with executors(jobs if scheduler else jobs or 1, scheduler) as (executor, _):
-        return _computed(sides, options | {"executor": executor})
-
-
-def _computed(sides: list[Any], options: dict[str, Any]) -> Evidence:
-    """Return the evidence; a refusal names the options of the command, not of the function."""
-    try:
-        return evidence(*sides, **options)
-    except ValueError as error:
-        text = OF_FUNCTION.sub(r"--\1", str(error)).removeprefix("evidence: ")
-        if text == str(error):
-            raise
-        raise ValueError(text) from error
+    with (
+        executors(jobs if scheduler else jobs or 1, scheduler) as (executor, _),
+        rewording(lambda text: OF_FUNCTION.sub(r"--\1", text).removeprefix("evidence: ")),
+    ):
+        return evidence(*sides, executor=executor, **options)
 
 
 def _check_design(level: float, series: bool, within: Path | None, blocks: Path | None) -> None:

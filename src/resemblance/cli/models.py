@@ -10,10 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from ..engine.memory import parse_bytes
-from ..models import compare_models
+from ..models import compare_models, plan_models
 from ..report.of_comparison import result_of
+from ..report.of_forecast import forecast_output
 from ..report.output import Output
-from .declaring import Jobs, Memory, Seed, commands_of, writing
+from .declaring import Jobs, Memory, Planned, Seed, commands_of, writing
 from .declaring import Measures as MeasureNames
 from .executors import executors
 from .options import chosen_measures
@@ -54,6 +55,10 @@ Reference = Annotated[
         "drawn anew."
     ),
 ]
+Rows = Annotated[
+    str | None,
+    typer.Option(help="Compare only the nodes of a graph in this mask, such as test_mask."),
+]
 Layers = Annotated[
     list[str] | None,
     typer.Option(
@@ -81,6 +86,7 @@ def models_command(
     limit: Limit = None,
     unique: Unique = False,
     reference: Reference = None,
+    rows: Rows = None,
     layers: Layers = None,
     pool: Pooling = "mean",
     measures: MeasureNames = None,
@@ -90,6 +96,7 @@ def models_command(
     seed: Seed = 0,
     memory: Memory = "half",
     jobs: Jobs = None,
+    planned: Planned = False,
 ) -> Output:
     """Run two or more models over the same samples and compare all their layers.
 
@@ -100,13 +107,16 @@ def models_command(
     if len(models) < 2:
         raise ValueError("two models are needed for a comparison; name another one")
     parse_bytes(memory)
+    first, second, *more = map(_model, models)
     options: dict[str, Any] = {"column": column, "limit": limit, "unique": unique, "save": save}
     options |= {"layers": _patterns(layers), "pool": pool, "measures": chosen_measures(measures)}
     options |= {"batch_size": batch_size, "device": device, "reference": reference, "seed": seed}
-    first, second, *more = map(_model, models)
+    options |= {"rows": rows, "more": more}
     with executors(jobs or 1) as (executor, _):
         options |= {"executor": executor, "memory": memory, "progress": progress}
-        comparison = compare_models(first, second, data, more=more, **options)
+        if planned:
+            return forecast_output(plan_models(first, second, data, **options))
+        comparison = compare_models(first, second, data, **options)
     result = result_of(comparison)
     inputs = comparison.provenance["inputs"]
     return Output(of=comparison, page=result, shown=[inputs, "", *result.lead.splitlines(), ""])

@@ -7,7 +7,8 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -248,6 +249,18 @@ def examples(*commands: str) -> str:
     return "\n\n".join(
         ["Examples:", *(f"resemblance {command}".replace("[", r"\[") for command in commands)]
     )
+
+
+@contextmanager
+def rewording(reword: Callable[[str], str]) -> Iterator[None]:
+    """Let a refusal of the library name the options of a command, not those of a function."""
+    try:
+        yield
+    except ValueError as error:
+        text = reword(str(error))
+        if text == str(error):
+            raise
+        raise ValueError(text) from error
 
 
 def check_choice(option: str, value: str, known: Sequence[str]) -> None:

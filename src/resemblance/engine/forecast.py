@@ -57,7 +57,9 @@ class Forecast:
     ``views`` and ``pairs`` are CPU seconds of all measures together, what they share counted once,
     on one thread of this machine; those of ``unknown`` measures are not in them. ``passes`` is how
     often the views of a representation are computed on average, for all blocks of pairs. ``memory``
-    is the peak in bytes, besides the arrays themselves: views, and the matrices of values.
+    is the peak in bytes, besides the arrays themselves: views, and the matrices of values. For
+    :func:`plan_models`, ``models`` are the CPU seconds of running them, ``disk`` the bytes of their
+    features.
     """
 
     measures: tuple[Expected, ...]
@@ -75,11 +77,13 @@ class Forecast:
     unknown: tuple[str, ...]
     machine: str
     slowness: float
+    models: float = 0.0
+    disk: int = 0
 
     @property
     def seconds(self) -> float:
         """The CPU seconds in all."""
-        return self.views + self.pairs
+        return self.models + self.views + self.pairs
 
     @property
     def line(self) -> str:
@@ -94,14 +98,16 @@ class Forecast:
         width = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         values = sum(m.values for m in self.measures)
         stored = sum(m.stored for m in self.measures)
+        models = f"models {duration(self.models)}, " if self.models else ""
         times = "once" if self.passes == 1 else f"{self.passes:.3g} times"
         facts = {
             "data": f"{self.representations:,} representations of {self.samples:,} x {width}",
             "values": f"{values:,} to compute" + (f", {stored:,} stored" if stored else ""),
-            "CPU": f"{duration(self.seconds)}: views {duration(self.views)}, "
+            "CPU": f"{duration(self.seconds)}: {models}views {duration(self.views)}, "
             f"pairs {duration(self.pairs)}",
             "views": f"computed {times} for each representation",
             "memory": f"{in_units(self.memory)}; budget {in_units(self.budget)}",
+            "disk": f"{in_units(self.disk)} of features" if self.disk else "",
             "tasks": f"{self.tasks:,}, on {self.workers} at a time",
             "not known": ", ".join(self.unknown),
         }

@@ -96,7 +96,7 @@ def subject_from_model(
     check_called(layers, pool if isinstance(pool, Mapping) else (), modules, arrays)
     logits = _joined_logits([result.logits for result in results])
     n = len(next(iter(arrays.values())))
-    selected = slice(None) if rows is None else _row_numbers(rows, n)
+    selected = slice(None) if rows is None else row_numbers(rows, n)
     representations = {k: Representation(array[selected], k) for k, array in arrays.items()}
     logits = None if logits is None else logits[selected]
     return Subject(name or type(model).__name__, representations, logits, dict(traits or {}))
@@ -146,7 +146,7 @@ def _check_loader(torch: Any, loader: Any) -> None:
     check_order(loader)
 
 
-def _row_numbers(rows: Any, n: int) -> np.ndarray:
+def row_numbers(rows: Any, n: int) -> np.ndarray:
     """Return the numbers of the rows to keep; ``ValueError`` for those that do not exist."""
     numbers = to_numpy(rows) if hasattr(rows, "__dlpack__") else np.asarray(rows)
     if numbers.dtype == bool and numbers.shape == (n,):

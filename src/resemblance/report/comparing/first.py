@@ -190,20 +190,25 @@ def _matches(shown: Shown, info: MeasureInfo) -> tuple[Curve, ...]:
 
 
 def _best(shown: Shown, info: MeasureInfo) -> Chart:
-    """Return, for models of unequal depth, the value of the best match of each layer."""
-    lines = []
-    for curve in _matches(shown, info)[:MOST_LINES]:
+    """Return, for models of unequal depth, the value of the best match of each layer.
+
+    With several numbers of layers the axis is the share of the depth, from 0 to 1.
+    """
+    lines, curves = [], _matches(shown, info)[:MOST_LINES]
+    is_relative = len({len(curve.layers) for curve in curves}) > 1
+    for curve in curves:
         titles = tuple(
             f"{curve.model}/{layer} and {curve.other}/{partner}: {number(value, 4)}"
             for layer, partner, value in zip(curve.layers, curve.partners, curve.values)
         )
-        points = tuple((k + 1.0, value) for k, value in enumerate(curve.values))
+        last = len(curve.values) - 1
+        places = (k / last if is_relative else k + 1.0 for k in range(last + 1))
+        points = tuple(zip(places, curve.values))
         lines.append(Line(f"{curve.model} in {curve.other}", points, titles=titles))
     note = "Of each layer of the first model, the value with the most similar layer of the second."
     note = " ".join(filter(None, (f"{shown.label(info)}.", note, _direction(info))))
-    return Chart(
-        "matches", MATCHES, "layer of the first model", shown.label(info), tuple(lines), note
-    )
+    axis = f"{'relative depth' if is_relative else 'layer'} of the first model"
+    return Chart("matches", MATCHES, axis, shown.label(info), tuple(lines), note)
 
 
 def _plane(shown: Shown, info: MeasureInfo) -> Chart:
