@@ -26,6 +26,7 @@ MEASURED = {
     "how-big-large.md",
     "how-big-measures.md",
     "inference-elsewhere.md",
+    "layers.md",
     "stream-costs.md",
     "validity-coverage.md",
     "validity-dependent.md",

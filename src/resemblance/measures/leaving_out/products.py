@@ -110,17 +110,21 @@ def inner_without(k: Whole, l: Whole) -> np.ndarray:
 
     .. math:: \langle K, L \rangle - 2 a \sum_j K_{ij} L_{ij} + a^2 K_{ii} L_{ii}
     """
-    rows = k.inner_of_rows(l)
+    return _inner_without(k, l, k.inner_of_rows(l))
+
+
+def _inner_without(k: Whole, l: Whole, rows: np.ndarray) -> np.ndarray:
     a = len(rows) / (len(rows) - 1)
     return np.asarray(rows.sum() - 2 * a * rows + a * a * k.diagonal() * l.diagonal())
 
 
 def _estimated(k: Whole, l: Whole, estimator: Estimator) -> np.ndarray:
     """Estimate HSIC without each sample, up to a factor (:func:`~..views.grams.estimated`)."""
-    product, m = inner_without(k, l), k.samples - 1
+    rows, m = k.inner_of_rows(l), k.samples - 1  # nearly all of the work, so once
+    product = _inner_without(k, l, rows)
     if estimator == "biased":
         return product
-    diagonals = _diagonals_without(k, l)
+    diagonals = _diagonals_without(k, l, rows)
     if estimator == "lange":
         return np.asarray(product - diagonals)
     traces = [g.diagonal().sum() - (m + 1) / m * g.diagonal() for g in (k, l)]
@@ -129,7 +133,7 @@ def _estimated(k: Whole, l: Whole, estimator: Estimator) -> np.ndarray:
     )
 
 
-def _diagonals_without(k: Whole, l: Whole) -> np.ndarray:
+def _diagonals_without(k: Whole, l: Whole, rows: np.ndarray) -> np.ndarray:
     r"""Return the inner products of the diagonals without each sample, centred again.
 
     The diagonal of K is then :math:`K_{jj} + 2 c K_{ij} + c^2 K_{ii}` with c = 1 / (n - 1).
@@ -138,6 +142,6 @@ def _diagonals_without(k: Whole, l: Whole) -> np.ndarray:
     both = p * q
     crossed = k.times(q) + l.times(p) - 2 * both
     spread = (p.sum() - p) * q + (q.sum() - q) * p
-    squares = k.inner_of_rows(l) - both
+    squares = rows - both
     rest: Any = 2 * c * crossed + c * c * (spread + 4 * squares) - 4 * c**3 * both
     return np.asarray(both.sum() - both + rest + c**3 * both)
