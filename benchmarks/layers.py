@@ -1,0 +1,120 @@
+"""Time the commonest job, all layers of one model against all of another by debiased CKA.
+
+    python benchmarks/layers.py                 # the four shapes, and the table of the docs
+    python benchmarks/layers.py --repeats 5 --no-table
+
+CPU seconds of one thread, the fastest of several runs, by turns in one process. *Plain* is what
+other packages do: one Gram matrix for each layer in single precision, and their inner products.
+pytorch-cka is timed, too, where it is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+
+import resemblance as rs
+
+TABLE = Path(__file__).parents[1] / "docs" / "_generated" / "layers.md"
+SHAPES = ((2000, 256, 18), (2000, 768, 18), (512, 4096, 18), (256, 36864, 8))
+MEASURE = "cka[estimator=debiased]"
+Layers = dict[str, np.ndarray]
+
+
+def layers(n: int, d: int, count: int, seed: int) -> Layers:
+    """Return layers in single precision that share a part of their samples' structure."""
+    rng = np.random.default_rng(seed)
+    common = np.random.default_rng(0).standard_normal((n, 32), dtype=np.float32)
+    return {
+        f"layer{i}": common @ rng.standard_normal((32, d), dtype=np.float32)
+        + rng.standard_normal((n, d), dtype=np.float32)
+        for i in range(count)
+    }
+
+
+def plain(a: Layers, b: Layers) -> np.ndarray:
+    """Return debiased CKA of all pairs by one U-centred Gram matrix for each layer."""
+    first, second = (np.stack([_gram(x).ravel() for x in side.values()]) for side in (a, b))
+    norms = [np.linalg.norm(grams, axis=1) for grams in (first, second)]
+    return (first @ second.T) / np.outer(*norms)
+
+
+def _gram(x: np.ndarray) -> np.ndarray:
+    x = x - x.mean(axis=0)
+    gram, n = x @ x.T, len(x)
+    np.fill_diagonal(gram, 0)
+    sums = gram.sum(axis=1)
+    gram -= (sums[:, None] + sums) / (n - 2) - sums.sum() / ((n - 1) * (n - 2))
+    np.fill_diagonal(gram, 0)
+    return gram
+
+
+def compared(a: Layers, b: Layers) -> np.ndarray:
+    return rs.compare(a, b, measures=MEASURE, progress=False)[MEASURE]
+
+
+def in_single(a: Layers, b: Layers) -> np.ndarray:
+    """Return the same, computed in single precision where a bound on the error allows it."""
+    sides = [[rs.Representation(x, name, dtype="float32") for name, x in s.items()] for s in (a, b)]
+    return rs.compare(*sides, measures=MEASURE, progress=False)[MEASURE]
+
+
+def with_evidence(a: Layers, b: Layers) -> np.ndarray:
+    return rs.evidence(a, b, measures=MEASURE, progress=False)[MEASURE]
+
+
+def contenders() -> dict[str, Callable[[Layers, Layers], np.ndarray]]:
+    """Return what is timed, by the heads of the columns."""
+    ways = {
+        "plain, single": plain,
+        "compare": compared,
+        "compare, single": in_single,
+        "evidence": with_evidence,
+    }
+    try:
+        from cka import cka_from_features
+    except ModuleNotFoundError:
+        return ways
+
+    def packaged(a: Layers, b: Layers) -> np.ndarray:
+        sides = ([torch.from_numpy(x) for x in side.values()] for side in (a, b))
+        return cka_from_features(*sides).numpy()
+
+    return {"pytorch-cka": packaged, **ways}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--no-table", action="store_true")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    ways = contenders()
+    lines = [f"| n, d, layers | {' | '.join(ways)} |", f"| --- |{' --: |' * len(ways)}"]
+    with threadpool_limits(1):
+        for n, d, count in SHAPES:
+            a, b = layers(n, d, count, 1), layers(n, d, count, 2)
+            seconds = dict.fromkeys(ways, np.inf)
+            values = {}
+            for _ in range(arguments.repeats):
+                for name, way in ways.items():
+                    start = time.process_time()
+                    values[name] = way(a, b)
+                    seconds[name] = min(seconds[name], time.process_time() - start)
+            for name, scores in values.items():
+                assert np.allclose(scores, values["compare"], atol=1e-4), name
+            cells = " | ".join(f"{s:.2g}" for s in seconds.values())
+            lines.append(f"| {n:,}, {d:,}, {count} × {count} | {cells} |")
+            print(lines[-1], flush=True)
+    if not arguments.no_table:
+        TABLE.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
