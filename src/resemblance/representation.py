@@ -169,7 +169,7 @@ class Representation:
         if not isinstance(value, np.ndarray) or self.path is not None:
             return False
         limit: float = getattr(function, "stays_below", 0)
-        return value.nbytes < limit * self.source.nbytes
+        return value.nbytes < limit * math.prod(self.shape) * np.dtype(self.precision).itemsize
 
     def __repr__(self) -> str:
         size = f"n_samples={self.n_samples}, n_features={self.shape[1]}"
@@ -288,7 +288,7 @@ def _without_gaps(value: Any) -> Any:
 
 def lasting(stays_below: float) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Mark the function of a view that takes long: it stays while it takes less than so many times
-    the memory of the array."""
+    the memory of the array in the precision it is computed in."""
 
     def mark(function: Callable[P, T]) -> Callable[P, T]:
         function.stays_below = stays_below  # type: ignore[attr-defined]
