@@ -162,3 +162,64 @@ def test_what_cannot_be_tested_is_refused(subtests: Any) -> None:
     for name, (message, rows, columns, options) in cases.items():
         with subtests.test(name), pytest.raises(ValueError, match=message):
             rs.across(rows, columns, **options)
+
+
+def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys, subtests):
+    import csv
+    import json
+
+    from resemblance import cli
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    g = np.random.default_rng(0)
+    seen = g.standard_normal((12, 6))
+    subjects = {f"s{i}": seen @ g.standard_normal((6, 9)) for i in range(4)}
+    models = {"whole": seen, "half": seen[:, :3]}
+    given = {name: rs.rdm(x, "sqeuclidean") for name, x in subjects.items()}
+    for folder, arrays in (("subjects", subjects), ("models", models), ("rdms", given)):
+        (tmp_path / folder).mkdir()
+        for name, array in arrays.items():
+            np.save(tmp_path / folder / f"{name}.npy", array)
+    np.savetxt("blocks.csv", np.arange(12) % 6, fmt="%d")
+    expected = rs.across(subjects, models)
+
+    def run(text):
+        status = cli.run(["across", *text.split()])
+        return status, capsys.readouterr()
+
+    for text, scores in (
+        ("subjects --models models", expected),
+        ("rdms --models models --dissimilarities", expected),
+        ("subjects --models models --blocks blocks.csv", None),
+    ):
+        with subtests.test(text):
+            if scores is None:
+                scores = rs.across(subjects, models, blocks=np.arange(12) % 6)
+            status, written = run(f"{text} --format json")
+            document = json.loads(written.out)
+            assert status == 0
+            means = {row["model"]: row["mean"] for row in document["models"]}
+            assert means == pytest.approx(dict(zip(scores.models, scores.mean)))
+            assert document["ceiling"]["high"] == pytest.approx(scores.ceiling[2])
+            (pair,) = document["differences"]
+            assert pair["p"] == pytest.approx(scores.difference("half", "whole").p)
+    with subtests.test("table and CSV"):
+        status, written = run("subjects --models models")
+        assert written.out.index("whole") < written.out.index("half")  # the highest first
+        assert "Noise ceiling" in written.out
+        _, written = run("subjects --models models --format csv")
+        assert [row["model"] for row in csv.DictReader(written.out.splitlines())] == [
+            "half",
+            "whole",
+        ]
+    for text, words in (
+        ("subjects/s0.npy --models models", "two subjects"),
+        ("subjects --models models --dissimilarities", "square matrices"),
+        ("subjects --models models -m cka,rsa", "one measure"),
+        ("subjects --models models --level 2", "level"),
+        ("subjects --models nowhere", "nowhere"),
+    ):
+        with subtests.test(text):
+            status, written = run(text)
+            assert (status, words in written.err) == (2, True), written.err

@@ -249,6 +249,25 @@ def test_a_tree_orders_the_map_and_what_has_no_value_comes_last():
     assert {frozenset(order[:2]), frozenset(order[2:4])} == {frozenset("ac"), frozenset("bd")}
 
 
+def test_dissimilarities_are_drawn_in_groups_and_below_0(subtests):
+    x = rs.Representation(arrays(["a"])["a"][:9], ids=[f"image{i}" for i in range(9)])
+    labels = ["tool", "face", "tool"] * 3
+    ax = plot.rdm(x, "euclidean", groups=labels)
+    (mesh,) = [c for c in ax.collections if isinstance(c, QuadMesh)]
+    order = [0, 2, 3, 5, 6, 8, 1, 4, 7]
+    assert names(ax.yaxis, "minor") == [f"image{i}" for i in order]
+    drawn = np.asarray(mesh.get_array()).reshape(9, 9)
+    np.testing.assert_array_equal(drawn, rs.rdm(x, "euclidean")[np.ix_(order, order)])
+    assert len(ax.lines) == 2  # one border along each side
+    with subtests.test("below 0"):
+        given = rs.from_dissimilarities(np.array([[0, -1, 2], [-1, 0, 3], [2, 3, 0.0]]))
+        (mesh,) = [c for c in plot.rdm(given).collections if isinstance(c, QuadMesh)]
+        assert mesh.get_clim() == pytest.approx((-1, 3))
+    for options, words in (({"groups": ["a"]}, "1 groups for 9 samples"), ({"kind": "x"}, "kind")):
+        with subtests.test(words), pytest.raises(ValueError, match=words):
+            plot.rdm(x, **options)
+
+
 def test_maps_of_one_row_and_of_sixty_layers():
     wide = compared(arrays(["a"]), arrays([f"m/{i}" for i in range(60)], seed=1), ["cka"])
     ax = plot.heatmap(wide)

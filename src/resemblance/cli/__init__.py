@@ -25,7 +25,8 @@ PANELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "demo": ("demo", "Train small networks, compare all their layers, write a page."),
     },
     "Certainty": {
-        "evidence": ("evidence", "Compute intervals, chance levels and p-values of similarities.")
+        "evidence": ("evidence", "Compute intervals, chance levels and p-values of similarities."),
+        "across": ("across", "Score models on several subjects, with the noise ceiling."),
     },
     "Drift": {"drift": ("drift", "Report how a representation changed between two versions.")},
     "Benchmarks": {

@@ -13,6 +13,7 @@ from .embeddings import mds, tree
 from .intervals import across, drift, intervals
 from .maps import heatmap
 from .ranks import box, ranks
+from .rdms import rdm
 from .style import style
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "layers",
     "mds",
     "ranks",
+    "rdm",
     "style",
     "tree",
 ]
