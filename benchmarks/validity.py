@@ -24,6 +24,7 @@ import validity_intervals
 import validity_levels
 import validity_maps
 import validity_places
+import validity_subjects
 from threadpoolctl import threadpool_limits
 from validity_studies import Numbers, Row, Study, random_of
 from validity_tables import TABLES
@@ -39,6 +40,7 @@ STUDIES: tuple[Study, ...] = (
     *validity_intervals.STUDIES,
     *validity_maps.STUDIES,
     *validity_places.STUDIES,
+    *validity_subjects.STUDIES,
 )
 
 

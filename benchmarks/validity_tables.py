@@ -75,6 +75,7 @@ MAPS = (
 )
 STRATA = ("cells freely", "cells within sets", "sets of models")
 FEW = ("not counted", "the spread of its cells", "counted as exact")
+SUBJECTS = ("across", "t-test over subjects")
 RANKS = ("places", "studentized maximum", "one margin for all", "not corrected")
 
 
@@ -166,4 +167,5 @@ TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
     "validity-strata.md": partial(by_case, "strata", STRATA, ("these", "others", "apart")),
     "validity-few.md": partial(by_case, "few", FEW, ("wrong", "width")),
     "validity-ranks.md": partial(by_case, "ranks", RANKS, ("holds", "wrong", "apart")),
+    "validity-subjects.md": partial(by_case, "subjects", SUBJECTS, ("rejected",)),
 }

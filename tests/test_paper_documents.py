@@ -39,6 +39,7 @@ MEASURED = {
     "validity-ranks.md",
     "validity-series.md",
     "validity-strata.md",
+    "validity-subjects.md",
 }
 
 

@@ -182,3 +182,12 @@ def test_the_stored_studies_are_complete_and_keep_the_promises():
             assert row.number >= 100 * bounds(row.sets, 0.95)[0] / row.sets, row
         if row.what == "family-wise error" and row.way.startswith(("adjusted", "best")):
             assert row.number <= 100 * bounds(row.sets)[1] / row.sets, row
+
+
+def test_equal_models_of_several_subjects_are_called_different_by_the_t_test_only() -> None:
+    import validity
+
+    shares = {row[1:3]: row.number for row in validity.stored() if row.table == "subjects"}
+    assert len(shares) == 6
+    for (_, way), share in shares.items():
+        assert share <= 5 if way == "across" else share > 20
