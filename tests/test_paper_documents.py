@@ -27,6 +27,7 @@ MEASURED = {
     "how-big-measures.md",
     "inference-elsewhere.md",
     "layers.md",
+    "own-suite.md",
     "stream-costs.md",
     "validity-coverage.md",
     "validity-dependent.md",

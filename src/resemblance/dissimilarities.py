@@ -316,7 +316,10 @@ def _factors(
 def _root_of_noise(noise: np.ndarray, d: int) -> np.ndarray:
     """Return the Cholesky factor of a covariance."""
     if noise.shape != (d, d):
-        raise ValueError(f"dissimilarities: noise of {d} features is ({d}, {d}); got {noise.shape}")
+        raise ValueError(
+            f"dissimilarities: noise of {d} features is ({d}, {d}); got {noise.shape}; "
+            "rs.noise_covariance(X, conditions) makes it"
+        )
     try:
         if not np.allclose(noise, noise.T, rtol=0, atol=SYMMETRIC * np.abs(noise).max()):
             raise np.linalg.LinAlgError

@@ -19,7 +19,7 @@ from ..report.numbers import duration
 from ..report.output import Output
 from ..report.terminal import plain_table
 from ..results.standing import PLACES, place_words
-from .declaring import Opened, add_command, show_page, writing
+from .declaring import Opened, add_command, new_group, show_page, writing
 from .submitting import INIT, VERIFY, init_command, verify_command
 
 SHOW = (
@@ -113,11 +113,7 @@ def _tables(board: Board, shown: View) -> list[Any]:
 
 
 commands = typer.Typer()
-_group = typer.Typer(
-    context_settings={"help_option_names": ["-h", "--help"]},
-    no_args_is_help=True,
-    help="The ranking of all measures on the same pinned features.",
-)
+_group = new_group("The ranking of all measures on the same pinned features.", SHOW[0])
 add_command(_group, "show", show_command, *SHOW)
 add_command(_group, "build", build_command, *BUILD)
 add_command(_group, "init", init_command, *INIT)

@@ -85,7 +85,7 @@ def compare_command(
     parse_bytes(memory)
     work: dict[str, Any] = {"measures": chosen_measures(measures), "memory": memory, "save": save}
     representations = _read(inputs, pool)
-    with executors(jobs if scheduler else jobs or 1, scheduler) as (executor, _):
+    with executors(jobs, scheduler, usual=1) as (executor, _):
         work["executor"] = executor
         if planned:
             return forecast_output(plan(representations, **work))

@@ -123,6 +123,15 @@ def add_command(group: typer.Typer, name: str, command: Callable[..., Any], *cal
     add(command)
 
 
+def new_group(text: str, call: str) -> typer.Typer:
+    """Return an empty group of commands whose help begins with a call of one of them."""
+    return typer.Typer(
+        context_settings={"help_option_names": ["-h", "--help"]},
+        no_args_is_help=True,
+        help=f"resemblance {call}\n\n{text}",
+    )
+
+
 def commands_of(*entries: tuple[str, Callable[..., Any], Sequence[str]]) -> typer.Typer:
     """Return a group of commands, each with its name and calls of it."""
     group = typer.Typer()

@@ -107,7 +107,7 @@ def evidence_command(
         check_count(labels, n, path, f"--{option}")
     options |= {"progress": progress, "save": save}
     with (
-        executors(jobs if scheduler else jobs or 1, scheduler) as (executor, _),
+        executors(jobs, scheduler, usual=1) as (executor, _),
         rewording(lambda text: OF_FUNCTION.sub(r"--\1", text).removeprefix("evidence: ")),
     ):
         return evidence(*sides, executor=executor, **options)

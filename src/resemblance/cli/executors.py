@@ -40,9 +40,15 @@ class Executors(NamedTuple):
 
 @contextmanager
 def executors(
-    jobs: int | None, scheduler: str | None = None, gpu_resource: str | None = None
+    jobs: int | None,
+    scheduler: str | None = None,
+    gpu_resource: str | None = None,
+    *,
+    usual: int | None = None,
 ) -> Iterator[Executors]:
     """Yield the executors that the options of a command ask for.
+
+    ``usual``: the number of processes where nothing is asked for; by default one per processor.
 
     Raises ``ValueError`` for options that do not go together, and for a cluster that does not
     answer or has no worker with the resource.
@@ -50,7 +56,7 @@ def executors(
     if scheduler is None:
         if gpu_resource:
             raise ValueError("--gpu-resource is for workers of a cluster: give --scheduler, too")
-        with processes(jobs or os.cpu_count() or 1) as executor:
+        with processes(jobs or usual or os.cpu_count() or 1) as executor:
             yield Executors(executor)
         return
     if jobs is not None:

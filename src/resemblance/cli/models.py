@@ -112,7 +112,7 @@ def models_command(
     options |= {"layers": _patterns(layers), "pool": pool, "measures": chosen_measures(measures)}
     options |= {"batch_size": batch_size, "device": device, "reference": reference, "seed": seed}
     options |= {"rows": rows, "more": more}
-    with executors(jobs or 1) as (executor, _):
+    with executors(jobs, usual=1) as (executor, _):
         options |= {"executor": executor, "memory": memory, "progress": progress}
         if planned:
             return forecast_output(plan_models(first, second, data, **options))

@@ -18,7 +18,7 @@ from ..packs.opening import cached_packs, find_pack
 from ..report.output import deliver, show
 from ..report.terminal import plain_table
 from ..suites.study import purpose
-from .declaring import Quiet, TableOrJson, add_command
+from .declaring import Quiet, TableOrJson, add_command, new_group
 from .errors import complain
 from .options import check_choice
 
@@ -201,10 +201,8 @@ def size_words(size: int) -> str:
 
 
 commands = typer.Typer()
-_group = typer.Typer(
-    context_settings={"help_option_names": ["-h", "--help"]},
-    no_args_is_help=True,
-    help="Packs: the pinned features of a suite, so that scores can be compared.",
+_group = new_group(
+    "Packs: the pinned features of a suite, so that scores can be compared.", "pack list"
 )
 add_command(_group, "list", list_command, "pack list", "pack list --format json")
 add_command(

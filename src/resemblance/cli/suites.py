@@ -31,6 +31,7 @@ from .declaring import (
     Format,
     add_command,
     keyword,
+    new_group,
     option,
     parameters_of,
     show_page,
@@ -97,12 +98,8 @@ class SuiteCommands(NamedTuple):
 
 def suite_commands(suite: SuiteCommands) -> typer.Typer:
     """Return the commands of a suite: ``run``, ``status``, ``results`` and ``report``."""
-    commands = typer.Typer(
-        context_settings={"help_option_names": ["-h", "--help"]},
-        no_args_is_help=True,
-        help=suite.help,
-    )
     name, trial = suite.name, f"--size {suite.trial}"
+    commands = new_group(suite.help, f"{name} run trial {trial}")
     calls = {
         "run": (f"{name} run", f"{name} run trial {trial} --measure mine.py:my_measure"),
         "status": (f"{name} status",),

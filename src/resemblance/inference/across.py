@@ -23,7 +23,7 @@ FEWEST = 6  # stimuli, or blocks of them
 Adjust = Literal["holm", "fdr"] | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Across:
     """Scores of models, averaged over subjects, with errors that allow for other subjects and other
     stimuli: what :func:`across` returns.
@@ -48,6 +48,17 @@ class Across:
     level: float
     failures: Mapping[str, str]
     covariances: np.ndarray  # (3, columns, columns): of subjects, stimuli, both; the ceiling last
+
+    def __repr__(self) -> str:
+        lines = [f"Across {len(self.subjects)} subjects by {self.measure}"]
+        wide = max(map(len, self.models))
+        rows = sorted(zip(self.mean, self.models, self.low, self.high), reverse=True)
+        lines += [
+            f"  {name:{wide}}  {m:.3f}  {low:.3f} to {high:.3f}" for m, name, low, high in rows
+        ]
+        if self.ceiling:
+            lines.append(f"  ceiling {self.ceiling[0]:.3f} to {self.ceiling[2]:.3f}")
+        return "\n".join(lines)
 
     def above_0(self, adjust: Adjust = "holm") -> np.ndarray:
         """Return the one-sided p-value that each model scores above 0, (models,)."""
