@@ -382,18 +382,15 @@ def test_every_mistake_is_one_line(call, folder, subtests):
         ),
         ("compare text.parquet a.npy", "columns that are not numbers: 'species'"),
         ("compare junk.safetensors a.npy", "junk.safetensors cannot be read"),
-        (
-            "compare a.npy b.npy -o x.png",
-            "nothing is written as .png; choose one of .txt, .json, .csv, .parquet",
-        ),
+        ("compare a.npy b.npy -o x.png", ".txt, .json, .csv, .parquet"),
         (
             "drift a.npy b.npy -o x.csv",
-            "x.csv: nothing is written as .csv; choose one of .txt, .json",
+            "x.csv: no table is written as .csv; choose one of .txt, .json",
         ),
         ("compare a.npy b.npy --html x.png", "x.png: a page is written as .html, not as .png"),
         ("resi report -o x.png", "x.png: a page is written as .html"),
         ("manifolds report -o x.png", "x.png: a page is written as .html"),
-        ("resi results -o x.xlsx", "nothing is written as .xlsx"),
+        ("resi results -o x.xlsx", "no table is written as .xlsx"),
         ("compare a.npy b.npy -m own.py:sizedifference", "did you mean 'size_difference'?"),
         ("compare a.npy b.npy -m own.py:plain", "is not a measure: decorate it"),
         (

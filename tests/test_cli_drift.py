@@ -300,7 +300,7 @@ def test_the_page_of_a_collapse_and_of_names_that_are_markup(folder):
         ),
         (
             ("reference.npy", "same.npy", "-o", "same.csv"),
-            "nothing is written as .csv; choose one of .txt, .json",
+            "no table is written as .csv; choose one of .txt, .json",
         ),
     ],
 )

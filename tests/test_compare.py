@@ -738,6 +738,13 @@ def test_an_interrupted_run_is_continued_without_repeating(reps, plain, tmp_path
     assert not seen
 
 
+def test_a_result_is_not_saved_as_what_it_is_not(plain, tmp_path):
+    for name, instead in (("a.html", "write_page"), ("a.csv", "to_pandas"), ("a.pdf", "savefig")):
+        with pytest.raises(ValueError, match=instead):
+            plain.save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_was_not_computed_is_saved_as_missing_not_as_failed(reps, plain, tmp_path):
     def stop(done: int, total: int) -> None:
         raise Interrupted

@@ -56,7 +56,8 @@ def keys_of(name: str) -> tuple[str, ...]:
             return (get(name).reference,)
         except ValueError:
             continue
-    raise ValueError(f"nothing to cite for {name!r}{did_you_mean(name, _names())}")
+    shown = (SOFTWARE, *PAPERS_OF, "the name of any measure or statistic of the catalogue")
+    raise ValueError(f"nothing to cite for {name!r}{did_you_mean(name, _names(), shown)}")
 
 
 def entry(key: str) -> str:

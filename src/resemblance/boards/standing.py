@@ -19,12 +19,14 @@ NEARLY = 0.9  # of the cells, in which other measures have other scores
 
 
 class SuiteRank(NamedTuple):
-    """The mean rank of a measure in a suite, with that of the measure that leads there."""
+    """The mean rank of a measure in a suite, with that of the measure that leads there; a suite of
+    too few cells does not count for the place."""
 
     suite: str
     mean: float
     leader: str
     leading: float
+    counts: bool
 
 
 class Standing(NamedTuple):
@@ -133,7 +135,7 @@ def _is_same(one: float | None, other: float | None) -> bool:
 def _suite_ranks(places: Places, spec: str) -> Iterable[SuiteRank]:
     for suite, means in places.by_group.items():
         leader = min(means, key=lambda m: (means[m], m))
-        yield SuiteRank(suite, means[spec], leader, means[leader])
+        yield SuiteRank(suite, means[spec], leader, means[leader], suite not in places.few)
 
 
 def _times(board: Board, spec: str) -> float | None:

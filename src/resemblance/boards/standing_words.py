@@ -9,7 +9,7 @@ from ..report.numbers import counted, duration, number
 from ..report.terminal import plain_table
 from ..results.headlines import listed
 from ..results.standing import place_words
-from ..significance import Place
+from ..significance import SETTLING, Place
 from .standing import Standing
 from .words import place_sentence
 
@@ -54,10 +54,12 @@ def _same_lines(standing: Standing) -> Iterator[str]:
 
 def _place_lines(standing: Standing) -> Iterator[str]:
     if standing.place is None:
+        cells = counted(standing.cells, "cell")
         yield (
             "It has no place: it lacks scores in some suite."
             if standing.among
-            else "It has no place: there are too few cells, or measures, for an order."
+            else f"It has no place: an order takes two measures and {SETTLING} cells of a suite; "
+            f"there are {cells}."
         )
         return
     yield place_sentence(standing.place, standing.among)
@@ -83,7 +85,13 @@ def _neighbours(standing: Standing, place: Place, labels: Mapping[str, str]) -> 
 
 def _by_suite(standing: Standing, labels: Mapping[str, str]) -> Any:
     rows = [
-        (s.suite, f"{s.mean:.2f}", labels[s.leader], f"{s.leading:.2f}") for s in standing.suites
+        (
+            s.suite if s.counts else f"{s.suite} (not counted: fewer than {SETTLING} cells)",
+            f"{s.mean:.2f}",
+            labels[s.leader],
+            f"{s.leading:.2f}",
+        )
+        for s in standing.suites
     ]
     header = ("suite", "its mean rank", "leader", "mean rank of the leader")
     return plain_table(header, rows, right=(1, 3))

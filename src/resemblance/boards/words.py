@@ -48,9 +48,10 @@ def _names(names: Sequence[str]) -> str:
 
 def place_sentence(place: Place, count: int) -> str:
     """Return where a measure stands: "Place 3 to 6 of 49, mean rank 8.41 (95 %: 7.9 to 9.0)."."""
-    interval = f"95 %: {place.low:.1f} to {place.high:.1f}"
+    ends = f"95 %: {place.low:.1f} to {place.high:.1f}"
     return (
-        f"Place {place_words(place)} of {count}, with a mean rank of {place.mean:.2f} ({interval})."
+        f"Place {place_words(place)} of {count}, with a mean rank of {place.mean:.2f} ({ends}). "
+        f"A measure that guesses has about {(count + 1) / 2:g}."
     )
 
 

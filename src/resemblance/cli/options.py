@@ -181,9 +181,11 @@ def choose_format(format: str | None, output: Path | None, known: Sequence[str] 
     suffix = output.suffix.removeprefix(".").lower() if output else ""
     suffix = SUFFIXES.get(suffix, suffix)
     if format is None and suffix not in ("", "txt", *known):
-        suffixes = ", ".join(f".{kind}" for kind in ("txt", *known) if kind != "table")
+        endings = {kind: ending for ending, kind in SUFFIXES.items()}
+        suffixes = ", ".join(f".{endings.get(k, k)}" for k in ("txt", *known) if k != "table")
         raise ValueError(
-            f"{output}: nothing is written as .{suffix}; choose one of {suffixes}, or set --format"
+            f"{output}: no table is written as .{suffix}; choose one of {suffixes}, or set "
+            "--format; figures are on the page (--html) and in resemblance.plot"
         )
     kind = format or (suffix if suffix in known else "table")
     check_choice("format", kind, known)

@@ -32,6 +32,12 @@ SCORES = (
     "size INTEGER, data TEXT, notes TEXT, pairs BLOB, numbers BLOB)"
 )
 HEADER = "CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), description TEXT)"
+PAGE = "rs.report.write_page(result, path) writes a page"
+TABLE = "result.to_pandas() gives a table to write"
+FIGURE = "result.plot(measure).figure.savefig(path) writes a figure"
+# What to call for files that mean something else, by their suffix.
+INSTEAD = {".html": PAGE, ".htm": PAGE, ".csv": TABLE, ".json": TABLE, ".parquet": TABLE}
+INSTEAD |= dict.fromkeys((".pdf", ".png", ".svg"), FIGURE)
 TIMEOUT = 60.0  # seconds to wait for another process
 WITHOUT_LOCKS = "?vfs=unix-none"  # the name that SQLite has for its way to files without locks
 
@@ -52,6 +58,11 @@ class Store:
 
     def __init__(self, path: str | Path, *, read_only: bool = False):
         self.path = Path(path)
+        if not read_only and (instead := INSTEAD.get(self.path.suffix.lower())):
+            raise ValueError(
+                f"{path}: scores are saved in a file of their own format, such as "
+                f"{self.path.with_suffix('.comparison').name}; {instead}"
+            )
         self._read_only = read_only
         self._pending: list[Column] = []
         self._written = 0.0

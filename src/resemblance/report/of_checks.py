@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -43,11 +44,11 @@ def check_records(outcomes: Outcomes) -> list[dict[str, Any]]:
 
 
 def in_total(outcomes: Sequence[Outcome]) -> str:
-    """Return how many checks hold, of those that decide something."""
-    decided = [outcome.holds for outcome in outcomes if outcome.holds is not None]
-    open_ = len(outcomes) - len(decided)
-    more = f"; {open_} could not be decided" if open_ else ""
-    return f"{sum(decided)} of {len(decided)} checks hold{more}"
+    """Return how many checks hold, how many fail, and how many decide nothing."""
+    counts = Counter(outcome.holds for outcome in outcomes)
+    words = {False: "fail", None: "could not be decided"}
+    rest = [f"{counts[holds]} {word}" for holds, word in words.items() if counts[holds]]
+    return ", ".join([f"{counts[True]} checks hold", *rest])
 
 
 def _table(outcomes: Sequence[Outcome]) -> Any:
