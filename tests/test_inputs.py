@@ -14,7 +14,9 @@ import torch
 import xarray as xr
 
 import resemblance as rs
+from resemblance import representation
 from resemblance import stability as st
+from resemblance.views.points import centered
 
 G = np.random.default_rng(0)
 X, Y = G.standard_normal((30, 5)), G.standard_normal((30, 4))
@@ -326,3 +328,17 @@ def test_trials_against_conditions():
         rs.cka(np.ones((40, 3)), np.ones((480, 3)))
     with pytest.raises(ValueError, match=r"480 is 12 x 40: .*average"):
         rs.compare([np.ones((480, 3)), np.ones((40, 4))])
+
+
+def test_a_large_copy_is_not_kept_and_changes_no_value(monkeypatch, subtests, rng):
+    wide = rng.standard_normal((60, 8)) + 100
+    for source in (wide.astype(np.float32), wide.astype(int), np.asfortranarray(wide)):
+        with subtests.test(str(source.dtype)):
+            kept, passing = rs.as_representation(source), rs.as_representation(source)
+            before = centered(kept)
+            monkeypatch.setattr(representation, "LARGE", 1)
+            assert np.array_equal(centered(passing), before)
+            assert centered(passing).flags.c_contiguous
+            assert np.array_equal(passing.array, kept.array)
+            assert {key[0].__name__ for key in passing.views} == {"centered"}
+            monkeypatch.undo()

@@ -36,6 +36,7 @@ from .json_files import recorded_fingerprint
 P = ParamSpec("P")
 T = TypeVar("T")
 BLOCK = 2**20  # bytes of a file that are read at a time
+LARGE = 2**25  # values, from which on a copy of all in another precision is not kept
 # From the key of a view, and a function that takes this view of another representation, to the
 # view; None where it has to be computed.
 Carry = Callable[[Hashable, Callable[["Representation"], Any]], Any]
@@ -143,7 +144,13 @@ class Representation:
     @property
     def array(self) -> Array:
         """The values in the precision they are computed in."""
-        return values(self)
+        return converted(self) if self.is_passing else values(self)
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the values are a large copy of the source, which is made anew for each use: it
+        takes little time next to what is done with it, and as much memory as the centred points."""
+        return self._carry is None and math.prod(self.shape) >= LARGE and is_copied(self)
 
     @property
     def xp(self) -> Any:
@@ -356,6 +363,11 @@ def pair_view(
 @view
 def values(x: Representation) -> Array:
     """Return the array in the precision it is computed in (see :class:`Representation`)."""
+    return converted(x)
+
+
+def converted(x: Representation) -> Array:
+    """Return the values in the precision they are computed in, and row after row in memory."""
     # Another layout in memory changes the last digits, and pickling does not preserve it.
     source: Array = np.ascontiguousarray(x.source) if isinstance(x.source, np.ndarray) else x.source
     source = source.contiguous() if is_torch(x.source) else source

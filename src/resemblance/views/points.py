@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ..arrays import Array, detach, namespace, norm, reuse, scalar
 from ..representation import Representation, Undefined, lasting, title, view
 
@@ -24,10 +26,18 @@ def centered(x: Representation) -> Array:
 
 def _without_mean(x: Representation) -> tuple[Array, Array]:
     """Rows minus the mean row, and the mean row."""
-    first = detach(x.array[:1, :])
-    shifted = x.array - first
+    first, shifted = _from_first(x)
     row = x.xp.mean(shifted, axis=0, keepdims=True)
     return reuse(x.xp.subtract, shifted, row), (row + first)[0, :]
+
+
+def _from_first(x: Representation) -> tuple[Array, Array]:
+    """The first row, and the rows minus it, without a copy of the rows where these are many."""
+    if x.is_passing and isinstance(x.source, np.ndarray):
+        first = x.source[:1].astype(x.precision)
+        return first, np.subtract(x.source, first, dtype=x.precision, order="C")
+    first = detach(x.array[:1, :])
+    return first, x.array - first
 
 
 class Scaled(NamedTuple):
