@@ -8,6 +8,7 @@ from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from . import plot as plot
+    from . import report as report
     from . import stability as stability
     from .boards.frames import board as board
     from .catalogue import get_measure as get_measure
@@ -105,7 +106,7 @@ _MODULES = {
     "views.recall": ("neighbour_recall",),
 }  # fmt: skip
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
-_PACKAGES = ("plot", "stability")
+_PACKAGES = ("plot", "report", "stability")
 
 
 def __getattr__(name: str) -> _Any:

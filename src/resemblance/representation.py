@@ -144,13 +144,7 @@ class Representation:
     @property
     def array(self) -> Array:
         """The values in the precision they are computed in."""
-        return converted(self) if self.is_passing else values(self)
-
-    @property
-    def is_passing(self) -> bool:
-        """Whether the values are a large copy of the source, which is made anew for each use: it
-        takes little time next to what is done with it, and as much memory as the centred points."""
-        return self._carry is None and math.prod(self.shape) >= LARGE and is_copied(self)
+        return converted(self) if is_passing(self) else values(self)
 
     @property
     def xp(self) -> Any:
@@ -381,6 +375,13 @@ def is_copied(x: Representation) -> bool:
         return bool(x.source.dtype != x.precision or not x.source.flags.c_contiguous)
     has_layout = is_torch(x.source) and not x.source.is_contiguous()
     return has_layout or str(x.source.dtype).rpartition(".")[2] != x.precision
+
+
+def is_passing(x: Representation) -> bool:
+    """Say whether the values are a large copy of the source, which is made anew for each use: that
+    takes little time next to what is done with it, and the copy as much memory as all that stays.
+    """
+    return x._carry is None and math.prod(x.shape) >= LARGE and is_copied(x)
 
 
 @view

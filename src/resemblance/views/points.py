@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Array, detach, namespace, norm, reuse, scalar
-from ..representation import Representation, Undefined, lasting, title, view
+from ..representation import Representation, Undefined, is_passing, lasting, title, view
 
 
 @view
@@ -33,7 +33,7 @@ def _without_mean(x: Representation) -> tuple[Array, Array]:
 
 def _from_first(x: Representation) -> tuple[Array, Array]:
     """The first row, and the rows minus it, without a copy of the rows where these are many."""
-    if x.is_passing and isinstance(x.source, np.ndarray):
+    if is_passing(x) and isinstance(x.source, np.ndarray):
         first = x.source[:1].astype(x.precision)
         return first, np.subtract(x.source, first, dtype=x.precision, order="C")
     first = detach(x.array[:1, :])
