@@ -30,7 +30,7 @@ class Replacements(NamedTuple):
 
 
 def mutual_knn_without(
-    x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool, **_: str
+    x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool
 ) -> np.ndarray:
     """Mutual nearest neighbours without each sample, shape (n,): exactly, with ties, too.
 
@@ -49,9 +49,7 @@ def mutual_knn_without(
     return np.asarray((value - chance) / (1 - chance))
 
 
-def jaccard_without(
-    x: Representation, y: Representation, k: int, metric: Metric, **_: str
-) -> np.ndarray:
+def jaccard_without(x: Representation, y: Representation, k: int, metric: Metric) -> np.ndarray:
     """Jaccard similarity without each sample, shape (n,): as :func:`mutual_knn_without`."""
     need_samples("jaccard", x, k + 1)
     search = NeighbourSearch(k, metric)
