@@ -19,14 +19,7 @@ from ..views.distances import row_blocks
 from ..views.neighbour_kernels import spread
 from ..views.neighbours import Index, NeighbourSearch, nearest, neighbours, own_cosines
 from ..views.recall import recall_of_both
-from ..views.shared_neighbours import (
-    begins_of,
-    common_of,
-    lengths_of,
-    relative,
-    shared_weight,
-    tied_rows,
-)
+from ..views.shared_neighbours import begins_of, common_of, lengths_of, relative, shared_weight
 from ..views.similarities import Affinity, Metric, cosines_of, cosines_to
 from ..views.ties import Nearest
 from .chance import of_neighbour_unions, of_profiles
@@ -123,31 +116,19 @@ def rank_similarity(
 
 
 def _ranked_alike(a: Nearest, b: Nearest) -> float:
-    n, tied = len(a.listed), tied_rows(a, b)
-    scores, plain = np.empty(n), np.ones(n, dtype=bool)
-    plain[tied] = False
-    scores[plain] = _alike(a.listed[plain], b.listed[plain])
-    for part, shared in common_of(a, b, tied):
-        first, second = (_ranks(begins_of(near, tied[part])) for near in (a, b))
+    rows = np.arange(len(a.listed))
+    scores = np.empty(len(rows))
+    for part, shared in common_of(a, b, rows):
+        first, second = (_ranks(begins_of(near, rows[part])) for near in (a, b))
         r, s = first[shared.row, shared.first], second[shared.row, shared.second]
         total, weight = (
             np.bincount(shared.row, weights=values, minlength=len(first))
             for values in (shared.weight * _closeness(r, s), shared.weight)
         )
-        scores[tied[part]] = total / np.sqrt(
+        scores[part] = total / np.sqrt(
             _largest_sum(1 / first, weight) * _largest_sum(1 / second, weight)
         )
     return float(np.mean(scores))
-
-
-def _alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Scores of rows without ties."""
-    match, ranks = a[:, :, None] == b[:, None, :], np.arange(1, a.shape[1] + 1)
-    score = np.where(match, _closeness(ranks[None, :, None], ranks[None, None, :]), 0).sum(
-        axis=(1, 2)
-    )
-    harmonic = np.concatenate([[1.0], np.cumsum(1 / ranks)])  # no common neighbour: score 0 over 1
-    return np.asarray(score / harmonic[match.any(axis=2).sum(axis=1)])
 
 
 def _closeness(r: np.ndarray, s: np.ndarray) -> np.ndarray:
