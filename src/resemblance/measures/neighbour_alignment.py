@@ -22,7 +22,7 @@ from ..views.matrices import (
     neighbour_weights,
     neighbour_weights_in_chance,
 )
-from ..views.neighbour_kernels import spread
+from ..views.neighbour_kernels import selected, spread
 from ..views.neighbours import Index, NeighbourSearch, nearest
 from ..views.shared_neighbours import mean_product, mean_share, ranks_of, relative
 from ..views.similarities import Affinity, Metric
@@ -153,22 +153,15 @@ def _returning(a: Nearest, b: Nearest) -> float:
     missed = np.ones(n)
     if not (a.ties.crowded.any() or ties.crowded.any()):
         return float(np.mean(np.asarray(outward.multiply(back).sum(axis=1)) > 0))
-    row, weight = _entries(_where(outward, outward.data == 1).multiply(back))
+    row, weight = _entries(selected(outward, outward.data == 1).multiply(back))
     np.multiply.at(missed, row, 1 - weight)
     if ties.crowded.any():
-        row, weight = _entries(_where(outward, outward.data < 1).multiply(back))
+        row, weight = _entries(selected(outward, outward.data < 1).multiply(back))
         total, drawn = np.zeros((2, n), dtype=np.int64)
         total[ties.rows[ties.crowded]] = ties.sizes[ties.crowded]
         drawn[ties.rows[ties.crowded]] = k - ties.certain[ties.crowded]
         missed *= mean_product(1 - weight, row, total, drawn)
     return float(np.mean(1 - missed))
-
-
-def _where(graph: Any, which: np.ndarray) -> Any:
-    """The same graph with weight 1 at these entries and 0 at the others."""
-    return type(graph)(
-        (which.astype(float), graph.indices, graph.indptr), shape=graph.shape, copy=True
-    )
 
 
 def _entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
