@@ -48,7 +48,6 @@ myst_heading_anchors = 3
 bibtex_bibfiles = ["../references.bib"]
 bibtex_reference_style = "author_year"
 nitpicky = True  # a reference that leads nowhere is an error
-nitpick_ignore = [("py:func", "when")]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 python_maximum_signature_line_length = 88

@@ -11,6 +11,7 @@ import inspect
 import re
 import textwrap
 import typing
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from pieces import FAMILY_TITLES, interval, invariances, section, table
 from places import cost_of, place_of
 
 import resemblance as rs
-from resemblance.claims import INVARIANCES, Change, implied
+from resemblance.claims import INVARIANCES
 from resemblance.streamed import STREAMS, needs_of
 
 NEAR = (
@@ -33,7 +34,7 @@ NEAR = (
 def measure_page(m: rs.Measure) -> str:
     """Return the whole page of a measure."""
     title = f"{m.label}: {m.name}"
-    cost = cost_of(m)
+    cost, changed = cost_of(m), change_table(m)
     parts = [
         f".. _measure-{m.name}:\n\n{title}\n{'=' * len(title)}",
         ".. py:currentmodule:: resemblance",
@@ -44,7 +45,7 @@ def measure_page(m: rs.Measure) -> str:
         section("Example", example(m)),
         section("Claims", claims_table(m)),
         section("Parameters", parameter_table(m)) if m.defaults else "",
-        section("Claims that change with a parameter", change_table(m)) if changes(m) else "",
+        section("Claims that change with a parameter", changed) if changed else "",
         section("Chance, p-values and intervals", table(None, inference_rows(m).items())),
         section("In the benchmarks", place_of(m)),
         section("Cost", cost) if cost else "",
@@ -179,48 +180,42 @@ def parameter_table(m: rs.Measure) -> str:
     return table(("parameter", "values", "default"), rows)
 
 
-def changes(m: rs.Measure) -> list[Change]:
-    """Return what changes under conditions; the first entry has the claims under none."""
-    return [change for change in m.changes if change.parameters]
-
-
 def change_table(m: rs.Measure) -> str:
+    """Return which claims differ when one parameter has another value than its default."""
     rows = []
-    for change in changes(m):
-        conditions = ", ".join(
-            condition(name, wanted) for name, wanted in change.parameters.items()
-        )
-        rows.append(
-            (
-                f"``{conditions}``",
-                "; ".join(claim(name, value) for name, value in change.claims.items()),
-            )
-        )
-    return table(("with", "claim"), rows)
+    for name, value in settings(m):
+        other = m.where(**{name: value})
+        claims = [claim(c, getattr(other, c)) for c in TITLES if getattr(other, c) != getattr(m, c)]
+        if claims:
+            rows.append((f"``{name}={value!r}``", "; ".join(claims)))
+    return table(("with", "claim"), rows) if rows else ""
 
 
-def condition(name: str, wanted: object) -> str:
-    """Return ``name=value``, or the expression of a condition that is a function of the value."""
-    if not callable(wanted):
-        return f"{name}={wanted!r}"
-    found = re.search(rf"lambda {name}: ([^}},]+)", inspect.getsource(wanted))
-    return found[1] if found else f"some {name}"
+def settings(m: rs.Measure) -> Iterator[tuple[str, object]]:
+    """Yield the choices of every parameter; of a number the ends of its range, 1 for infinity."""
+    for name, default in m.defaults.items():
+        if isinstance(default, bool):
+            yield name, not default
+        elif isinstance(default, float):
+            yield from ((name, min(end, 1.0)) for end in m.limits.get(name, ()))
+        yield from ((name, choice) for choice in m.choices.get(name, ()))
+
+
+TITLES = {
+    "invariant_to": "unchanged by", "range": "range", "metric": "metric",
+    "symmetric": "symmetric", "identity": "X with itself is always most similar",
+    "differentiable": "gradients", "extra": "needs the extra", "min_samples": "samples, at least",
+}  # fmt: skip
 
 
 def claim(name: str, value: object) -> str:
-    titles = {
-        "invariant_to": "unchanged by", "min_samples": "samples, at least",
-        "differentiable": "gradients",
-        "identity": "X with itself is always most similar",
-        "extra": "needs the extra",
-    }  # fmt: skip
     if name == "invariant_to":
-        text = ", ".join(invariances(implied(value))) or "nothing"
+        text = ", ".join(invariances(value)) or "nothing"
     elif name == "range":
         text = interval(value)
     else:
         text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
-    return f"{titles.get(name, name)}: {text}"
+    return f"{TITLES[name]}: {text}"
 
 
 def source(m: rs.Measure) -> str:

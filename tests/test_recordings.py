@@ -265,9 +265,7 @@ def test_whitened_comparisons_without_each_sample(subtests: Any) -> None:
         for compare in ("whitened_cosine", "whitened_pearson"):
             with subtests.test(f"{compare} {variances is None}"):
                 measure = rs.rsa.where(rdm="sqeuclidean", compare=compare, variances=variances)
-                without = measure.left_out(
-                    *map(rs.as_representation, (x, y)), **dict(measure.parameters)
-                )
+                without = measure.left_out(*map(rs.as_representation, (x, y)))
                 for i in range(9):
                     rest = np.delete(np.arange(9), i)
                     few = variances and tuple(np.delete(variances, i))

@@ -21,7 +21,6 @@ if _TYPE_CHECKING:
     from .claims import AllPairs as AllPairs
     from .claims import Product as Product
     from .claims import Scores as Scores
-    from .claims import when as when
     from .compare import compare as compare
     from .comparison import Comparison as Comparison
     from .dissimilarities import dissimilarities as dissimilarities
@@ -80,7 +79,7 @@ _MODULES = {
     "catalogue": ("get_measure", "get_statistic", "list_measures", "list_statistics", "preset"),
     "choosing": ("recommend",),
     "citations": ("cite",),
-    "claims": ("AllPairs", "Product", "Scores", "when"),
+    "claims": ("AllPairs", "Product", "Scores"),
     "compare": ("compare",),
     "comparison": ("Comparison",),
     "dissimilarities": ("dissimilarities", "from_dissimilarities", "noise_covariance", "rdm"),

@@ -10,7 +10,7 @@ import sys
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -21,7 +21,7 @@ from .arrays import scalar
 from .display import card, did_you_mean
 from .representation import Representation, Undefined, as_representation
 from .user_modules import restore, version_of
-from .views.matrices import PairMatrix
+from .views.matrices import PairMatrix, expected_inner
 
 INVARIANCES = (
     "permutation",
@@ -33,27 +33,14 @@ INVARIANCES = (
 )
 # of both arguments together: an orthogonal map of the samples that leaves the means as they are
 JOINT_INVARIANCES = ("sample_rotation",)
+ROTATION = {"sample_rotation"}
+COSINE = {"orthogonal", "isotropic_scaling"}
+RIGID = {"orthogonal", "translation"}
+SHAPE = COSINE | RIGID
+COLUMNS = {"permutation", "isotropic_scaling", "translation"}
 SLACK = {"float64": 1e-6, "float32": 1e-3}  # of a value, by the precision it is computed in
 KINDS: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
-UNCHANGED = {"function", "name", "parameters", "changes"}  # by parameters
 LONGEST = 8  # values that a specification spells out
-
-
-class Change(NamedTuple):
-    """Claims that differ when some parameters have these values, or values that satisfy these
-    conditions."""
-
-    parameters: Mapping[str, Any]
-    claims: Mapping[str, Any]
-
-
-def when(parameters: Mapping[str, Any], **claims: Any) -> Change:
-    """State which claims change under which parameters, e.g. ``when({"squared": True},
-    metric=False)``.
-
-    A value may be a condition: ``when({"ridge": lambda ridge: ridge > 0}, ...)``.
-    """
-    return Change(parameters, claims)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -74,21 +61,17 @@ class Declared(ABC):
     version: int = 1
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     parameters: tuple[tuple[str, Any], ...] = ()
-    changes: tuple[Change, ...] = ()  # the first, under no condition, has all claims
+    changes: Callable[..., Mapping[str, Any]] | None = None  # of the parameters
+    declared: Mapping[str, Any]  # the claims, before the parameters changed them
     defaults: Mapping[str, Any] = field(init=False)  # the parameters, with their default values
     # The name with every parameter that is not at its default: the identity of a result.
     spec: str = field(init=False)
 
     @classmethod
-    def _declare(
-        cls, function: Callable[..., Any], changes: tuple[Change, ...], claims: Mapping[str, Any]
-    ) -> Self:
+    def _declare(cls, function: Callable[..., Any], claims: Mapping[str, Any]) -> Self:
         """Return a function with the claims that hold under its default parameters."""
         claims = {"version": version_of(function), **claims}
-        plain = cls(function=function, name=function.__name__, **claims)
-        names = [f.name for f in fields(plain) if f.init and f.name not in UNCHANGED]
-        first = when({}, **{name: getattr(plain, name) for name in names})
-        return replace(plain, changes=(first, *changes)).where()
+        return cls(function=function, name=function.__name__, declared=claims, **claims).where()
 
     def where(self, **parameters: Any) -> Self:
         """Return the same with parameters fixed; it is named after them,
@@ -99,8 +82,14 @@ class Declared(ABC):
         parameters = {name: hashable(value) for name, value in parameters.items()}
         self._check(parameters)
         fixed = dict(self.parameters) | parameters
-        claims = claims_under(self.changes, {**self.defaults, **fixed})
-        return replace(self, parameters=tuple(sorted(fixed.items())), **claims)
+        claims = claims_under(self.declared, {**self.defaults, **fixed})
+        return type(self)(
+            function=self.function,
+            name=self.name,
+            parameters=tuple(sorted(fixed.items())),
+            declared=self.declared,
+            **claims,
+        )
 
     @property
     def choices(self) -> dict[str, tuple[Any, ...]]:
@@ -215,24 +204,27 @@ def invariance(names: Set[str]) -> str:
     return f"invariant to {', '.join(unchanged)}" if unchanged else "no invariance claimed"
 
 
-def claims_under(changes: tuple[Change, ...], values: Mapping[str, Any]) -> dict[str, Any]:
+def claims_under(declared: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims that hold when the parameters have these values; those that are functions
     of representations and parameters take the values from here on."""
-    claims: dict[str, Any] = {}
-    for change in changes:
-        if all(holds(values[name], wanted) for name, wanted in change.parameters.items()):
-            claims |= change.claims
+    changes = declared.get("changes")
+    claims = {**declared, **(with_named(changes, values)() if changes else {})}
+    if compared := claims.get("compares"):
+        mean = compared._replace(parameters=values).mean
+        claims = {"product": compared, "chance": None if compared.root else mean} | claims
     for name, claim in claims.items():
         if isinstance(claim, Product | AllPairs):
             claims[name] = claim._replace(parameters=values)
-        elif callable(claim):
-            claims[name] = claim(**values) if name == "min_samples" else partial(claim, **values)
+        elif callable(claim) and name != "changes":
+            claims[name] = with_named(claim, values)
     return claims | {"invariant_to": implied(claims["invariant_to"])}
 
 
-def holds(value: Any, wanted: Any) -> bool:
-    """Say whether a value is the wanted one, or satisfies the wanted condition."""
-    return bool(wanted(value)) if callable(wanted) else value == wanted
+def with_named(function: Callable[..., Any], values: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return a function with the parameters that it names fixed to these values."""
+    parameters = inspect.signature(function).parameters
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    return partial(function, **{k: v for k, v in values.items() if takes_all or k in parameters})
 
 
 # --------------------------------------------------------------------------------------- parameters
@@ -322,11 +314,11 @@ class Product(NamedTuple):
     skewness of the value over all orders of the samples are known exactly (see
     :mod:`resemblance.inference`). ``scale``, if there is one, is a function of one representation
     and the parameters: a number that ``value`` takes in place of <A, A> and <B, B>. A measure fills
-    in its ``parameters``.
+    in its ``parameters``; a function takes those that it names.
     """
 
-    left: Callable[..., np.ndarray]
-    right: Callable[..., np.ndarray] | None = None
+    left: Callable[..., np.ndarray | PairMatrix]
+    right: Callable[..., np.ndarray | PairMatrix] | None = None
     symmetric: bool = True
     value: Callable[[float, float, float], float] = cosine
     root: bool = False
@@ -335,15 +327,24 @@ class Product(NamedTuple):
 
     def matrix(self, x: Representation, side: Literal["left", "right"]) -> np.ndarray:
         """Return the matrix of a representation on the left or on the right."""
-        function = self.left if side == "left" or self.right is None else self.right
-        matrix = function(x, **self.parameters)
+        matrix = self._of(x, side)
         return matrix.dense() if isinstance(matrix, PairMatrix) else matrix
 
-    def square(self, x: Representation, matrix: np.ndarray) -> float:
+    def square(self, x: Representation, matrix: np.ndarray | PairMatrix) -> float:
         """Return what ``value`` takes for the matrix of a representation: <A, A>, or the scale."""
-        if self.scale is None:
-            return float(np.vdot(matrix, matrix))
-        return self.scale(x, **self.parameters)
+        if self.scale:
+            return float(with_named(self.scale, self.parameters)(x))
+        return matrix.square if isinstance(matrix, PairMatrix) else float(np.vdot(matrix, matrix))
+
+    def mean(self, x: Representation, y: Representation) -> float:
+        """Return the mean of the value over all orders of the samples of y, from traces and sums of
+        two matrices that are a ``PairMatrix``."""
+        a, b = self._of(x, "left"), self._of(y, "right")
+        return self.value(expected_inner(a, b), self.square(x, a), self.square(y, b))
+
+    def _of(self, x: Representation, side: Literal["left", "right"]) -> Any:
+        function = self.right if side == "right" and self.right else self.left
+        return with_named(function, self.parameters)(x)
 
 
 class Scores(NamedTuple):
@@ -363,10 +364,10 @@ class AllPairs(NamedTuple):
     """The claim that many pairs can be computed together, from blocks of samples.
 
     ``function`` takes the representations of the rows, those of the columns, and the parameters of
-    the measure; it returns :class:`Scores`. Nothing of shape (n, n) is in memory at a time. A value
-    does not depend, to the last bit, on which other pairs there are. Where it raises, the caller
-    asks for one pair at a time, so that each pair without a value has its own reason. Where both
-    lists are the same object and the measure is symmetric, half of the pairs are enough.
+    the measure that it names; it returns :class:`Scores`. Nothing of shape (n, n) is in memory at a
+    time. A value does not depend, to the last bit, on which other pairs there are. Where it raises,
+    the caller asks for one pair at a time, so that each pair without a value has its own reason.
+    Where both lists are the same object and the measure is symmetric, half of the pairs are enough.
 
     It takes the place of the plain function for more than ``above`` samples, in a single call as in
     a comparison, and equals it at 1e-10, or within the bound that it records. With ``above=None``
@@ -379,4 +380,4 @@ class AllPairs(NamedTuple):
 
     def __call__(self, xs: Sequence[Representation], ys: Sequence[Representation]) -> Scores:
         """Return the scores of all pairs of rows and columns."""
-        return self.function(xs, ys, **self.parameters)
+        return with_named(self.function, self.parameters)(xs, ys)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .arrays import Array, carries_gradient, detach, library, like, scalar, to_numpy
-from .claims import AllPairs, Change, Declared, Product, argument, in_range, invariance
+from .claims import SHAPE, AllPairs, Declared, Product, argument, in_range, invariance
 from .extras import EXTRA, check
 from .inputs import TRANSPOSED, hint_of_counts, transposition
 from .representation import (
@@ -32,7 +32,6 @@ Family = Literal[
 FAMILIES: tuple[str, ...] = typing.get_args(Family)
 Rows = Literal["samples", "positions"]
 BY_POSITIONS: frozenset[str] = frozenset({"cca", "alignment", "neighbours", "topology"})
-SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
 DISSIMILARITIES = (
     "{} x {}, symmetric, zeros on the diagonal: dissimilarities taken for features? Pass what they "
     "are of, or correlate the triangles of two such matrices by scipy.stats.spearmanr"
@@ -69,11 +68,12 @@ class Measure(Declared):
     deterministic: bool = True
     rows_of_maps: Rows = "samples"
     extra: str | None = None
-    # Functions of (x, y), and of the parameters where they are declared: see `measure`.
+    # Functions of (x, y), and of the parameters in what was declared: see `measure`.
     diagnostics: Callable[..., Mapping[str, float]] = no_diagnostics
     uninformative: Callable[..., str] | None = None
     left_out: Callable[..., np.ndarray] | None = None
     chance: Callable[..., float] | None = None
+    compares: Product | None = None
     product: Product | None = None
     all_pairs: AllPairs | None = None
     streams_with: Literal["squares", "directions"] | None = None
@@ -199,10 +199,10 @@ def measure(
     family: Family,
     larger_is_more_similar: bool,
     range: tuple[float, float],
-    symmetric: bool,
     reference: str,
+    symmetric: bool = True,
     invariant_to: Set[str] = frozenset(),
-    changes: tuple[Change, ...] = (),
+    changes: Callable[..., Mapping[str, Any]] | None = None,
     **claims: Any,
 ) -> Callable[[Callable[..., Any]], Measure]:
     """Declare a function of two representations to be a measure, and what is claimed of it.
@@ -211,46 +211,44 @@ def measure(
     ----------
     label : what papers print.
     family : one of ``FAMILIES``.
-    reference : a key of ``references.bib``.
     larger_is_more_similar : True for a similarity, False for a distance or difference.
     range : the smallest and the largest value it can take.
+    reference : a key of ``references.bib``.
     symmetric : m(X, Y) = m(Y, X).
     invariant_to : transformations of either argument, independently, that leave the value unchanged
         (``INVARIANCES``).
-    changes : claims that differ under some parameters, each made by :func:`when`.
+    changes : a function of the parameters that it names, which returns the claims that differ with
+        them, by name.
     claims : ``metric`` (it is a distance and the triangle inequality holds), ``identity`` (X with
         itself gives the end of the range that means most similar, for all X), ``differentiable``,
         ``deterministic``, ``rows_of_maps`` (what its rows are where layers are maps of channels, as
         in the ReSi suite: ``"samples"``, each map flattened, or ``"positions"`` of maps of one
         size, with their channels; by default, positions for the families in ``BY_POSITIONS``),
-        ``min_samples`` (a number, or a function of the parameters), ``limits``
-        (smallest and largest value of parameters), ``version`` (raise it when the algorithm
-        changes: results of older versions are computed again), ``extra`` (the optional dependency
-        it needs), ``diagnostics`` (a function of the same arguments; the numbers it returns by
-        name are recorded with the value, such as how exact it is), ``uninformative``
-        (a function of the same, whose docstring says when the value is fixed or near its extreme
-        whatever the data; it returns a sentence for such a pair and an empty string for others: a
-        warning of a call, a caveat in a result). Optional faces make inference exact or cheap, and
-        large data possible; a measure without them works everywhere: ``product`` (a
-        :class:`Product`: exact permutation moments), ``left_out`` (a function of the same
-        arguments; the (n,) values without each sample), ``chance`` (a function of the same; the
-        exact mean of the value over all orders of the samples, at no more than the cost of the
-        value), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of samples). And
-        ``streams_with``: ``"squares"`` or ``"directions"``, what a stream adds up for it;
-        ``reads``: ``"dissimilarities"`` where it compares these and so takes given ones, too.
+        ``min_samples``, ``limits`` (smallest and largest value of parameters), ``version`` (raise
+        it when the algorithm changes: results of older versions are computed again), ``extra`` (the
+        optional dependency it needs), ``streams_with`` (``"squares"`` or ``"directions"``, what a
+        stream adds up for it), ``reads`` (``"dissimilarities"`` where it compares these and so
+        takes given ones, too).
+
+        Functions of x, y and the parameters that they name: ``diagnostics`` (the numbers it returns
+        by name are recorded with the value, such as how exact it is), ``uninformative`` (its
+        docstring says when the value is fixed or near its extreme whatever the data; it returns a
+        sentence for such a pair and an empty string for others: a warning of a call, a caveat in a
+        result), ``left_out`` (the (n,) values without each sample), ``chance`` (the exact mean of
+        the value over all orders of the samples, at no more than the cost of the value).
+
+        ``left_out``, ``chance`` and these make inference exact or cheap, and large data possible; a
+        measure without them works everywhere: ``product`` (a :class:`Product`: exact permutation
+        moments), ``compares`` (one of matrices whose traces are known: chance, too), ``all_pairs``
+        (an :class:`AllPairs`: many pairs in blocks of samples).
     """
     rows: Rows = "positions" if family in BY_POSITIONS else "samples"
     named = {
-        "label": label,
-        "family": family,
-        "larger_is_more_similar": larger_is_more_similar,
-        "range": range,
-        "symmetric": symmetric,
-        "reference": reference,
-        "invariant_to": invariant_to,
-        "rows_of_maps": rows,
-    }
-    return partial(Measure._declare, changes=changes, claims=named | claims)
+        "label": label, "family": family, "larger_is_more_similar": larger_is_more_similar,
+        "range": range, "reference": reference, "symmetric": symmetric,
+        "invariant_to": invariant_to, "changes": changes, "rows_of_maps": rows,
+    }  # fmt: skip
+    return partial(Measure._declare, claims=named | claims)
 
 
 def together(

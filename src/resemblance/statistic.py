@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from .claims import Change, Declared, argument, in_range, invariance
+from .claims import Declared, argument, in_range, invariance
 from .display import did_you_mean
 from .inputs import check_order, order_of
 from .representation import Representation, Undefined, check_same_samples, finite
@@ -114,7 +114,7 @@ def statistic(
     range: tuple[float, float],
     reference: str,
     invariant_to: Set[str] = frozenset(),
-    changes: tuple[Change, ...] = (),
+    changes: Callable[..., Mapping[str, Any]] | None = None,
     **claims: Any,
 ) -> Callable[[Callable[..., float]], Statistic]:
     """Declare a function of one representation to be a statistic, and what is claimed of it.
@@ -133,20 +133,17 @@ def statistic(
     reference : a key of ``references.bib``.
     invariant_to : transformations of the features that leave the value unchanged (``INVARIANCES``),
         applied alike to every array of features it is called with.
-    changes : claims that differ under some parameters, each made by :func:`resemblance.when`.
+    changes : a function of the parameters that it names, which returns the claims that differ with
+        them, by name.
     claims : ``min_samples``, ``min_features``, ``limits`` (smallest and largest value of
         parameters), ``version`` (raise it when the algorithm changes), ``caution`` (why the value
         must not be used as it was published).
     """
     named = {
-        "label": label,
-        "family": family,
-        "larger_is_more_stable": larger_is_more_stable,
-        "range": range,
-        "reference": reference,
-        "invariant_to": invariant_to,
-    }
-    return partial(Statistic._declare, changes=changes, claims=named | claims)
+        "label": label, "family": family, "larger_is_more_stable": larger_is_more_stable,
+        "range": range, "reference": reference, "invariant_to": invariant_to, "changes": changes,
+    }  # fmt: skip
+    return partial(Statistic._declare, claims=named | claims)
 
 
 # ------------------------------------------------------ what it may need besides a representation

@@ -87,7 +87,7 @@ def check_streamed(measure: Any, x: Representation, y: Representation) -> None:
 
 @pair_view(swap=lambda numbers: numbers)
 def conditioning(
-    x: Representation, y: Representation, /, *, ridge: float = 0.0, **_: Any
+    x: Representation, y: Representation, /, *, ridge: float = 0.0
 ) -> dict[str, float]:
     """Relative error of whitening in streams, of Gram matrices plus a multiple ``ridge`` of the
     identity, where their trace is 1; nothing for samples at hand.
@@ -98,7 +98,7 @@ def conditioning(
 
 
 @pair_view(swap=lambda numbers: numbers)
-def conditioning_of_columns(x: Representation, y: Representation, /, **_: Any) -> dict[str, float]:
+def conditioning_of_columns(x: Representation, y: Representation, /) -> dict[str, float]:
     """:func:`conditioning` of columns that are not centred."""
     return _recorded(x, y, lambda r: _loss(r, decomposition(r, centered=False).singular))
 

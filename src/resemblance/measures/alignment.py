@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from ..arrays import (
     svd,
     to_numpy,
 )
-from ..claims import when
+from ..claims import COSINE, RIGID, ROTATION, SHAPE
 from ..measure import measure, no_diagnostics
 from ..representation import Representation, Undefined, title
 from ..streamed import conditioning
@@ -36,21 +37,12 @@ from ..views.spectra import need_derivative, partly_whitened
 from .chance import of_rotations, of_row_directions
 from .leaving_out.rotations import angular_shape_without, procrustes_without, size_and_shape_without
 
-RIGID = {"orthogonal", "translation", "sample_rotation"}
-
 
 @measure(
-    label="AlignCos",
-    family="alignment",
-    larger_is_more_similar=True,
-    range=(-1, 1),
-    symmetric=True,
-    reference="hamilton2016diachronic",
-    invariant_to={"orthogonal", "isotropic_scaling"},
-    version=4,
-    streams_with="directions",
-    uninformative=of_row_directions,
-)
+    label="AlignCos", family="alignment", reference="hamilton2016diachronic", version=4,
+    larger_is_more_similar=True, range=(-1, 1), invariant_to=COSINE,
+    streams_with="directions", uninformative=of_row_directions,
+)  # fmt: skip
 def aligned_cosine(x: Representation, y: Representation) -> Array:
     r"""Aligned cosine similarity: mean cosine between corresponding rows after the best rotation.
 
@@ -99,18 +91,10 @@ def _best_rotation(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="AngShape",
-    family="alignment",
-    larger_is_more_similar=False,
-    range=(0, np.pi / 2),
-    symmetric=True,
-    metric=True,
-    reference="williams2021generalized",
-    version=2,
-    invariant_to=RIGID | {"isotropic_scaling"},
-    uninformative=of_rotations,
-    left_out=angular_shape_without,
-)
+    label="AngShape", family="alignment", reference="williams2021generalized", version=2,
+    larger_is_more_similar=False, range=(0, np.pi / 2), metric=True,
+    invariant_to=SHAPE | ROTATION, left_out=angular_shape_without, uninformative=of_rotations,
+)  # fmt: skip
 def angular_shape(x: Representation, y: Representation) -> Array:
     r"""Angular shape distance: the angle, in radians, between two representations after the best
     rotation.
@@ -130,19 +114,11 @@ def angular_shape(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="OrthProc",
-    family="alignment",
-    larger_is_more_similar=False,
-    range=(0, 2**0.5),
-    symmetric=True,
-    metric=True,
-    reference="ding2021grounding",
-    version=2,
-    invariant_to=RIGID | {"isotropic_scaling"},
-    changes=(when({"squared": True}, metric=False, range=(0, 2)),),
-    uninformative=of_rotations,
-    left_out=procrustes_without,
-)
+    label="OrthProc", family="alignment", reference="ding2021grounding", version=2,
+    larger_is_more_similar=False, range=(0, 2**0.5), metric=True,
+    invariant_to=SHAPE | ROTATION, left_out=procrustes_without, uninformative=of_rotations,
+    changes=lambda squared: {"range": (0, 2), "metric": False} if squared else {},
+)  # fmt: skip
 def procrustes(x: Representation, y: Representation, *, squared: bool = False) -> Array:
     r"""Orthogonal Procrustes distance: how far two shapes of unit size are apart after the best
     rotation.
@@ -163,18 +139,10 @@ def procrustes(x: Representation, y: Representation, *, squared: bool = False) -
 
 
 @measure(
-    label="ProcDist",
-    family="alignment",
-    larger_is_more_similar=False,
-    range=(0, np.inf),
-    symmetric=True,
-    metric=True,
-    reference="williams2021generalized",
-    version=2,
-    invariant_to=RIGID,
-    uninformative=of_rotations,
-    left_out=size_and_shape_without,
-)
+    label="ProcDist", family="alignment", reference="williams2021generalized", version=2,
+    larger_is_more_similar=False, range=(0, np.inf), metric=True,
+    invariant_to=RIGID | ROTATION, left_out=size_and_shape_without, uninformative=of_rotations,
+)  # fmt: skip
 def procrustes_size_shape(x: Representation, y: Representation) -> Array:
     r"""Procrustes size-and-shape distance: the distance after the best rotation, sizes kept.
 
@@ -194,24 +162,19 @@ def procrustes_size_shape(x: Representation, y: Representation) -> Array:
     return with_sizes(_chord(x, y), a, b)
 
 
+def _shape_claims(alpha: float) -> dict[str, Any]:
+    """Return the claims that depend on how much is whitened."""
+    if alpha == 0:
+        return {"invariant_to": {"affine"} | ROTATION}
+    return {"diagnostics": no_diagnostics} if alpha == 1 else {}
+
+
 @measure(
-    label="Shape",
-    family="alignment",
-    version=3,
-    larger_is_more_similar=False,
-    range=(0, np.pi / 2),
-    symmetric=True,
-    metric=True,
-    reference="williams2021generalized",
-    invariant_to=RIGID | {"isotropic_scaling"},
-    limits={"alpha": (0, 1)},
-    changes=(
-        when({"alpha": 0}, invariant_to={"affine", "sample_rotation"}),
-        when({"alpha": 1}, diagnostics=no_diagnostics),
-    ),
-    diagnostics=conditioning,
-    uninformative=of_rotations,
-)
+    label="Shape", family="alignment", reference="williams2021generalized", version=3,
+    larger_is_more_similar=False, range=(0, np.pi / 2), metric=True, limits={"alpha": (0, 1)},
+    invariant_to=SHAPE | ROTATION, diagnostics=conditioning, uninformative=of_rotations,
+    changes=_shape_claims,
+)  # fmt: skip
 def shape(x: Representation, y: Representation, *, alpha: float = 0.5) -> Array:
     r"""Partial-whitening shape distance: the angle after the best rotation between partly whitened
     representations.

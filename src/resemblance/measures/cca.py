@@ -3,12 +3,12 @@ how much of their column spaces they share."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ..arrays import Array, at_most_one, inner, namespace, singular_values, svd, to_numpy
-from ..claims import when
+from ..claims import COLUMNS, RIGID, ROTATION, SHAPE, Product
 from ..measure import measure
 from ..representation import Representation
 from ..streamed import (
@@ -22,37 +22,25 @@ from ..views.pairs import basis_overlap, canonical_decomposition, overlap_energy
 from ..views.resi_code import resi_pwcca, resi_svcca_components
 from ..views.spectra import basis_coordinates, components_for, with_tied
 from .chance import of_column_spaces, of_components, of_leading_spans, of_spans, of_weighted_spans
-from .inner_products import compares, of_larger, of_smaller, width
+from .inner_products import of_larger, of_smaller, width
 from .leaving_out.spans import eigenspace_overlap_without, squared_cca_without
 
-SHAPE = {"orthogonal", "isotropic_scaling", "translation", "sample_rotation"}
+
+def _cca_claims(aggregation: str, divisor: str) -> dict[str, Any]:
+    """Return the claims that depend on which mean it is."""
+    claims: dict[str, Any] = {"identity": divisor == "rank"}
+    if aggregation == "mean_squared":
+        scale = width if divisor == "width" else None
+        claims["compares"] = Product(projection, value=of_smaller, scale=scale)
+        claims["left_out"] = squared_cca_without
+    return claims
 
 
 @measure(
-    label="MeanCCA",
-    family="cca",
-    version=3,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="raghu2017svcca",
-    invariant_to={"affine", "sample_rotation"},
-    min_samples=3,
-    changes=(
-        when({"divisor": "width"}, identity=False),
-        when(
-            {"aggregation": "mean_squared"},
-            left_out=squared_cca_without,
-            **compares(projection, value=of_smaller),
-        ),
-        when(
-            {"aggregation": "mean_squared", "divisor": "width"},
-            **compares(projection, value=of_smaller, scale=width),
-        ),
-    ),
-    diagnostics=conditioning,
-    uninformative=of_spans,
-)
+    label="MeanCCA", family="cca", reference="raghu2017svcca", version=3,
+    larger_is_more_similar=True, range=(0, 1), invariant_to={"affine"} | ROTATION, min_samples=3,
+    diagnostics=conditioning, uninformative=of_spans, changes=_cca_claims,
+)  # fmt: skip
 def mean_cca(
     x: Representation,
     y: Representation,
@@ -86,20 +74,12 @@ def mean_cca(
 
 
 @measure(
-    label="SVCCA",
-    family="cca",
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="raghu2017svcca",
-    version=3,
-    invariant_to=SHAPE,
-    min_samples=3,
-    limits={"explained_variance": (0, 1)},
-    changes=(when({"truncation": "resi"}, invariant_to=SHAPE - {"isotropic_scaling"}),),
-    diagnostics=conditioning_of_variance,
+    label="SVCCA", family="cca", reference="raghu2017svcca", version=3,
+    larger_is_more_similar=True, range=(0, 1), min_samples=3, limits={"explained_variance": (0, 1)},
+    invariant_to=SHAPE | ROTATION, diagnostics=conditioning_of_variance,
     uninformative=of_leading_spans,
-)
+    changes=lambda truncation: {"invariant_to": RIGID | ROTATION} if truncation == "resi" else {},
+)  # fmt: skip
 def svcca(
     x: Representation,
     y: Representation,
@@ -132,29 +112,19 @@ def svcca(
     return x.xp.mean(canonical_correlations(principal_overlap(x, y)[:k, :l]))
 
 
+def _pwcca_claims(weights: str, directions: str) -> dict[str, Any]:
+    """Return the claims that depend on the weights, and on what is weighted."""
+    if directions == "resi":
+        return {"invariant_to": {"isotropic_scaling"} | ROTATION, "differentiable": False}
+    return {"symmetric": weights == "symmetric", "differentiable": directions == "canonical"}
+
+
 @measure(
-    label="PWCCA",
-    family="cca",
-    version=3,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=False,
-    reference="morcos2018insights",
-    invariant_to={"permutation", "isotropic_scaling", "translation", "sample_rotation"},
-    min_samples=3,
-    changes=(
-        when({"weights": "symmetric"}, symmetric=True),
-        when({"directions": "all"}, differentiable=False),
-        when(
-            {"directions": "resi"},
-            symmetric=False,
-            invariant_to={"isotropic_scaling", "sample_rotation"},
-            differentiable=False,
-        ),
-    ),
-    diagnostics=conditioning,
-    uninformative=of_weighted_spans,
-)
+    label="PWCCA", family="cca", reference="morcos2018insights", version=3,
+    larger_is_more_similar=True, range=(0, 1), symmetric=False, min_samples=3,
+    invariant_to=COLUMNS | ROTATION,
+    diagnostics=conditioning, uninformative=of_weighted_spans, changes=_pwcca_claims,
+)  # fmt: skip
 def pwcca(
     x: Representation,
     y: Representation,
@@ -199,19 +169,11 @@ def pwcca(
 
 
 @measure(
-    label="SubspaceOv",
-    family="cca",
-    version=3,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="raju2026geometric",
-    invariant_to=SHAPE,
-    limits={"k": (1, np.inf)},
-    diagnostics=conditioning_of_components,
-    uninformative=of_components,
-    **compares(leading_projection, value=of_larger),
-)
+    label="SubspaceOv", family="cca", reference="raju2026geometric", version=3,
+    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE | ROTATION,
+    limits={"k": (1, np.inf)}, compares=Product(leading_projection, value=of_larger),
+    diagnostics=conditioning_of_components, uninformative=of_components,
+)  # fmt: skip
 def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Array:
     r"""Subspace overlap: how much the k leading principal components of the samples span the same
     space.
@@ -235,21 +197,12 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
 
 
 @measure(
-    label="EOS",
-    family="similarity_matrix",
-    version=3,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="may2019downstream",
-    rows_of_maps="positions",
-    invariant_to={"invertible_linear", "sample_rotation"},
-    identity=False,
-    diagnostics=conditioning_of_columns,
-    uninformative=of_column_spaces,
-    left_out=eigenspace_overlap_without,
-    **compares(uncentred_projection, value=of_larger, scale=width),
-)
+    label="EOS", family="similarity_matrix", reference="may2019downstream", version=3,
+    larger_is_more_similar=True, range=(0, 1), invariant_to={"invertible_linear"} | ROTATION,
+    identity=False, rows_of_maps="positions", left_out=eigenspace_overlap_without,
+    compares=Product(uncentred_projection, value=of_larger, scale=width),
+    diagnostics=conditioning_of_columns, uninformative=of_column_spaces,
+)  # fmt: skip
 def eigenspace_overlap(x: Representation, y: Representation) -> Array:
     r"""Eigenspace overlap score: how much of the column spaces two representations share.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays import norm, scalar
 from ..representation import Representation
-from ..views.grams import GramKernel
+from ..views.grams import GramKernel, Pairs
 from ..views.matrices import (
     centred_distances,
     dissimilarities,
@@ -51,7 +51,7 @@ def near(n: int, share: float) -> str:
     )
 
 
-def of_spans(x: Representation, y: Representation, **_: Any) -> str:
+def of_spans(x: Representation, y: Representation) -> str:
     """Fixed when one side has n - 1 independent columns (n <= d + 1 or n <= e + 1); near for 0.8 (n
     - 1) of them."""
     return "" if _narrow(x, y) else _filled(x.n_samples, x.n_samples - 1, rank(x), rank(y))
@@ -103,7 +103,7 @@ def of_column_spaces(x: Representation, y: Representation) -> str:
     return _filled(x.n_samples, x.n_samples, *(rank(r, centered=False) for r in (x, y)))
 
 
-def of_smoothers(x: Representation, y: Representation, ridge: float, **_: Any) -> str:
+def of_smoothers(x: Representation, y: Representation, ridge: float) -> str:
     """Fixed when one side has n - 1 independent columns and ``ridge`` is 0; near for few samples
     with any ridge."""
     n = x.n_samples
@@ -120,7 +120,8 @@ def of_grams(
     y: Representation,
     kernel: str = "linear",
     estimator: str = "biased",
-    **width: Any,
+    bandwidth: float = 1.0,
+    pairs: Pairs = "distinct",
 ) -> str:
     """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
     d; not debiased."""
@@ -128,7 +129,7 @@ def of_grams(
         return fixed(2)
     if estimator != "biased" or (kernel in ("linear", "cosine") and is_low(x, y)):
         return ""
-    of = GramKernel(kernel, **width)
+    of = GramKernel(kernel, bandwidth, pairs)
     K, L = kernel_gram(x, of), kernel_gram(y, of)
     return near(x.n_samples, expected_cosine(K, L))
 
@@ -154,16 +155,22 @@ def of_distances(x: Representation, y: Representation, squared: bool) -> str:
     return near(x.n_samples, share if squared else math.sqrt(max(share, 0.0)))
 
 
-def of_dissimilarities(x: Representation, y: Representation, compare: str, **named: Any) -> str:
+def of_dissimilarities(
+    x: Representation,
+    y: Representation,
+    rdm: str,
+    compare: str,
+    variances: tuple[float, ...] | None,
+) -> str:
     """Near with ``compare="cosine"`` when the dissimilarities vary little, for any number of
     samples."""
     if compare not in ("cosine", "whitened_cosine"):
         return ""
-    matrices = (dissimilarities(r, compare=compare, **named) for r in (x, y))
+    matrices = (dissimilarities(r, rdm, compare, variances) for r in (x, y))
     return near(x.n_samples, expected_cosine(*matrices))
 
 
-def of_rotations(x: Representation, y: Representation, alpha: float = 1.0, **_: Any) -> str:
+def of_rotations(x: Representation, y: Representation, alpha: float = 1.0) -> str:
     """Near when the singular values of both sides are n - 1 nearly equal ones, as for n <= d; fixed
     if whitened."""
     if alpha == 0:
@@ -178,7 +185,7 @@ def of_row_directions(x: Representation, y: Representation) -> str:
     return "" if is_low(x, y) else near(x.n_samples, direction_flatness(x) * direction_flatness(y))
 
 
-def of_matched_columns(x: Representation, y: Representation, matching: str = "", **_: Any) -> str:
+def of_matched_columns(x: Representation, y: Representation, matching: str = "") -> str:
     """Near when n is so small that among unrelated columns some correlate: about a dozen for a
     thousand columns."""
     # One to one, the best are few.
@@ -194,28 +201,24 @@ def of_matched_columns(x: Representation, y: Representation, matching: str = "",
     return near(n, quantile / math.sqrt(n - 2 + quantile**2))
 
 
-def of_neighbour_sets(
-    x: Representation, y: Representation, k: int, corrected: bool = False, **_: Any
-) -> str:
+def of_neighbour_sets(x: Representation, y: Representation, k: int, corrected: bool = False) -> str:
     """Fixed when all other samples are neighbours (k = n - 1); near for 0.8 (n - 1) of them."""
     share = k / (x.n_samples - 1)
     return "" if corrected else fixed(x.n_samples) if share == 1 else near(x.n_samples, share)
 
 
-def of_neighbour_unions(x: Representation, y: Representation, k: int, **_: Any) -> str:
+def of_neighbour_unions(x: Representation, y: Representation, k: int) -> str:
     """Fixed when all other samples are neighbours (k = n - 1); near for 0.9 (n - 1) of them."""
     share = k / (x.n_samples - 1)
     return fixed(x.n_samples) if share == 1 else near(x.n_samples, share / (2 - share))
 
 
-def of_mean_ranks(x: Representation, y: Representation, k: int, corrected: bool, **_: Any) -> str:
+def of_mean_ranks(x: Representation, y: Representation, k: int, corrected: bool) -> str:
     """Fixed when all other samples are neighbours (k = n - 1)."""
     return fixed(x.n_samples) if k == x.n_samples - 1 and not corrected else ""
 
 
-def of_returns(
-    x: Representation, y: Representation, k: int, metric: Any, index: Any, **_: Any
-) -> str:
+def of_returns(x: Representation, y: Representation, k: int, metric: Any, index: Any) -> str:
     """Near when chance leads back anyway: k of about 1.3 times the root of n, or more."""
     n = x.n_samples
     if k == n - 1:

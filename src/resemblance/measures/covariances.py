@@ -17,6 +17,7 @@ from ..arrays import (
     norm,
     scalar,
 )
+from ..claims import RIGID, ROTATION, SHAPE, Product
 from ..measure import measure
 from ..representation import Representation
 from ..streamed import conditioning_of_shrinkage
@@ -28,25 +29,16 @@ from ..views.spectra import components_for, decomposition, smallest_singular, wi
 from .alignment import procrustes_size_shape
 from .chance import of_grams, of_leading_grams, of_rotations, of_shrunk_grams
 from .expected import mean_of_leading_grams
-from .inner_products import compares, over_both_squares
+from .inner_products import over_both_squares
 from .leaving_out.products import ensd_without
 from .leaving_out.rotations import nbs_without, size_and_shape_without
 
-SHAPE = {"orthogonal", "isotropic_scaling", "translation", "sample_rotation"}
-
 
 @measure(
-    label="NBS",
-    family="similarity_matrix",
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="tang2020similarity",
-    version=2,
-    invariant_to=SHAPE,
-    uninformative=of_rotations,
-    left_out=nbs_without,
-)
+    label="NBS", family="similarity_matrix", reference="tang2020similarity", version=2,
+    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE | ROTATION,
+    left_out=nbs_without, uninformative=of_rotations,
+)  # fmt: skip
 def nbs(x: Representation, y: Representation) -> Array:
     r"""Normalized Bures similarity: the fidelity of two centred Gram matrices.
 
@@ -65,18 +57,10 @@ def nbs(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="Bures",
-    family="similarity_matrix",
-    larger_is_more_similar=False,
-    range=(0, np.inf),
-    symmetric=True,
-    metric=True,
-    reference="harvey2024duality",
-    version=2,
-    invariant_to=SHAPE - {"isotropic_scaling"},
-    uninformative=of_rotations,
-    left_out=size_and_shape_without,
-)
+    label="Bures", family="similarity_matrix", reference="harvey2024duality", version=2,
+    larger_is_more_similar=False, range=(0, np.inf), metric=True, invariant_to=RIGID | ROTATION,
+    left_out=size_and_shape_without, uninformative=of_rotations,
+)  # fmt: skip
 def bures(x: Representation, y: Representation) -> Array:
     r"""Bures distance: the Wasserstein distance between normal distributions with the centred Gram
     matrices.
@@ -95,19 +79,11 @@ def bures(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="Riemann",
-    family="similarity_matrix",
-    larger_is_more_similar=False,
-    range=(0, np.inf),
-    symmetric=True,
-    metric=True,
-    reference="shahbazi2021using",
-    invariant_to=SHAPE,
-    version=2,
-    limits={"shrinkage": (1e-6, 1)},
-    diagnostics=conditioning_of_shrinkage,
+    label="Riemann", family="similarity_matrix", reference="shahbazi2021using", version=2,
+    larger_is_more_similar=False, range=(0, np.inf), metric=True, invariant_to=SHAPE | ROTATION,
+    limits={"shrinkage": (1e-6, 1)}, diagnostics=conditioning_of_shrinkage,
     uninformative=of_shrunk_grams,
-)
+)  # fmt: skip
 def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) -> Array:
     r"""Riemannian distance: the affine-invariant distance between two centred Gram matrices, made
     regular.
@@ -208,19 +184,11 @@ def _ratios(a: Array, b: Array) -> Array:
 
 
 @measure(
-    label="ENSD",
-    family="similarity_matrix",
-    larger_is_more_similar=True,
-    range=(0, np.inf),
-    symmetric=True,
-    reference="giaffar2024effective",
-    version=2,
-    invariant_to=SHAPE,
-    identity=False,
+    label="ENSD", family="similarity_matrix", reference="giaffar2024effective", version=2,
+    larger_is_more_similar=True, range=(0, np.inf), invariant_to=SHAPE | ROTATION, identity=False,
+    compares=Product(linear_gram, value=over_both_squares), left_out=ensd_without,
     uninformative=of_grams,
-    left_out=ensd_without,
-    **compares(linear_gram, value=over_both_squares),
-)
+)  # fmt: skip
 def ensd(x: Representation, y: Representation) -> Array:
     r"""Effective number of shared dimensions: linear CKA in units of dimensions.
 
@@ -243,18 +211,11 @@ def ensd(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="PWCKA",
-    family="similarity_matrix",
-    version=3,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="raju2026geometric",
-    invariant_to=SHAPE,
-    limits={"explained_variance": (0, 1)},
+    label="PWCKA", family="similarity_matrix", reference="raju2026geometric", version=3,
+    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE | ROTATION,
+    limits={"explained_variance": (0, 1)}, chance=mean_of_leading_grams,
     uninformative=of_leading_grams,
-    chance=mean_of_leading_grams,
-)
+)  # fmt: skip
 def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0.99) -> Array:
     r"""Principal-component CKA: linear CKA of the leading principal components.
 

@@ -7,7 +7,6 @@ of. That of a measure which compares two matrices follows from these (:mod:`.inn
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -37,12 +36,12 @@ def above_chance(value: float, chance: float, best: float = 1.0) -> float:
     return (value - chance) / (best - chance)
 
 
-def zero(x: Representation, y: Representation, **_: Any) -> float:
+def zero(x: Representation, y: Representation) -> float:
     """0, as of every correlation."""
     return 0.0
 
 
-def one(x: Representation, y: Representation, **_: Any) -> float:
+def one(x: Representation, y: Representation) -> float:
     """1, in whose units the value is."""
     return 1.0
 

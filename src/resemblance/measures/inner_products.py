@@ -7,36 +7,8 @@ divides by what is no sum of squares, the matrices are divided by the part of it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
-from typing import Any
 
-from ..claims import Product, cosine
 from ..representation import Representation
-from ..views.matrices import expected_inner
-
-
-def compares(
-    left: Callable[..., Any],
-    right: Callable[..., Any] | None = None,
-    *,
-    value: Callable[[float, float, float], float] = cosine,
-    **claims: Any,
-) -> dict[str, Any]:
-    """Return the claims that follow from the matrices that a measure compares: exact moments, and
-    where the value is linear in their inner product, chance."""
-    product = Product(left, right, value=value, **claims)
-    return {"product": product, "chance": None if product.root else partial(mean_value, product)}
-
-
-def mean_value(product: Product, x: Representation, y: Representation, **parameters: Any) -> float:
-    """The mean over all orders of the samples of y, from traces and sums of both matrices."""
-    a: Any = product.left(x, **parameters)
-    b: Any = (product.right or product.left)(y, **parameters)
-    sizes = (a.square, b.square)
-    if product.scale:
-        sizes = (product.scale(x, **parameters), product.scale(y, **parameters))
-    return product.value(expected_inner(a, b), *sizes)
 
 
 def itself(product: float, x_square: float, y_square: float) -> float:
@@ -76,6 +48,6 @@ def over_both_squares(product: float, x_square: float, y_square: float) -> float
     return product / (x_square * y_square)
 
 
-def width(x: Representation, **_: Any) -> float:
+def width(x: Representation) -> float:
     """Return the number of features."""
     return float(x.shape[1])

@@ -20,7 +20,7 @@ from ..arrays import (
     scalar,
     to_numpy,
 )
-from ..claims import when
+from ..claims import COLUMNS, ROTATION
 from ..measure import measure
 from ..representation import Representation
 from ..views._transport import transport_plan
@@ -29,21 +29,12 @@ from ..views.points import centered, column_norms, comparable_columns, norm_of, 
 from .alignment import with_sizes
 from .chance import of_matched_columns
 
-COLUMNS = {"permutation", "isotropic_scaling", "translation", "sample_rotation"}
-
 
 @measure(
-    label="HardCorr",
-    family="alignment",
-    version=3,
-    larger_is_more_similar=True,
-    range=(-1, 1),
-    symmetric=True,
-    reference="li2015convergent",
-    invariant_to=COLUMNS,
-    identity=False,
+    label="HardCorr", family="alignment", reference="li2015convergent", version=3,
+    larger_is_more_similar=True, range=(-1, 1), invariant_to=COLUMNS | ROTATION, identity=False,
     uninformative=of_matched_columns,
-)
+)  # fmt: skip
 def hard_correlation_match(
     x: Representation, y: Representation, *, matching: Literal["optimal", "greedy"] = "optimal"
 ) -> Array:
@@ -66,17 +57,10 @@ def hard_correlation_match(
 
 
 @measure(
-    label="SoftCorr",
-    family="alignment",
-    version=3,
-    larger_is_more_similar=True,
-    range=(-1, 1),
-    symmetric=True,
-    reference="li2015convergent",
-    invariant_to=COLUMNS,
-    identity=False,
+    label="SoftCorr", family="alignment", reference="li2015convergent", version=3,
+    larger_is_more_similar=True, range=(-1, 1), invariant_to=COLUMNS | ROTATION, identity=False,
     uninformative=of_matched_columns,
-)
+)  # fmt: skip
 def soft_correlation_match(x: Representation, y: Representation) -> Array:
     r"""Soft correlation match: mean of every neuron's best correlation on the other side, over both
     sides.
@@ -95,16 +79,10 @@ def soft_correlation_match(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="PermProc",
-    family="alignment",
-    larger_is_more_similar=False,
-    range=(0, np.inf),
-    symmetric=True,
-    metric=True,
-    version=3,
-    reference="williams2021generalized",
-    invariant_to={"permutation", "sample_rotation"},
-)
+    label="PermProc", family="alignment", reference="williams2021generalized", version=3,
+    larger_is_more_similar=False, range=(0, np.inf), metric=True,
+    invariant_to={"permutation"} | ROTATION,
+)  # fmt: skip
 def permutation_procrustes(x: Representation, y: Representation) -> Array:
     r"""Permutation Procrustes distance: how far two representations are apart after the best
     matching of neurons.
@@ -136,17 +114,13 @@ def _after_matching(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="SoftMatch",
-    family="alignment",
-    version=3,
-    larger_is_more_similar=False,
-    range=(0, np.inf),
-    symmetric=True,
-    metric=True,
-    reference="khosla2024soft",
-    invariant_to={"permutation", "sample_rotation"},
-    changes=(when({"units": "unit"}, invariant_to=COLUMNS, range=(0, 2)),),
-)
+    label="SoftMatch", family="alignment", reference="khosla2024soft", version=3,
+    larger_is_more_similar=False, range=(0, np.inf), metric=True,
+    invariant_to={"permutation"} | ROTATION,
+    changes=lambda units: (
+        {"invariant_to": COLUMNS | ROTATION, "range": (0, 2)} if units == "unit" else {}
+    ),
+)  # fmt: skip
 def soft_matching(
     x: Representation, y: Representation, *, units: Literal["raw", "unit"] = "raw"
 ) -> Array:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..claims import Product, when
+from ..claims import Product
 from ..measure import measure
 from ..representation import Representation
 from ..views.matrices import (
@@ -22,49 +22,35 @@ from ..views.matrices import (
     neighbour_weights,
     neighbour_weights_in_chance,
 )
-from ..views.neighbour_kernels import spread
+from ..views.neighbour_kernels import selected, spread
 from ..views.neighbours import Index, NeighbourSearch, nearest
-from ..views.recall import recall_of_both
 from ..views.shared_neighbours import mean_product, mean_share, ranks_of, relative
 from ..views.similarities import Affinity, Metric
 from ..views.ties import Nearest
 from .chance import of_mean_ranks, of_neighbour_sets, of_returns
 from .expected import above_chance, chance_of_return, mean_of_returns, one, zero
-from .inner_products import beyond_chance, compares, minus_itself
+from .inner_products import beyond_chance, minus_itself
 from .leaving_out.neighbour_sets import mutual_knn_without
-from .neighbours import APPROXIMATE, COSINE
+from .neighbours import by_search
 
-EUCLIDEAN = when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"})
+
+def _mutual_claims(k: int, metric: Affinity, corrected: bool, index: Index) -> dict[str, Any]:
+    """Return the claims that depend on the search, and on the correction for chance."""
+    claims = by_search(k, metric, index)
+    if corrected:
+        claims |= {"min_samples": k + 2, "range": (-1, 1), "chance": zero}
+        claims["compares"] = Product(
+            neighbour_weights_in_chance, symmetric=False, value=beyond_chance
+        )
+    return claims
 
 
 @measure(
-    label="MutualKNN",
-    family="neighbours",
-    version=2,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="huh2024platonic",
-    invariant_to=COSINE,
-    differentiable=False,
-    min_samples=lambda k, corrected, **_: k + 1 + corrected,
-    limits={"k": (1, np.inf)},
-    changes=(
-        EUCLIDEAN,
-        when(
-            {"corrected": True},
-            range=(-1, 1),
-            product=Product(neighbour_weights_in_chance, symmetric=False, value=beyond_chance),
-            chance=zero,
-        ),
-        APPROXIMATE,
-        when({"index": "hnsw"}, left_out=None),
-    ),
-    diagnostics=recall_of_both,
-    uninformative=of_neighbour_sets,
-    left_out=mutual_knn_without,
-    **compares(neighbour_weights, symmetric=False),
-)
+    label="MutualKNN", family="neighbours", reference="huh2024platonic", version=2,
+    larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
+    compares=Product(neighbour_weights, symmetric=False), left_out=mutual_knn_without,
+    uninformative=of_neighbour_sets, changes=_mutual_claims,
+)  # fmt: skip
 def mutual_knn(
     x: Representation,
     y: Representation,
@@ -109,24 +95,18 @@ def mutual_knn(
     return above_chance(value, expected_cosine(K, L))
 
 
+def _cycle_claims(k: int, metric: Affinity, corrected: bool, index: Index) -> dict[str, Any]:
+    """Return the claims that depend on the search, and on the correction for chance."""
+    corrections = {"min_samples": k + 2, "range": (-np.inf, 1)} if corrected else {}
+    return by_search(k, metric, index) | corrections
+
+
 @measure(
-    label="CycleKNN",
-    family="neighbours",
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=False,
-    identity=False,
-    reference="huh2024platonic",
-    invariant_to=COSINE,
-    differentiable=False,
-    version=2,
-    min_samples=lambda k, corrected, **_: k + 1 + corrected,
-    limits={"k": (1, np.inf)},
-    changes=(EUCLIDEAN, when({"corrected": True}, range=(-np.inf, 1)), APPROXIMATE),
-    diagnostics=recall_of_both,
-    uninformative=of_returns,
-    chance=mean_of_returns,
-)
+    label="CycleKNN", family="neighbours", reference="huh2024platonic", version=2,
+    larger_is_more_similar=True, range=(0, 1), symmetric=False, identity=False,
+    differentiable=False, limits={"k": (1, np.inf)}, chance=mean_of_returns,
+    uninformative=of_returns, changes=_cycle_claims,
+)  # fmt: skip
 def cycle_knn(
     x: Representation,
     y: Representation,
@@ -173,22 +153,15 @@ def _returning(a: Nearest, b: Nearest) -> float:
     missed = np.ones(n)
     if not (a.ties.crowded.any() or ties.crowded.any()):
         return float(np.mean(np.asarray(outward.multiply(back).sum(axis=1)) > 0))
-    row, weight = _entries(_where(outward, outward.data == 1).multiply(back))
+    row, weight = _entries(selected(outward, outward.data == 1).multiply(back))
     np.multiply.at(missed, row, 1 - weight)
     if ties.crowded.any():
-        row, weight = _entries(_where(outward, outward.data < 1).multiply(back))
+        row, weight = _entries(selected(outward, outward.data < 1).multiply(back))
         total, drawn = np.zeros((2, n), dtype=np.int64)
         total[ties.rows[ties.crowded]] = ties.sizes[ties.crowded]
         drawn[ties.rows[ties.crowded]] = k - ties.certain[ties.crowded]
         missed *= mean_product(1 - weight, row, total, drawn)
     return float(np.mean(1 - missed))
-
-
-def _where(graph: Any, which: np.ndarray) -> Any:
-    """The same graph with weight 1 at these entries and 0 at the others."""
-    return type(graph)(
-        (which.astype(float), graph.indices, graph.indptr), shape=graph.shape, copy=True
-    )
 
 
 def _entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -198,23 +171,12 @@ def _entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 @measure(
-    label="InfImb",
-    family="neighbours",
-    larger_is_more_similar=False,
-    range=(0, 2),
-    symmetric=False,
-    identity=False,
-    reference="glielmo2022ranking",
-    invariant_to=COSINE | {"translation"},
-    differentiable=False,
-    version=2,
-    min_samples=lambda k, corrected, **_: k + 1 + corrected,
-    limits={"k": (1, np.inf)},
-    changes=(when({"metric": "cosine"}, invariant_to=COSINE),),
-    uninformative=of_mean_ranks,
-    chance=one,
+    label="InfImb", family="neighbours", reference="glielmo2022ranking", version=2,
+    larger_is_more_similar=False, range=(0, 2), symmetric=False, identity=False,
+    differentiable=False, limits={"k": (1, np.inf)}, chance=one, uninformative=of_mean_ranks,
     product=Product(neighbour_shares, nearness, symmetric=False, value=minus_itself),
-)
+    changes=lambda k, metric, corrected: by_search(k + corrected, metric),
+)  # fmt: skip
 def information_imbalance(
     x: Representation,
     y: Representation,

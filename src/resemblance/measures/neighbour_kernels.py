@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..claims import Product, when
+from ..claims import Product
 from ..measure import measure
 from ..representation import Representation, Undefined
 from ..views.matrices import (
@@ -21,40 +21,26 @@ from ..views.matrices import (
 )
 from ..views.neighbour_kernels import Kernel, affinity, centered_trace, graph, kernel_graph
 from ..views.neighbours import Index, NeighbourSearch
-from ..views.recall import recall_of_both
 from ..views.similarities import Metric
 from .expected import above_chance, zero
-from .inner_products import beyond_chance, compares, itself
-from .neighbours import APPROXIMATE, COSINE
+from .inner_products import beyond_chance, itself
+from .neighbours import by_search
 
-SIMILARITIES = COSINE | {"translation"}
+
+def _mka_claims(k: int, metric: Metric, baseline: str, index: Index) -> dict[str, Any]:
+    """Return the claims that depend on the search, and on what counts as 0."""
+    claims = by_search(k, metric, index)
+    if baseline == "permutation":
+        in_chance = Product(fuzzy_in_chance, symmetric=False, value=beyond_chance)
+        claims |= {"range": (-np.inf, 1), "compares": in_chance, "chance": zero}
+    return claims
 
 
 @measure(
-    label="MKA",
-    family="similarity_matrix",
-    version=3,
-    larger_is_more_similar=True,
-    range=(-1, 1),
-    symmetric=True,
-    reference="islam2025manifold",
-    invariant_to=SIMILARITIES,
-    differentiable=False,
-    min_samples=lambda k, **_: k + 1,
-    limits={"k": (1, np.inf)},
-    changes=(
-        when({"metric": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
-        when(
-            {"baseline": "permutation"},
-            range=(-np.inf, 1),
-            product=Product(fuzzy_in_chance, symmetric=False, value=beyond_chance),
-            chance=zero,
-        ),
-        APPROXIMATE,
-    ),
-    diagnostics=recall_of_both,
-    **compares(fuzzy, symmetric=False),
-)
+    label="MKA", family="similarity_matrix", reference="islam2025manifold", version=3,
+    larger_is_more_similar=True, range=(-1, 1), differentiable=False, limits={"k": (1, np.inf)},
+    compares=Product(fuzzy, symmetric=False), changes=_mka_claims,
+)  # fmt: skip
 def mka(
     x: Representation,
     y: Representation,
@@ -112,30 +98,22 @@ def mka(
     return above_chance(K.cosine(L), expected_cosine(K, L))
 
 
+def _kcka_claims(k: int, variant: str, index: Index) -> dict[str, Any]:
+    """Return the claims that depend on the search, and on whose kernel it is."""
+    claims = by_search(k, "euclidean", index)
+    if variant == "code":
+        claims |= {"range": (-np.inf, np.inf), "identity": False}
+        claims["compares"] = Product(
+            cut_kernel, transposed_cut_kernel, symmetric=False, value=itself
+        )
+    return claims
+
+
 @measure(
-    label="kCKA",
-    family="similarity_matrix",
-    larger_is_more_similar=True,
-    range=(-1, 1),
-    symmetric=True,
-    reference="islam2025manifold",
-    invariant_to=SIMILARITIES,
-    differentiable=False,
-    version=3,
-    min_samples=lambda k, **_: k + 1,
-    limits={"k": (1, np.inf)},
-    changes=(
-        when(
-            {"variant": "code"},
-            range=(-np.inf, np.inf),
-            identity=False,
-            **compares(cut_kernel, transposed_cut_kernel, symmetric=False, value=itself),
-        ),
-        APPROXIMATE,
-    ),
-    diagnostics=recall_of_both,
-    **compares(cut_kernel, symmetric=False),
-)
+    label="kCKA", family="similarity_matrix", reference="islam2025manifold", version=3,
+    larger_is_more_similar=True, range=(-1, 1), differentiable=False, limits={"k": (1, np.inf)},
+    compares=Product(cut_kernel, symmetric=False), changes=_kcka_claims,
+)  # fmt: skip
 def kcka(
     x: Representation,
     y: Representation,
@@ -171,33 +149,21 @@ def kcka(
     return K.cosine(L)
 
 
+def _cknna_claims(k: int, kernel: Kernel, estimator: str, index: Index) -> dict[str, Any]:
+    """Return the claims that depend on the search and the estimator."""
+    claims = by_search(k, affinity(kernel), index) | {"min_samples": max(k + 1, 4)}
+    if estimator == "centered":
+        claims |= {"range": (-1, 1), "symmetric": True, "identity": True}
+        claims["compares"] = Product(neighbour_kernel, symmetric=False)
+    return claims
+
+
 @measure(
-    label="CKNNA",
-    family="neighbours",
-    larger_is_more_similar=True,
-    range=(-np.inf, np.inf),
-    symmetric=False,
-    version=3,
-    identity=False,
-    reference="huh2024platonic",
-    invariant_to=COSINE,
-    differentiable=False,
-    min_samples=lambda k, **_: max(k + 1, 4),
-    limits={"k": (1, np.inf)},
-    changes=(
-        when(
-            {"estimator": "centered"},
-            symmetric=True,
-            range=(-1, 1),
-            identity=True,
-            **compares(neighbour_kernel, symmetric=False),
-        ),
-        APPROXIMATE,
-    ),
-    diagnostics=lambda x, y, kernel, **parameters: recall_of_both(
-        x, y, metric=affinity(kernel), **parameters
-    ),
-)
+    label="CKNNA", family="neighbours", reference="huh2024platonic", version=3,
+    larger_is_more_similar=True, range=(-np.inf, np.inf), symmetric=False, identity=False,
+    differentiable=False, limits={"k": (1, np.inf)},
+    changes=_cknna_claims,
+)  # fmt: skip
 def cknna(
     x: Representation,
     y: Representation,

@@ -15,31 +15,18 @@ import numpy as np
 from ..measure import measure
 from ..representation import Representation
 from ..views.neighbours import Index, NeighbourSearch
-from ..views.recall import recall_of_both
 from ..views.shared_neighbours import begins_of, common_of, lengths_of, relative, table, tied_rows
 from ..views.similarities import Affinity
 from ..views.ties import Nearest
 from .expected import mean_of_orders
-from .neighbour_alignment import EUCLIDEAN
-from .neighbours import APPROXIMATE, COSINE
+from .neighbours import by_search
 
 
 @measure(
-    label="LCSKNN",
-    family="neighbours",
-    version=2,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="huh2024platonic",
-    invariant_to=COSINE,
-    differentiable=False,
-    min_samples=lambda k, **_: k + 1,
-    limits={"k": (1, np.inf)},
-    changes=(EUCLIDEAN, APPROXIMATE),
-    diagnostics=recall_of_both,
-    chance=mean_of_orders,
-)
+    label="LCSKNN", family="neighbours", reference="huh2024platonic", version=2,
+    larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
+    chance=mean_of_orders, changes=by_search,
+)  # fmt: skip
 def lcs_knn(
     x: Representation,
     y: Representation,
@@ -100,20 +87,10 @@ def _common_weights(tables: np.ndarray) -> np.ndarray:
 
 
 @measure(
-    label="EditKNN",
-    family="neighbours",
-    version=2,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="huh2024platonic",
-    invariant_to=COSINE,
-    differentiable=False,
-    min_samples=lambda k, **_: k + 1,
-    limits={"k": (1, np.inf)},
-    changes=(EUCLIDEAN, APPROXIMATE),
-    diagnostics=recall_of_both,
-)
+    label="EditKNN", family="neighbours", reference="huh2024platonic", version=2,
+    larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
+    changes=by_search,
+)  # fmt: skip
 def edit_distance_knn(
     x: Representation,
     y: Representation,

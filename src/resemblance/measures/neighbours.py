@@ -8,58 +8,41 @@ Neighbours never include the sample itself. Samples that tie for the last places
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from ..claims import when
+from ..claims import COSINE
 from ..measure import measure
 from ..representation import Representation
 from ..views.distances import row_blocks
 from ..views.neighbour_kernels import spread
 from ..views.neighbours import Index, NeighbourSearch, nearest, neighbours, own_cosines
 from ..views.recall import recall_of_both
-from ..views.shared_neighbours import (
-    begins_of,
-    common_of,
-    lengths_of,
-    relative,
-    shared_weight,
-    tied_rows,
-)
-from ..views.similarities import Metric, cosines_of, cosines_to
+from ..views.shared_neighbours import begins_of, common_of, lengths_of, relative, shared_weight
+from ..views.similarities import Affinity, Metric, cosines_of, cosines_to
 from ..views.ties import Nearest
 from .chance import of_neighbour_unions, of_profiles
 from .expected import mean_of_rankings, mean_of_unions
 from .leaving_out.neighbour_sets import jaccard_without
 
-# What an approximate search misses depends on the order of the samples.
-APPROXIMATE = when({"index": "hnsw"}, extra="neighbours", product=None)
-COSINE = {"orthogonal", "isotropic_scaling"}
+
+def by_search(k: int, metric: Affinity = "cosine", index: Index = "exact") -> dict[str, Any]:
+    """Return the claims that depend on how neighbours are searched for."""
+    unchanged_by = COSINE | {"translation"} if metric == "euclidean" else COSINE
+    claims: dict[str, Any] = {"min_samples": k + 1, "invariant_to": unchanged_by}
+    if index == "hnsw":  # what the search misses depends on the order of the samples
+        claims |= {"extra": "neighbours", "product": None, "left_out": None}
+        claims["diagnostics"] = partial(recall_of_both, metric=metric)
+    return claims
 
 
 @measure(
-    label="Jaccard",
-    family="neighbours",
-    version=2,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="wang2020towards",
-    invariant_to=COSINE,
-    differentiable=False,
-    min_samples=lambda k, **_: k + 1,
-    limits={"k": (1, np.inf)},
-    changes=(
-        when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}),
-        APPROXIMATE,
-        when({"index": "hnsw"}, left_out=None),
-    ),
-    diagnostics=recall_of_both,
-    uninformative=of_neighbour_unions,
-    left_out=jaccard_without,
-    chance=mean_of_unions,
-)
+    label="Jaccard", family="neighbours", reference="wang2020towards", version=2,
+    larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
+    chance=mean_of_unions, left_out=jaccard_without,
+    uninformative=of_neighbour_unions, changes=by_search,
+)  # fmt: skip
 def jaccard(
     x: Representation,
     y: Representation,
@@ -93,21 +76,10 @@ def _overlap(a: Nearest, b: Nearest) -> float:
 
 
 @measure(
-    label="RankSim",
-    family="neighbours",
-    version=2,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="wang2020towards",
-    invariant_to=COSINE,
-    differentiable=False,
-    min_samples=lambda k, **_: k + 1,
-    limits={"k": (1, np.inf)},
-    changes=(when({"metric": "euclidean"}, invariant_to=COSINE | {"translation"}), APPROXIMATE),
-    diagnostics=recall_of_both,
-    chance=mean_of_rankings,
-)
+    label="RankSim", family="neighbours", reference="wang2020towards", version=2,
+    larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
+    chance=mean_of_rankings, changes=by_search,
+)  # fmt: skip
 def rank_similarity(
     x: Representation,
     y: Representation,
@@ -144,31 +116,19 @@ def rank_similarity(
 
 
 def _ranked_alike(a: Nearest, b: Nearest) -> float:
-    n, tied = len(a.listed), tied_rows(a, b)
-    scores, plain = np.empty(n), np.ones(n, dtype=bool)
-    plain[tied] = False
-    scores[plain] = _alike(a.listed[plain], b.listed[plain])
-    for part, shared in common_of(a, b, tied):
-        first, second = (_ranks(begins_of(near, tied[part])) for near in (a, b))
+    rows = np.arange(len(a.listed))
+    scores = np.empty(len(rows))
+    for part, shared in common_of(a, b, rows):
+        first, second = (_ranks(begins_of(near, rows[part])) for near in (a, b))
         r, s = first[shared.row, shared.first], second[shared.row, shared.second]
         total, weight = (
             np.bincount(shared.row, weights=values, minlength=len(first))
             for values in (shared.weight * _closeness(r, s), shared.weight)
         )
-        scores[tied[part]] = total / np.sqrt(
+        scores[part] = total / np.sqrt(
             _largest_sum(1 / first, weight) * _largest_sum(1 / second, weight)
         )
     return float(np.mean(scores))
-
-
-def _alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Scores of rows without ties."""
-    match, ranks = a[:, :, None] == b[:, None, :], np.arange(1, a.shape[1] + 1)
-    score = np.where(match, _closeness(ranks[None, :, None], ranks[None, None, :]), 0).sum(
-        axis=(1, 2)
-    )
-    harmonic = np.concatenate([[1.0], np.cumsum(1 / ranks)])  # no common neighbour: score 0 over 1
-    return np.asarray(score / harmonic[match.any(axis=2).sum(axis=1)])
 
 
 def _closeness(r: np.ndarray, s: np.ndarray) -> np.ndarray:
@@ -191,22 +151,10 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 @measure(
-    label="2nd-Cos",
-    family="neighbours",
-    version=3,
-    larger_is_more_similar=True,
-    range=(-1, 1),
-    symmetric=True,
-    reference="hamilton2016cultural",
-    invariant_to=COSINE,
-    identity=False,
-    differentiable=False,
-    min_samples=lambda k, **_: k + 1,
-    limits={"k": (1, np.inf)},
-    changes=(APPROXIMATE,),
-    diagnostics=partial(recall_of_both, metric="cosine"),
-    uninformative=of_profiles,
-)
+    label="2nd-Cos", family="neighbours", reference="hamilton2016cultural", version=3,
+    larger_is_more_similar=True, range=(-1, 1), identity=False, differentiable=False,
+    limits={"k": (1, np.inf)}, uninformative=of_profiles, changes=by_search,
+)  # fmt: skip
 def second_order_cosine(
     x: Representation,
     y: Representation,

@@ -37,18 +37,10 @@ def jensen_shannon_without(x: Representation, y: Representation, outputs: str) -
 
 
 @measure(
-    label="AccDiff",
-    family="outputs",
-    larger_is_more_similar=False,
-    range=(0, 1),
-    symmetric=True,
-    metric=True,
-    reference="klabunde2025resi",
-    invariant_to={"isotropic_scaling"},
-    differentiable=False,
-    min_samples=1,
-    left_out=accuracy_difference_without,
-)
+    label="AccDiff", family="outputs", reference="klabunde2025resi",
+    larger_is_more_similar=False, range=(0, 1), metric=True, invariant_to={"isotropic_scaling"},
+    differentiable=False, min_samples=1, left_out=accuracy_difference_without,
+)  # fmt: skip
 def accuracy_difference(
     x: Representation, y: Representation, *, labels: tuple[int, ...] = ()
 ) -> float:
@@ -68,19 +60,10 @@ def accuracy_difference(
 
 
 @measure(
-    label="Disagreement",
-    family="outputs",
-    larger_is_more_similar=False,
-    range=(0, 1),
-    symmetric=True,
-    metric=True,
-    reference="klabunde2025resi",
-    invariant_to={"isotropic_scaling"},
-    differentiable=False,
-    min_samples=1,
-    left_out=disagreement_without,
-    chance=mean_of_predictions,
-)
+    label="Disagreement", family="outputs", reference="klabunde2025resi",
+    larger_is_more_similar=False, range=(0, 1), metric=True, invariant_to={"isotropic_scaling"},
+    differentiable=False, min_samples=1, chance=mean_of_predictions, left_out=disagreement_without,
+)  # fmt: skip
 def disagreement(x: Representation, y: Representation) -> float:
     r"""Disagreement: the fraction of samples for which two classifiers predict different classes.
 
@@ -94,16 +77,9 @@ def disagreement(x: Representation, y: Representation) -> float:
 
 
 @measure(
-    label="JSD",
-    family="outputs",
-    version=2,
-    larger_is_more_similar=False,
-    range=(0, 1),
-    symmetric=True,
-    reference="klabunde2025resi",
-    min_samples=1,
-    left_out=jensen_shannon_without,
-)
+    label="JSD", family="outputs", reference="klabunde2025resi", version=2,
+    larger_is_more_similar=False, range=(0, 1), min_samples=1, left_out=jensen_shannon_without,
+)  # fmt: skip
 def jensen_shannon(
     x: Representation, y: Representation, *, outputs: Literal["logits", "probabilities"] = "logits"
 ) -> Array:

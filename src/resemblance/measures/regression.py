@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ..arrays import Array, at_least_zero, at_most_one, epsilon, inner, namespace, root
-from ..claims import when
+from ..claims import ROTATION, SHAPE, Product
 from ..measure import measure
 from ..representation import Representation
 from ..streamed import conditioning
@@ -16,28 +16,25 @@ from ..views.pairs import basis_overlap, explained_energy, principal_overlap
 from ..views.points import preshape
 from ..views.spectra import decomposition
 from .chance import of_predictor, of_smoothers
-from .inner_products import compares, itself, squared_distance
+from .inner_products import itself, squared_distance
 from .leaving_out.spans import gulp_without, regression_without
 
-SHAPE = {"orthogonal", "translation", "isotropic_scaling", "sample_rotation"}
 RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the total variance
 
 
+def _regression_claims(predict: str) -> dict[str, Any]:
+    """Return the claim that depends on which side predicts the other: what is compared."""
+    if predict == "second":
+        return {"compares": Product(projection, linear_gram, value=itself)}
+    return {"compares": Product(linear_gram, projection, value=itself)}
+
+
 @measure(
-    label="LinReg",
-    family="alignment",
-    version=3,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=False,
-    reference="kornblith2019similarity",
-    invariant_to=SHAPE,
-    changes=(when({"predict": "first"}, **compares(linear_gram, projection, value=itself)),),
-    diagnostics=conditioning,
-    uninformative=of_predictor,
-    left_out=regression_without,
-    **compares(projection, linear_gram, value=itself),
-)
+    label="LinReg", family="alignment", reference="kornblith2019similarity", version=3,
+    larger_is_more_similar=True, range=(0, 1), symmetric=False, invariant_to=SHAPE | ROTATION,
+    left_out=regression_without, diagnostics=conditioning, uninformative=of_predictor,
+    changes=_regression_claims,
+)  # fmt: skip
 def linear_regression(
     x: Representation, y: Representation, *, predict: Literal["second", "first"] = "second"
 ) -> Array:
@@ -63,17 +60,10 @@ def linear_regression(
 
 
 @measure(
-    label="LinPred",
-    family="alignment",
-    version=3,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=False,
-    reference="schrimpf2018brainscore",
-    invariant_to=SHAPE - {"sample_rotation"},
-    identity=False,
+    label="LinPred", family="alignment", reference="schrimpf2018brainscore", version=3,
+    larger_is_more_similar=True, range=(0, 1), symmetric=False, invariant_to=SHAPE, identity=False,
     differentiable=False,
-)
+)  # fmt: skip
 def linear_predictivity(x: Representation, y: Representation) -> Array:
     r"""Linear predictivity: the variance of left-out samples of Y that ridge regression on X
     explains.
@@ -115,27 +105,19 @@ def _left_out_error(basis: Array, singular: Array, targets: Array, ridge: float)
     return inner(residual, residual)
 
 
+def _gulp_claims(ridge: float, squared: bool) -> dict[str, Any]:
+    """Return the claims that depend on the ridge, and on whether the root is taken."""
+    squares = Product(smoother, value=squared_distance, root=not squared)
+    claims: dict[str, Any] = {"metric": not squared, "compares": squares}
+    return claims | {"invariant_to": SHAPE | ROTATION, "left_out": None} if ridge else claims
+
+
 @measure(
-    label="GULP",
-    family="similarity_matrix",
-    larger_is_more_similar=False,
-    range=(0, np.inf),
-    symmetric=True,
-    version=3,
-    metric=True,
-    limits={"ridge": (0, np.inf)},
-    reference="boixadsera2022gulp",
-    rows_of_maps="positions",
-    invariant_to={"affine", "sample_rotation"},
-    changes=(
-        when({"squared": True}, metric=False, **compares(smoother, value=squared_distance)),
-        when({"ridge": lambda ridge: ridge > 0}, invariant_to=SHAPE, left_out=None),
-    ),
-    diagnostics=conditioning,
-    uninformative=of_smoothers,
-    left_out=gulp_without,
-    **compares(smoother, value=squared_distance, root=True),
-)
+    label="GULP", family="similarity_matrix", reference="boixadsera2022gulp", version=3,
+    larger_is_more_similar=False, range=(0, np.inf), invariant_to={"affine"} | ROTATION,
+    limits={"ridge": (0, np.inf)}, rows_of_maps="positions", left_out=gulp_without,
+    diagnostics=conditioning, uninformative=of_smoothers, changes=_gulp_claims,
+)  # fmt: skip
 def gulp(
     x: Representation, y: Representation, *, ridge: float = 0.0, squared: bool = False
 ) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arrays import Array, at_least_zero, at_most_one, inner, root, scalar, to_numpy
-from ..claims import AllPairs, when
+from ..claims import COLUMNS, COSINE, RIGID, ROTATION, SHAPE, AllPairs, Product
 from ..measure import measure
 from ..representation import Representation
 from ..rng import generator
@@ -36,25 +36,10 @@ from .all_pairs.distances import distance_correlations, rsm_norm_differences
 from .all_pairs.grams import kernel_alignments
 from .chance import of_dissimilarities, of_distances, of_grams
 from .expected import zero
-from .inner_products import compares, squared_distance
+from .inner_products import squared_distance
 from .leaving_out.dissimilarities import rsa_without, rsm_norm_without
 from .leaving_out.products import cka_without, distance_correlation_without
 
-RIGID = {"orthogonal", "translation"}
-SHAPE = RIGID | {"isotropic_scaling"}
-OF_SQUARES: dict[str, Any] = {"invariant_to": SHAPE, "streams_with": "squares"}
-OF_DISTANCES: dict[str, Any] = {
-    "invariant_to": SHAPE,
-    "streams_with": None,
-    "all_pairs": AllPairs(kernel_alignments, ABOVE),
-}
-OF_TIES: dict[str, Any] = {  # comparisons that ties bring below 1, for X with itself too
-    "identity": False,
-    "product": None,
-    "chance": zero,
-    "left_out": None,
-    "all_pairs": None,
-}
 Comparing = Literal[
     "spearman",
     "pearson",
@@ -67,44 +52,27 @@ Comparing = Literal[
 ]
 
 
+def _cka_claims(kernel: str, estimator: Estimator) -> dict[str, Any]:
+    """Return the claims that depend on the kernel and the estimator."""
+    if estimator == "features":
+        faces = {"invariant_to": COLUMNS, "compares": None, "chance": zero, "left_out": None}
+        return faces | {"range": (-np.inf, np.inf), "min_samples": 4, "identity": False}
+    claims = {} if estimator == "biased" else {"range": (-1, 1), "min_samples": 4}
+    if kernel == "cosine":
+        return claims | {"invariant_to": COSINE, "streams_with": "directions"}
+    if kernel != "linear":
+        return claims | {"invariant_to": SHAPE, "all_pairs": AllPairs(kernel_alignments, ABOVE)}
+    if estimator != "biased":
+        return claims | {"invariant_to": SHAPE, "streams_with": "squares"}
+    return {"invariant_to": SHAPE | ROTATION, "all_pairs": AllPairs(linear_alignments)}
+
+
 @measure(
-    label="CKA",
-    family="similarity_matrix",
-    version=3,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="kornblith2019similarity",
-    invariant_to=RIGID | {"isotropic_scaling", "sample_rotation"},
-    limits={"bandwidth": (1e-6, 1e6)},
-    changes=(
-        when({"kernel": "linear", "estimator": "biased"}, all_pairs=AllPairs(linear_alignments)),
-        when({"estimator": "debiased"}, range=(-1, 1), min_samples=4, **OF_SQUARES),
-        when({"estimator": "lange"}, range=(-1, 1), min_samples=4, **OF_SQUARES),
-        when({"kernel": "rbf"}, **OF_DISTANCES),
-        when({"kernel": "laplace"}, **OF_DISTANCES),
-        when(
-            {"kernel": "cosine"},
-            invariant_to={"orthogonal", "isotropic_scaling"},
-            streams_with="directions",
-        ),
-        when(
-            {"estimator": "features"},
-            range=(-np.inf, np.inf),
-            min_samples=4,
-            identity=False,
-            streams_with=None,
-            invariant_to={"permutation", "isotropic_scaling", "translation"},
-            product=None,
-            chance=zero,
-            left_out=None,
-            all_pairs=None,
-        ),
-    ),
-    uninformative=of_grams,
-    left_out=cka_without,
-    **compares(centred_gram),
-)
+    label="CKA", family="similarity_matrix", reference="kornblith2019similarity", version=3,
+    larger_is_more_similar=True, range=(0, 1), limits={"bandwidth": (1e-6, 1e6)},
+    compares=Product(centred_gram), left_out=cka_without, uninformative=of_grams,
+    changes=_cka_claims,
+)  # fmt: skip
 def cka(
     x: Representation,
     y: Representation,
@@ -171,20 +139,12 @@ def cka(
 
 
 @measure(
-    label="DistCorr",
-    family="similarity_matrix",
-    version=3,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="szekely2007measuring",
-    invariant_to=RIGID | {"isotropic_scaling"},
-    changes=(when({"squared": True}, **compares(centred_distances)),),
-    uninformative=of_distances,
-    left_out=distance_correlation_without,
-    **compares(centred_distances, root=True),
+    label="DistCorr", family="similarity_matrix", reference="szekely2007measuring", version=3,
+    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE,
+    left_out=distance_correlation_without, uninformative=of_distances,
     all_pairs=AllPairs(distance_correlations, ABOVE),
-)
+    changes=lambda squared: {"compares": Product(centred_distances, root=not squared)},
+)  # fmt: skip
 def distance_correlation(x: Representation, y: Representation, *, squared: bool = False) -> Array:
     r"""Distance correlation: the correlation of two double-centred matrices of Euclidean distances.
 
@@ -205,36 +165,28 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     return value if squared else root(value)
 
 
+def _rsa_claims(rdm: str, compare: Comparing) -> dict[str, Any]:
+    """Return the claims that depend on the dissimilarities and how they are compared."""
+    unchanged_by = {"correlation": {"permutation", "isotropic_scaling"}, "cosine": COSINE}
+    claims: dict[str, Any] = {"invariant_to": unchanged_by.get(rdm, SHAPE)}
+    if compare in ("pearson", "cosine"):
+        claims["differentiable"] = True
+    if compare in ("kendall", "kendall_a", "rho_a"):
+        claims |= {"compares": None, "chance": zero, "left_out": None}
+    if compare not in ("spearman", "pearson", "cosine", "kendall"):
+        claims["all_pairs"] = None
+    if compare in ("kendall_a", "rho_a"):  # ties bring it below 1, for X with itself, too
+        claims["identity"] = False
+    return claims
+
+
 @measure(
-    label="RSA",
-    family="similarity_matrix",
-    version=3,
-    larger_is_more_similar=True,
-    range=(-1, 1),
-    symmetric=True,
-    reference="kriegeskorte2008representational",
-    invariant_to={"permutation", "isotropic_scaling"},
-    min_samples=3,
-    differentiable=False,
-    changes=(
-        when({"compare": "pearson"}, differentiable=True),
-        when({"compare": "kendall"}, product=None, chance=zero, left_out=None),
-        when({"compare": "cosine"}, differentiable=True),
-        when({"compare": "kendall_a"}, **OF_TIES),
-        when({"compare": "rho_a"}, **OF_TIES),
-        when({"compare": "whitened_cosine"}, all_pairs=None),
-        when({"compare": "whitened_pearson"}, all_pairs=None),
-        when({"rdm": "cosine"}, invariant_to={"orthogonal", "isotropic_scaling"}),
-        when({"rdm": "euclidean"}, invariant_to=RIGID | {"isotropic_scaling"}),
-        when({"rdm": "sqeuclidean"}, invariant_to=RIGID | {"isotropic_scaling"}),
-    ),
-    uninformative=of_dissimilarities,
-    left_out=rsa_without,
-    **compares(dissimilarities),
-    all_pairs=AllPairs(dissimilarity_correlations, ABOVE),
-    diagnostics=rank_error,
-    reads="dissimilarities",
-)
+    label="RSA", family="similarity_matrix", version=3, larger_is_more_similar=True, range=(-1, 1),
+    reference="kriegeskorte2008representational", min_samples=3, differentiable=False,
+    reads="dissimilarities", compares=Product(dissimilarities), left_out=rsa_without,
+    all_pairs=AllPairs(dissimilarity_correlations, ABOVE), diagnostics=rank_error,
+    uninformative=of_dissimilarities, changes=_rsa_claims,
+)  # fmt: skip
 def rsa(
     x: Representation,
     y: Representation,
@@ -310,20 +262,14 @@ def kendall(x_ranks: Array, y_ranks: Array, compare: str) -> float:
 
 
 @measure(
-    label="RSMDiff",
-    family="similarity_matrix",
-    version=2,
-    larger_is_more_similar=False,
-    range=(0, np.inf),
-    symmetric=True,
-    metric=True,
-    reference="shahbazi2021using",
-    invariant_to=RIGID,
-    changes=(when({"norm": "spectral"}, differentiable=False, product=None, left_out=None),),
-    left_out=rsm_norm_without,
-    **compares(actual_distances, value=squared_distance, root=True),
-    all_pairs=AllPairs(rsm_norm_differences, ABOVE),
-)
+    label="RSMDiff", family="similarity_matrix", reference="shahbazi2021using", version=2,
+    larger_is_more_similar=False, range=(0, np.inf), metric=True, invariant_to=RIGID,
+    compares=Product(actual_distances, value=squared_distance, root=True),
+    left_out=rsm_norm_without, all_pairs=AllPairs(rsm_norm_differences, ABOVE),
+    changes=lambda norm: (
+        {"differentiable": False, "compares": None, "left_out": None} if norm == "spectral" else {}
+    ),
+)  # fmt: skip
 def rsm_norm_difference(
     x: Representation, y: Representation, *, norm: Literal["frobenius", "spectral"] = "frobenius"
 ) -> Array:

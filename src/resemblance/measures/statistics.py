@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import Array, at_most_one, inner
-from ..claims import when
+from ..claims import COSINE, RIGID, ROTATION, SHAPE
 from ..measure import measure
 from ..representation import Representation, Undefined
 from ..views.pooled import mean_kernels, pooled_median, pooled_squares
@@ -18,18 +18,10 @@ from .leaving_out.means import concentricity_difference_without, magnitude_diffe
 
 
 @measure(
-    label="ConcDiff",
-    family="statistic",
-    larger_is_more_similar=False,
-    range=(0, 2),
-    symmetric=True,
-    metric=True,
-    reference="wang2020towards",
-    version=2,
-    invariant_to={"orthogonal", "isotropic_scaling"},
-    streams_with="directions",
-    left_out=concentricity_difference_without,
-)
+    label="ConcDiff", family="statistic", reference="wang2020towards", version=2,
+    larger_is_more_similar=False, range=(0, 2), metric=True, invariant_to=COSINE,
+    streams_with="directions", left_out=concentricity_difference_without,
+)  # fmt: skip
 def concentricity_difference(x: Representation, y: Representation) -> Array:
     r"""Concentricity difference: the difference of how tightly samples point in the direction of
     their mean.
@@ -45,17 +37,10 @@ def concentricity_difference(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="MagDiff",
-    family="statistic",
-    larger_is_more_similar=False,
-    range=(0, np.inf),
-    symmetric=True,
-    metric=True,
-    reference="wang2020towards",
-    version=2,
-    invariant_to={"orthogonal", "sample_rotation"},
-    left_out=magnitude_difference_without,
-)
+    label="MagDiff", family="statistic", reference="wang2020towards", version=2,
+    larger_is_more_similar=False, range=(0, np.inf), metric=True,
+    invariant_to={"orthogonal"} | ROTATION, left_out=magnitude_difference_without,
+)  # fmt: skip
 def magnitude_difference(x: Representation, y: Representation) -> Array:
     r"""Magnitude difference: the difference of the lengths of the mean rows.
 
@@ -69,19 +54,11 @@ def magnitude_difference(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="UnifDiff",
-    family="statistic",
-    larger_is_more_similar=False,
-    range=(0, np.inf),
-    symmetric=True,
-    metric=True,
-    version=3,
-    reference="wang2020understanding",
-    rows_of_maps="positions",
-    invariant_to={"orthogonal", "isotropic_scaling"},
-    changes=(when({"rows": "raw"}, invariant_to={"orthogonal", "translation"}),),
+    label="UnifDiff", family="statistic", reference="wang2020understanding", version=3,
+    larger_is_more_similar=False, range=(0, np.inf), metric=True, rows_of_maps="positions",
     uninformative=of_far_samples,
-)
+    changes=lambda rows: {"invariant_to": RIGID if rows == "raw" else COSINE},
+)  # fmt: skip
 def uniformity_difference(
     x: Representation,
     y: Representation,
@@ -109,16 +86,10 @@ def uniformity_difference(
 
 
 @measure(
-    label="MMD",
-    family="statistic",
-    version=2,
-    larger_is_more_similar=False,
-    range=(0, 2**0.5),
-    symmetric=True,
-    reference="gretton2012kernel",
-    differentiable=False,
+    label="MMD", family="statistic", reference="gretton2012kernel", version=2,
+    larger_is_more_similar=False, range=(0, 2**0.5), differentiable=False,
     limits={"bandwidth": (1e-3, 1e3)},
-)
+)  # fmt: skip
 def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> float:
     r"""Maximum mean discrepancy: how far the clouds of samples are apart as distributions, seen by
     a Gaussian kernel.
@@ -151,14 +122,9 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
 
 
 @measure(
-    label="SlicedW",
-    family="statistic",
-    larger_is_more_similar=False,
-    range=(0, np.inf),
-    symmetric=True,
-    reference="bonneel2015sliced",
-    limits={"projections": (1, 100_000)},
-)
+    label="SlicedW", family="statistic", reference="bonneel2015sliced",
+    larger_is_more_similar=False, range=(0, np.inf), limits={"projections": (1, 100_000)},
+)  # fmt: skip
 def sliced_wasserstein(
     x: Representation, y: Representation, *, projections: int = 100, seed: int = 0
 ) -> Array:
@@ -186,15 +152,9 @@ def sliced_wasserstein(
 
 
 @measure(
-    label="EigenSim",
-    family="statistic",
-    version=3,
-    larger_is_more_similar=True,
-    range=(0, 1),
-    symmetric=True,
-    reference="raju2026geometric",
-    invariant_to={"orthogonal", "translation", "isotropic_scaling", "sample_rotation"},
-)
+    label="EigenSim", family="statistic", reference="raju2026geometric", version=3,
+    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE | ROTATION,
+)  # fmt: skip
 def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
     r"""Eigenspectrum similarity: the cosine of the lists of singular values, largest first.
 

@@ -6,31 +6,22 @@ from typing import Literal
 
 import numpy as np
 
-from ..claims import when
+from ..claims import SHAPE
 from ..measure import measure
 from ..representation import Representation
 from ..views.cross_barcode import totals_of_edges
 from ..views.heat import TEMPERATURES, heat_trace, stochastic_heat_traces
 from ..views.samples import draws, normalized_distances, sorted_edges, spanning_length, tree_length
 
-SIMILARITIES = {"orthogonal", "isotropic_scaling", "translation"}
 WEIGHT = np.exp(-2 * (TEMPERATURES + 1 / TEMPERATURES))
 
 
 @measure(
-    label="IMD",
-    family="topology",
-    larger_is_more_similar=False,
-    range=(0, 1e6 * float(np.exp(-4))),
-    symmetric=True,
-    reference="tsitsulin2020shape",
-    invariant_to=SIMILARITIES,
-    differentiable=False,
-    metric=True,
-    version=2,
-    min_samples=lambda k, **_: k + 1,
+    label="IMD", family="topology", reference="tsitsulin2020shape", version=2,
+    larger_is_more_similar=False, range=(0, 1e6 * float(np.exp(-4))), metric=True,
+    invariant_to=SHAPE, differentiable=False, changes=lambda k: {"min_samples": k + 1},
     limits={"k": (1, np.inf), "steps": (1, np.inf), "probes": (1, np.inf), "repeats": (1, np.inf)},
-)
+)  # fmt: skip
 def imd(
     x: Representation,
     y: Representation,
@@ -72,23 +63,11 @@ def imd(
 
 
 @measure(
-    label="RTD",
-    family="topology",
-    larger_is_more_similar=False,
-    range=(0, np.inf),
-    symmetric=True,
-    reference="barannikov2022representation",
-    version=2,
-    invariant_to=SIMILARITIES,
-    differentiable=False,
-    min_samples=3,
-    extra="topology",
-    limits={"sample": (3, np.inf), "trials": (1, np.inf)},
-    changes=(
-        when({"direction": "first"}, symmetric=False),
-        when({"direction": "second"}, symmetric=False),
-    ),
-)
+    label="RTD", family="topology", reference="barannikov2022representation", version=2,
+    larger_is_more_similar=False, range=(0, np.inf), invariant_to=SHAPE, differentiable=False,
+    min_samples=3, extra="topology", limits={"sample": (3, np.inf), "trials": (1, np.inf)},
+    changes=lambda direction: {"symmetric": direction == "both"},
+)  # fmt: skip
 def rtd(
     x: Representation,
     y: Representation,
@@ -129,18 +108,10 @@ def rtd(
 
 
 @measure(
-    label="RTD-lite",
-    family="topology",
-    larger_is_more_similar=False,
-    range=(0, np.inf),
-    symmetric=True,
-    metric=True,
-    reference="tulchinskii2025rtdlite",
-    version=2,
-    invariant_to=SIMILARITIES,
-    differentiable=False,
-    limits={"sample": (3, np.inf), "trials": (1, np.inf)},
-)
+    label="RTD-lite", family="topology", reference="tulchinskii2025rtdlite", version=2,
+    larger_is_more_similar=False, range=(0, np.inf), metric=True, invariant_to=SHAPE,
+    differentiable=False, limits={"sample": (3, np.inf), "trials": (1, np.inf)},
+)  # fmt: skip
 def rtd_lite(
     x: Representation, y: Representation, *, sample: int = 5000, trials: int = 1, seed: int = 0
 ) -> float:

@@ -9,15 +9,30 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arrays import norm, to_numpy
-from ..claims import when
+from ..claims import COSINE, RIGID, SHAPE
 from ..representation import Representation, Undefined, finite, view
 from ..rng import generator
 from ..statistic import statistic
 from ..views.distances import row_blocks
-from .rdm import COSINE, RIGID, ROUNDING, SHAPE, agreement, one_minus, rows, unit
+from .rdm import ROUNDING, agreement, one_minus, rows, unit
 
+BY_COSINE = ("neighbours", "cosine")  # controls
 Controls = Literal["mean", "whitened", "neighbours"]
 Neighbours = Literal["euclidean", "cosine"]
+
+
+def _coherence_under(controls: Controls, ridge: float, neighbours: Neighbours) -> dict[str, Any]:
+    """Return the claim that depends on the controls: which maps leave the coherence unchanged."""
+    if controls == "whitened":
+        return {"invariant_to": RIGID if ridge else {"affine"}}
+    return {"invariant_to": COSINE if (controls, neighbours) == BY_COSINE else SHAPE}
+
+
+def _spread_under(controls: Controls, ridge: float, neighbours: Neighbours) -> dict[str, Any]:
+    """Return the claim that depends on the controls: which maps leave the spread unchanged."""
+    if controls == "whitened" and ridge == 0:
+        return {"invariant_to": {"affine"}}
+    return {"invariant_to": {"orthogonal"} if (controls, neighbours) == BY_COSINE else RIGID}
 
 
 @statistic(
@@ -30,11 +45,7 @@ Neighbours = Literal["euclidean", "cosine"]
     invariant_to=SHAPE,
     min_samples=2,
     limits={"k": (1, np.inf), "ridge": (0, np.inf)},
-    changes=(
-        when({"controls": "whitened"}, invariant_to=RIGID),
-        when({"controls": "whitened", "ridge": 0}, invariant_to={"affine"}),
-        when({"controls": "neighbours", "neighbours": "cosine"}, invariant_to=COSINE),
-    ),
+    changes=_coherence_under,
 )
 def perturbation_coherence(
     x: Representation,
@@ -165,7 +176,7 @@ def _nearest(distances: np.ndarray, k: int) -> np.ndarray:
     reference="raju2026geometric",
     invariant_to=RIGID,
     min_samples=2,
-    changes=(when({"unit": "deviations"}, invariant_to=SHAPE),),
+    changes=lambda unit: {"invariant_to": SHAPE} if unit == "deviations" else {},
 )
 def perturbation_magnitude(
     x: Representation, control: Representation, *, unit: Literal["data", "deviations"] = "data"
@@ -214,10 +225,7 @@ def _deviations(points: np.ndarray) -> np.ndarray:
     invariant_to=RIGID,
     min_samples=2,
     limits={"k": (1, np.inf), "ridge": (0, np.inf)},
-    changes=(
-        when({"controls": "whitened", "ridge": 0}, invariant_to={"affine"}),
-        when({"controls": "neighbours", "neighbours": "cosine"}, invariant_to={"orthogonal"}),
-    ),
+    changes=_spread_under,
 )
 def perturbation_spread(
     x: Representation,
@@ -340,7 +348,7 @@ def _half_weights(groups: np.ndarray, k: int, seed: int, role: str) -> np.ndarra
     reference="raju2026geometric",
     min_samples=3,
     limits={"k": (1, 10_000), "noise": (0, np.inf)},
-    changes=(when({"score": "rdm"}, range=(-1, 1)),),
+    changes=lambda score: {"range": (-1, 1)} if score == "rdm" else {},
 )
 def input_noise_stability(
     x: Representation,

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import norm, to_numpy
-from ..claims import when
+from ..claims import COSINE, SHAPE
 from ..representation import Representation, Undefined
 from ..rng import generator
 from ..significance import average_ranks, rank_correlation
@@ -16,15 +16,15 @@ from ..views.distances import squared_distance_block, squared_lengths
 
 Rdm = Literal["cosine", "correlation", "euclidean"]
 Compare = Literal["spearman", "pearson"]
-COSINE = {"orthogonal", "isotropic_scaling"}
-RIGID = {"orthogonal", "translation"}
-SHAPE = COSINE | RIGID
-BY_RDM = (
-    when({"rdm": "correlation"}, invariant_to={"permutation", "isotropic_scaling"}),
-    when({"rdm": "euclidean"}, invariant_to=SHAPE),
-)
 ROUNDING = 16 * float(np.finfo(float).eps)  # of a number, relative to the largest it comes from
 COMPILED = 100_000  # values from which on compiled code pays for being loaded, many times over
+
+
+def by_rdm(rdm: Rdm) -> dict[str, set[str]]:
+    """Return the claim that depends on the kind of dissimilarities: what leaves them unchanged."""
+    without_map = {"permutation", "isotropic_scaling"}
+    kinds = {"cosine": COSINE, "correlation": without_map, "euclidean": SHAPE}
+    return {"invariant_to": kinds[rdm]}
 
 
 def rows(x: Representation) -> np.ndarray:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ..claims import COSINE
 from ..representation import Representation
 from ..statistic import statistic
 from .rdm import (
-    BY_RDM,
-    COSINE,
     Compare,
     Rdm,
     agreement,
+    by_rdm,
     centred,
     correlation,
     cosine_matrix,
@@ -30,7 +30,7 @@ from .rdm import (
     reference="raju2026geometric",
     invariant_to=COSINE,
     min_samples=3,
-    changes=BY_RDM,
+    changes=by_rdm,
 )
 def replicate(
     x: Representation,
@@ -65,7 +65,7 @@ def replicate(
     reference="raju2026geometric",
     invariant_to=COSINE,
     min_samples=5,
-    changes=BY_RDM,
+    changes=by_rdm,
 )
 def anchor_profile(
     x: Representation,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import to_numpy
+from ..claims import SHAPE
 from ..representation import Representation
 from ..statistic import statistic
 from ..views.spectra import decomposition
-from .rdm import SHAPE
 
 
 def variances(x: Representation) -> np.ndarray:

@@ -7,11 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from ..claims import when
+from ..claims import COSINE, SHAPE
 from ..representation import Representation
 from ..rng import generator
 from ..statistic import statistic
-from .rdm import COSINE, SHAPE, Compare, Rdm, centred, mean_agreement, rows, subset
+from .rdm import Compare, Rdm, by_rdm, centred, mean_agreement, rows, subset
 
 MANY = {"k": (1, 10_000), "max_samples": (4, np.inf)}
 
@@ -26,7 +26,7 @@ MANY = {"k": (1, 10_000), "max_samples": (4, np.inf)}
     min_samples=4,
     min_features=4,
     limits=MANY,
-    changes=(when({"rdm": "euclidean"}, invariant_to={"isotropic_scaling", "translation"}),),
+    changes=lambda rdm: {"invariant_to": SHAPE - {"orthogonal"}} if rdm == "euclidean" else {},
 )
 def feature_split(
     x: Representation,
@@ -87,7 +87,7 @@ def halves(points: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarra
     min_samples=4,
     min_features=4,
     limits=MANY,
-    changes=(when({"rdm": "euclidean"}, invariant_to=SHAPE),),
+    changes=by_rdm,
 )
 def basis_split(
     x: Representation,

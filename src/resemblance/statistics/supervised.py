@@ -7,17 +7,15 @@ from typing import Literal
 
 import numpy as np
 
-from ..claims import when
+from ..claims import COSINE, SHAPE
 from ..representation import Representation, Undefined
 from ..rng import generator
 from ..statistic import statistic
 from .rdm import (
-    BY_RDM,
-    COSINE,
     ROUNDING,
-    SHAPE,
     Compare,
     Rdm,
+    by_rdm,
     centred,
     correlation,
     dissimilarities,
@@ -56,7 +54,7 @@ def class_means(points: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
     reference="raju2026geometric",
     invariant_to=COSINE,
     min_samples=6,
-    changes=BY_RDM,
+    changes=by_rdm,
     limits={"k": (1, 10_000)},
 )
 def label_conditioned_split(
@@ -108,10 +106,7 @@ def _class_mean_halves(
     reference="raju2026geometric",
     invariant_to={"permutation", "isotropic_scaling", "translation"},
     min_samples=3,
-    changes=(
-        when({"rdm": "cosine"}, invariant_to=SHAPE),
-        when({"rdm": "euclidean"}, invariant_to=SHAPE),
-    ),
+    changes=lambda rdm: {} if rdm == "correlation" else {"invariant_to": SHAPE},
     limits={"max_samples": (3, np.inf)},
     version=2,
 )
@@ -222,7 +217,7 @@ def _scatter(points: np.ndarray, groups: list[np.ndarray]) -> tuple[float, float
     invariant_to=SHAPE,
     min_samples=4,
     limits={"k": (1, 10_000), "fraction": (0.01, 1)},
-    changes=(when({"rdm": "cosine"}, invariant_to=COSINE),),
+    changes=by_rdm,
 )
 def class_separation(
     x: Representation,

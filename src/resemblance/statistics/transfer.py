@@ -6,12 +6,12 @@ from typing import Literal
 
 import numpy as np
 
-from ..claims import when
+from ..claims import COSINE, SHAPE
 from ..measures.outputs import probabilities
 from ..representation import Representation, Undefined
 from ..statistic import statistic
 from ..views.distances import row_blocks, squared_distance_block, squared_lengths
-from .rdm import COSINE, ROUNDING, SHAPE, centred, one_minus, rows, unit
+from .rdm import ROUNDING, by_rdm, centred, one_minus, rows, unit
 from .supervised import class_means, members
 
 SOURCE = Literal["logits", "probabilities"]
@@ -25,7 +25,7 @@ SOURCE = Literal["logits", "probabilities"]
     reference="raju2026geometric",
     invariant_to=SHAPE,
     min_samples=4,
-    changes=(when({"form": "eigenvalues"}, invariant_to={"affine"}),),
+    changes=lambda form: {"invariant_to": {"affine"}} if form == "eigenvalues" else {},
 )
 def fisher_discriminant(
     x: Representation, labels: np.ndarray, *, form: Literal["trace", "eigenvalues"] = "trace"
@@ -79,7 +79,7 @@ def _within_and_between(
     reference="rousseeuw1987silhouettes",
     invariant_to=COSINE,
     min_samples=3,
-    changes=(when({"rdm": "euclidean"}, invariant_to=SHAPE),),
+    changes=by_rdm,
 )
 def silhouette(
     x: Representation, labels: np.ndarray, *, rdm: Literal["cosine", "euclidean"] = "cosine"
@@ -169,7 +169,7 @@ def h_score(x: Representation, labels: np.ndarray) -> float:
     reference="pandy2022transferability",
     invariant_to={"permutation", "isotropic_scaling", "translation"},
     min_samples=4,
-    changes=(when({"covariance": "spherical"}, invariant_to=SHAPE),),
+    changes=lambda covariance: {"invariant_to": SHAPE} if covariance == "spherical" else {},
 )
 def gbc(
     x: Representation,

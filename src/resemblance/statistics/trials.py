@@ -7,9 +7,10 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import norm
+from ..claims import COSINE
 from ..representation import Representation, Undefined
 from ..statistic import statistic
-from .rdm import BY_RDM, COSINE, ROUNDING, Compare, Rdm, agreement, rows, unit
+from .rdm import ROUNDING, Compare, Rdm, agreement, by_rdm, rows, unit
 from .supervised import class_means
 
 PART = {"early": (0.01, 0.99)}
@@ -28,7 +29,7 @@ class Unfilled(ValueError):
     reference="raju2026geometric",
     invariant_to=COSINE,
     min_samples=6,
-    changes=BY_RDM,
+    changes=by_rdm,
     version=2,
 )
 def trial_split(
@@ -77,7 +78,7 @@ def rank_within(conditions: np.ndarray) -> np.ndarray:
     invariant_to=COSINE,
     min_samples=6,
     limits=PART,
-    changes=BY_RDM,
+    changes=by_rdm,
 )
 def temporal_drift(
     x: Representation,

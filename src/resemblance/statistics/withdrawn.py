@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..claims import COSINE
 from ..representation import Representation
 from ..rng import generator
 from ..statistic import statistic
 from .rdm import (
-    BY_RDM,
-    COSINE,
     Compare,
     Rdm,
+    by_rdm,
     correlation,
     mean_agreement,
     one_minus,
@@ -36,7 +36,7 @@ from .splits import MANY
     invariant_to=COSINE,
     min_samples=13,
     limits=MANY | {"fraction": (0.1, 1), "max_samples": (5, np.inf)},
-    changes=BY_RDM,
+    changes=by_rdm,
     caution="correlates dissimilarities of different pairs of samples: 0 on average whatever the "
     "data; use replicate",
 )

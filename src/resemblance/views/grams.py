@@ -178,12 +178,6 @@ def hsic_norm(x: Representation, kernel: GramKernel, estimator: Estimator) -> Ar
     squared = estimated(product, (x, x), kernel, estimator)
     if estimator == "features":
         squared = _between_features(x, squared)
-    return root_of_hsic(x, squared, product, estimator)
-
-
-def root_of_hsic(x: Representation, squared: Array, product: Array, estimator: Estimator) -> Array:
-    """Root of the estimate ``squared``, of which nothing but rounding may be left of ``product``:
-    then ``Undefined`` is raised."""
     if scalar(squared) <= 1e-12 * scalar(product):
         n, d = x.n_samples, x.shape[1]
         few = f"{n} samples" + (f" of {d} features" if estimator == "features" else "")
@@ -216,16 +210,9 @@ def estimated(
     """
     if estimator == "biased":
         return product
-    k, l = (gram_diagonal(r, kernel) for r in pair)
-    traces = gram_trace(pair[0], kernel) * gram_trace(pair[1], kernel)
-    return without_diagonals(product, inner(k, l), traces, pair[0].n_samples, estimator)
-
-
-def without_diagonals(
-    product: Array, diagonal: Array, traces: Array, n: int, estimator: Estimator
-) -> Array:
-    """The estimate of :func:`estimated`, other than ``"biased"``, from the inner product of the
-    diagonals of K and L and the product of their traces."""
+    n, (k, l) = pair[0].n_samples, (gram_diagonal(r, kernel) for r in pair)
+    diagonal = inner(k, l)
     if estimator == "lange":
         return product - diagonal
+    traces = gram_trace(pair[0], kernel) * gram_trace(pair[1], kernel)
     return product - diagonal * n / (n - 2) + traces / ((n - 1) * (n - 2))

@@ -236,7 +236,7 @@ def _without_diagonal(matrix: np.ndarray, diagonal: Array, estimator: Estimator)
     return matrix
 
 
-def linear_gram(x: Representation, **_: Any) -> Factored | Stored:
+def linear_gram(x: Representation) -> Factored | Stored:
     """Return the Gram matrix of the centred points in unit size."""
     return kernel_gram(x, LINEAR)
 
@@ -248,7 +248,7 @@ def _projection(
     return Factored(samples=x.n_samples, **numbers, points=basis)
 
 
-def projection(x: Representation, **_: Any) -> Factored:
+def projection(x: Representation) -> Factored:
     """Return the projection on the span of the centred columns."""
     return _projection(x, rank(x), partial(orthonormal_basis, x))
 
@@ -277,7 +277,7 @@ def basis_sum(x: Representation) -> float:
     return scalar(x.xp.sum(sums**2)) * each
 
 
-def smoother(x: Representation, ridge: float, **_: Any) -> Factored:
+def smoother(x: Representation, ridge: float) -> Factored:
     """Return the matrix that takes a target to what ridge regression predicts of it."""
     parts = decomposition(x)
     variance = as_float64(parts.singular) ** 2
@@ -300,7 +300,7 @@ def _weighted(x: Representation, parts: Decomposition, weights: np.ndarray) -> F
     )
 
 
-def centred_distances(x: Representation, **_: Any) -> Stored:
+def centred_distances(x: Representation) -> Stored:
     """Return the double-centred Euclidean distances."""
     n = x.n_samples
     if is_large(x):
@@ -312,7 +312,7 @@ def centred_distances(x: Representation, **_: Any) -> Stored:
     return Stored(samples=n, trace=trace, square=square, entries=entries)
 
 
-def actual_distances(x: Representation, **_: Any) -> np.ndarray:
+def actual_distances(x: Representation) -> np.ndarray:
     """Return the Euclidean distances in the units of the activations."""
     length, n = scalar(size(x)), x.shape[0]
     return length * as_float64(distances(x)) if length else np.zeros((n, n))
@@ -351,7 +351,7 @@ def dissimilarity_sum(x: Representation, kind: str) -> float:
 
 
 def neighbour_weights(
-    x: Representation, k: int, metric: Affinity, index: Index = "exact", **_: Any
+    x: Representation, k: int, metric: Affinity, index: Index = "exact"
 ) -> Sparse:
     """Return the weight of every sample as a neighbour of every other one."""
     search, n = NeighbourSearch(k, metric, index), x.shape[0]
@@ -359,10 +359,12 @@ def neighbour_weights(
     return Sparse(samples=n, trace=0.0, total=n * k, square=square, kernel=graph(x, search))
 
 
-def neighbour_weights_in_chance(x: Representation, k: int, **parameters: Any) -> np.ndarray:
+def neighbour_weights_in_chance(
+    x: Representation, k: int, metric: Affinity, index: Index
+) -> np.ndarray:
     """Return :func:`neighbour_weights` with the square of its part of chance, k / (n - 1) over s(X,
     X)."""
-    weights = neighbour_weights(x, k, **parameters)
+    weights = neighbour_weights(x, k, metric, index)
     return in_chance(weights.dense(), k / (weights.samples - 1) * weights.total)
 
 
@@ -388,7 +390,7 @@ def nearness(x: Representation, k: int, metric: Metric, corrected: bool) -> np.n
     return np.asarray(matrix)
 
 
-def neighbour_kernel(x: Representation, k: int, kernel: Kernel, index: Index, **_: Any) -> Sparse:
+def neighbour_kernel(x: Representation, k: int, kernel: Kernel, index: Index) -> Sparse:
     """Return the row-centred kernel values at the nearest neighbours times their weights."""
     search = NeighbourSearch(k, affinity(kernel), index)
     values = kernel_graph(x, search, kernel=kernel, centered=True)
@@ -397,13 +399,7 @@ def neighbour_kernel(x: Representation, k: int, kernel: Kernel, index: Index, **
 
 
 def fuzzy(
-    x: Representation,
-    k: int,
-    metric: Metric,
-    symmetrize: bool,
-    diagonal: bool,
-    index: Index,
-    **_: Any,
+    x: Representation, k: int, metric: Metric, symmetrize: bool, diagonal: bool, index: Index
 ) -> Sparse:
     """Return the centred kernel of :func:`mka`."""
     search = NeighbourSearch(k, metric, index)
@@ -415,10 +411,12 @@ def fuzzy(
     )
 
 
-def fuzzy_in_chance(x: Representation, **parameters: Any) -> np.ndarray:
+def fuzzy_in_chance(
+    x: Representation, k: int, metric: Metric, symmetrize: bool, diagonal: bool, index: Index
+) -> np.ndarray:
     """Return :func:`fuzzy` with the square of its part of chance, (tr K H)^2 / (n - 1) over |K
     H|^2."""
-    kernel = fuzzy(x, **parameters)
+    kernel = fuzzy(x, k, metric, symmetrize, diagonal, index)
     return in_chance(kernel.dense(), kernel.trace**2 / (kernel.samples - 1))
 
 
@@ -437,7 +435,7 @@ def cut_kernel(x: Representation, k: int, index: Index, variant: str) -> Sparse:
     )
 
 
-def transposed_cut_kernel(x: Representation, **parameters: Any) -> Sparse:
+def transposed_cut_kernel(x: Representation, k: int, index: Index, variant: str) -> Sparse:
     """Return the transpose of :func:`cut_kernel`: tr KHLH is <HKH, (HLH)'>."""
-    matrix = cut_kernel(x, **parameters)
+    matrix = cut_kernel(x, k, index, variant)
     return replace(matrix, kernel=matrix.kernel.T.tocsr())

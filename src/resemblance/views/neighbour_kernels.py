@@ -91,6 +91,13 @@ def spread(near: Nearest, values: np.ndarray, samples: int = 0) -> Any:
     return csr_array((entries, (at, columns)), shape=shape)
 
 
+def selected(graph: Any, which: np.ndarray) -> Any:
+    """The same sparse array with 1 at these entries and nothing elsewhere."""
+    array = type(graph)((which.astype(float), graph.indices, graph.indptr), graph.shape, copy=True)
+    array.eliminate_zeros()
+    return array
+
+
 # ---------------------------------------------------------------------- kernels of the distances
 
 

@@ -87,15 +87,7 @@ def _places_filled(exact: Nearest, listed: np.ndarray, n: int) -> int:
 
 
 def recall_of_both(
-    x: Representation,
-    y: Representation,
-    *,
-    k: int,
-    index: Index,
-    metric: Affinity = "euclidean",
-    **_: Any,
+    x: Representation, y: Representation, *, k: int, index: Index, metric: Affinity
 ) -> dict[str, float]:
-    """Diagnostics of a pair: the lower recall of the two sides; none if the search is exact."""
-    if index == "exact":
-        return {}
+    """Diagnostics of a pair: the lower recall of the two sides."""
     return {"neighbour_recall": min(recall(r, k=k, metric=metric, index=index) for r in (x, y))}

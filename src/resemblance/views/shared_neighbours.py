@@ -244,6 +244,8 @@ def _of_fractions(
 ) -> np.ndarray:
     """The mean product for numbers above 0: over how many of them are drawn, and over the subsets
     of that size."""
+    from scipy.stats import hypergeom  # takes as long to import as the rest of the library
+
     counts = np.bincount(rows, minlength=len(total))
     by_count = np.argsort(-counts, kind="stable")
     ends = np.cumsum(counts[by_count])
@@ -258,25 +260,8 @@ def _of_fractions(
         means[:active, 1:] = (
             (r - sizes[1:]) * before[:, 1:] + sizes[1:] * number[:, None] * before[:, :-1]
         ) / r
-    chances = _hypergeometric(sizes, counts[by_count], total[by_count], drawn[by_count])
+    counts, total, drawn = (number[by_count, None] for number in (counts, total, drawn))
+    chances = hypergeom.pmf(sizes, np.maximum(total, 1), counts, drawn)
     result = np.empty(len(total))
     result[by_count] = (chances * means).sum(axis=1)
     return result
-
-
-def _hypergeometric(
-    m: np.ndarray, some: np.ndarray, total: np.ndarray, drawn: np.ndarray
-) -> np.ndarray:
-    """Probability that m of ``some`` are among ``drawn`` of ``total``, shape (len(some),
-    len(m))."""
-    from scipy.special import gammaln
-
-    some, total, drawn = (part[:, None].astype(float) for part in (some, total, drawn))
-    possible = (m <= some) & (m <= drawn) & (drawn - m <= total - some)
-    m = np.where(possible, m, np.maximum(0, drawn + some - total))
-
-    def log_choose(n: np.ndarray, k: np.ndarray) -> np.ndarray:
-        return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
-
-    logs = log_choose(some, m) + log_choose(total - some, drawn - m) - log_choose(total, drawn)
-    return np.where(possible, np.exp(logs), 0)

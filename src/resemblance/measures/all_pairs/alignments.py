@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -20,9 +19,7 @@ from ..chance import is_low
 STACKED = 2**22  # numbers in the products that are in memory at a time
 
 
-def linear_alignments(
-    xs: Sequence[Representation], ys: Sequence[Representation], **_: Any
-) -> Scores:
+def linear_alignments(xs: Sequence[Representation], ys: Sequence[Representation]) -> Scores:
     """CKA with the linear kernel and the biased estimator, of NumPy arrays.
 
     NumPy multiplies stacks of matrices one by one, in the way in which it multiplies two, so the

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from .grid import PairGrid, grid_of
 
 
 def dissimilarity_correlations(
-    xs: Sequence[Representation], ys: Sequence[Representation], rdm: str, compare: str, **_: None
+    xs: Sequence[Representation], ys: Sequence[Representation], rdm: str, compare: str
 ) -> Scores:
     r"""RSA of many pairs, with what is recorded as ``rank_error``: a bound of the error.
 
@@ -53,9 +52,7 @@ def dissimilarity_correlations(
     return grid.scores(values, rank_error=np.array(errors))
 
 
-def rank_error(
-    x: Representation, y: Representation, rdm: str, compare: str, **_: Any
-) -> dict[str, float]:
+def rank_error(x: Representation, y: Representation, rdm: str, compare: str) -> dict[str, float]:
     """Return the bound of the error of the value of many samples; nothing where it is exact."""
     if x.shape[0] <= ABOVE or compare not in ("spearman", "kendall"):
         return {}

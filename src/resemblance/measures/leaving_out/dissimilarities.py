@@ -60,7 +60,7 @@ def rsa_without(
     return np.asarray(np.clip(product / np.sqrt(squares[0] * squares[1]), -1, 1))
 
 
-def rsm_norm_without(x: Representation, y: Representation, **_: str) -> np.ndarray:
+def rsm_norm_without(x: Representation, y: Representation) -> np.ndarray:
     """Frobenius norm of the difference of the distances without each sample, exactly, shape (n,).
 
     O(n^2) time. ``Undefined`` for a constant representation.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...representation import Representation, Undefined, title, view
-from ...views.neighbour_kernels import spread
+from ...views.neighbour_kernels import selected, spread
 from ...views.neighbours import NeighbourSearch, nearest
 from ...views.similarities import Affinity, Metric
 from .digits import REMEDY, is_constant_without, need_samples, size_without
@@ -30,7 +30,7 @@ class Replacements(NamedTuple):
 
 
 def mutual_knn_without(
-    x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool, **_: str
+    x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool
 ) -> np.ndarray:
     """Mutual nearest neighbours without each sample, shape (n,): exactly, with ties, too.
 
@@ -49,9 +49,7 @@ def mutual_knn_without(
     return np.asarray((value - chance) / (1 - chance))
 
 
-def jaccard_without(
-    x: Representation, y: Representation, k: int, metric: Metric, **_: str
-) -> np.ndarray:
+def jaccard_without(x: Representation, y: Representation, k: int, metric: Metric) -> np.ndarray:
     """Jaccard similarity without each sample, shape (n,): as :func:`mutual_knn_without`."""
     need_samples("jaccard", x, k + 1)
     search = NeighbourSearch(k, metric)
@@ -129,14 +127,7 @@ def replacements(x: Representation, search: NeighbourSearch) -> Replacements:
     longer = spread(nearest(x, search.k + 1, *search[1:]), np.ones((n, k + 1)))
     sizes = np.full(n, 2)
     sizes[ties.rows[ties.crowded]] = ties.sizes[ties.crowded]
-    tied = _where(graph, graph.data < 1)
+    tied = selected(graph, graph.data < 1)
     shared = graph + tied.multiply(graph).multiply((1 / (sizes - 1))[:, None])
-    entries = (None, _where(graph, graph.data == 1), tied)
+    entries = (None, selected(graph, graph.data == 1), tied)
     return Replacements((graph, longer, shared.tocsr()), entries)
-
-
-def _where(graph: Any, which: np.ndarray) -> Any:
-    """Return the same sparse array with 1 at these entries and nothing elsewhere."""
-    array = type(graph)((which.astype(float), graph.indices, graph.indptr), graph.shape, copy=True)
-    array.eliminate_zeros()
-    return array

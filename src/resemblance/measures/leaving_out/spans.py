@@ -28,7 +28,7 @@ class Projection(NamedTuple):
     ranks: np.ndarray
 
 
-def squared_cca_without(x: Representation, y: Representation, divisor: str, **_: str) -> np.ndarray:
+def squared_cca_without(x: Representation, y: Representation, divisor: str) -> np.ndarray:
     """Mean squared canonical correlation without each sample, exactly, shape (n,), in [0, 1].
 
     The rank of the other samples is that of all, less one where a sample has a direction for itself
