@@ -10,7 +10,7 @@ from ..claims import COSINE, SHAPE
 from ..measures.outputs import probabilities
 from ..representation import Representation, Undefined
 from ..statistic import statistic
-from ..views.distances import row_blocks, squared_distance_block, squared_lengths
+from ..views.distances import row_blocks, squared_distance_blocks
 from .rdm import ROUNDING, by_rdm, centred, one_minus, rows, unit
 from .supervised import class_means, members
 
@@ -103,13 +103,13 @@ def silhouette(
             f"{count}"
         )
     points = centred(rows(x)) if rdm == "euclidean" else unit(rows(x))
-    squares, classes = squared_lengths(points), labels[:, None] == np.arange(count)
-    widths = np.zeros(len(points))
-    for start, stop in row_blocks(len(points)):
-        if rdm == "euclidean":
-            distances = np.sqrt(squared_distance_block(points, squares, start, stop))
-        else:
-            distances = one_minus(points[start:stop] @ points.T)
+    blocks = (
+        map(np.sqrt, squared_distance_blocks(points))
+        if rdm == "euclidean"
+        else (one_minus(points[start:stop] @ points.T) for start, stop in row_blocks(len(points)))
+    )
+    classes, widths = labels[:, None] == np.arange(count), np.zeros(len(points))
+    for (start, stop), distances in zip(row_blocks(len(points)), blocks):
         distances[np.arange(stop - start), np.arange(start, stop)] = 0
         widths[start:stop] = _silhouettes(distances @ classes, labels[start:stop], classes)
     return float(widths.mean())
