@@ -272,7 +272,7 @@ def dissimilarity_matrix(x: Representation, kind: str) -> np.ndarray:
     shape (n, n)."""
     from scipy.spatial.distance import squareform
 
-    return np.asarray(squareform(as_float64(rdm(x, kind)), checks=False))
+    return squareform(as_float64(rdm(x, kind)), checks=False)
 
 
 @view
@@ -297,7 +297,7 @@ def whitened_gram(
     if compare == "whitened_pearson":
         equal = whitened(1 - np.eye(len(matrix)), weights)
         gram = gram - equal * (np.vdot(gram, equal) / np.vdot(equal, equal))
-    return np.asarray(gram / np.linalg.norm(gram))
+    return gram / np.linalg.norm(gram)
 
 
 def weights_of(x: Representation, variances: tuple[float, ...] | None) -> np.ndarray:
@@ -307,11 +307,11 @@ def weights_of(x: Representation, variances: tuple[float, ...] | None) -> np.nda
     spread = np.ones(n) if variances is None else np.asarray(variances, dtype=float)
     if spread.shape != (n,) or not (np.isfinite(spread) & (spread > 0)).all():
         raise ValueError(f"rsa: variances of {n} samples are {n} positive numbers; got {variances}")
-    return np.asarray(1 / spread / (1 / spread).sum())
+    return 1 / spread / (1 / spread).sum()
 
 
 def whitened(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The matrix of :func:`whitened_gram` of a matrix of dissimilarities, up to a factor."""
     means = weights @ matrix
     centred = matrix - means - means[:, None] + weights @ means
-    return np.asarray(-0.5 * centred * np.sqrt(np.outer(weights, weights)))
+    return -0.5 * centred * np.sqrt(np.outer(weights, weights))

@@ -182,7 +182,7 @@ class ExactSum:
     @property
     def value(self) -> np.ndarray:
         """The sum so far."""
-        return np.asarray(self._sum + self._lost)
+        return self._sum + self._lost
 
 
 def products(matrices: list[Entries], pairs: list[tuple[int, int]], n: int) -> np.ndarray:
