@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import norm
-from ..views.distances import row_blocks, squared_distance_block, squared_lengths
+from ..views.distances import row_blocks, squared_distance_blocks
 from .diagnosis import Diagnosis
 from .findings import FLOOR, LEVEL, Finding, not_assessed
 from .maps import MAPS, Affine, radius
@@ -186,9 +186,8 @@ def _nearest(
 ) -> tuple[list[Hashable], list[float]]:
     """The class whose mean is nearest to that of each, and its distance."""
     points = means - means.mean(axis=0)
-    squares, nearest = squared_lengths(points), np.empty(len(points), dtype=np.int64)
-    for start, stop in row_blocks(len(points)):
-        block = squared_distance_block(points, squares, start, stop)
+    nearest = np.empty(len(points), dtype=np.int64)
+    for (start, stop), block in zip(row_blocks(len(points)), squared_distance_blocks(points)):
         block[np.arange(stop - start), np.arange(start, stop)] = np.inf
         nearest[start:stop] = block.argmin(axis=1)
     distances = norm(means - means[nearest], axis=1) / unit

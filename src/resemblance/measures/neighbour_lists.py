@@ -83,7 +83,7 @@ def _common_weights(tables: np.ndarray) -> np.ndarray:
     for entries in tables.transpose(1, 0, 2):
         sums = np.cumsum(entries, axis=1)
         totals = sums + np.maximum.accumulate(totals - (sums - entries), axis=1)
-    return np.asarray(totals[:, -1])
+    return totals[:, -1]
 
 
 @measure(
@@ -150,4 +150,4 @@ def _edits(costs: Iterable[np.ndarray], n: int, k: int, kind: type[np.number[Any
         totals[:, 1:] = np.minimum(totals[:, 1:], replaced)
         # Insert entries of the other.
         totals = np.minimum.accumulate(totals - steps, axis=1) + steps
-    return np.asarray(totals[:, -1])
+    return totals[:, -1]

@@ -132,12 +132,12 @@ def _ranked_alike(a: Nearest, b: Nearest) -> float:
 
 
 def _closeness(r: np.ndarray, s: np.ndarray) -> np.ndarray:
-    return np.asarray(2 / ((1 + np.abs(r - s)) * (r + s)))
+    return 2 / ((1 + np.abs(r - s)) * (r + s))
 
 
 def _ranks(begins: np.ndarray) -> np.ndarray:
     """Mean rank of the group of every place; ``begins`` is the first place of that group."""
-    return np.asarray(begins + (lengths_of(begins) + 1) / 2)
+    return begins + (lengths_of(begins) + 1) / 2
 
 
 def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -147,7 +147,7 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
     sums = np.concatenate([np.zeros((len(decreasing), 1)), np.cumsum(decreasing, axis=1)], axis=1)
     weight, rows = np.clip(weight, 1, k), np.arange(len(decreasing))
     whole = np.minimum(weight.astype(np.int64), k - 1)
-    return np.asarray(sums[rows, whole] + (weight - whole) * decreasing[rows, whole])
+    return sums[rows, whole] + (weight - whole) * decreasing[rows, whole]
 
 
 @measure(
@@ -236,4 +236,4 @@ def _profile(cosines: np.ndarray, of: str) -> np.ndarray:
 
 
 def _ratios(products: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    return np.asarray(np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0))
+    return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)

@@ -21,7 +21,7 @@ def accuracy_difference_without(
     """Accuracy difference without each sample, exactly, shape (n,)."""
     need_samples("accuracy_difference", x, 1)
     first, second = (_are_correct(r, labels) for r in (x, y))
-    return np.asarray(np.abs(mean_without(first) - mean_without(second)))
+    return np.abs(mean_without(first) - mean_without(second))
 
 
 def disagreement_without(x: Representation, y: Representation) -> np.ndarray:

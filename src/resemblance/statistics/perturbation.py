@@ -36,17 +36,10 @@ def _spread_under(controls: Controls, ridge: float, neighbours: Neighbours) -> d
 
 
 @statistic(
-    label="Perturbation coherence",
-    family="perturbation",
-    version=2,
-    larger_is_more_stable=True,
-    range=(-1, 1),
-    reference="raju2026geometric",
-    invariant_to=SHAPE,
-    min_samples=2,
-    limits={"k": (1, np.inf), "ridge": (0, np.inf)},
-    changes=_coherence_under,
-)
+    label="Perturbation coherence", family="perturbation", reference="raju2026geometric", version=2,
+    larger_is_more_stable=True, range=(-1, 1), invariant_to=SHAPE, min_samples=2,
+    limits={"k": (1, np.inf), "ridge": (0, np.inf)}, changes=_coherence_under,
+)  # fmt: skip
 def perturbation_coherence(
     x: Representation,
     control: Representation,
@@ -169,15 +162,10 @@ def _nearest(distances: np.ndarray, k: int) -> np.ndarray:
 
 
 @statistic(
-    label="Perturbation magnitude",
-    family="perturbation",
-    larger_is_more_stable=None,
-    range=(0, np.inf),
-    reference="raju2026geometric",
-    invariant_to=RIGID,
-    min_samples=2,
+    label="Perturbation magnitude", family="perturbation", reference="raju2026geometric",
+    larger_is_more_stable=None, range=(0, np.inf), invariant_to=RIGID, min_samples=2,
     changes=lambda unit: {"invariant_to": SHAPE} if unit == "deviations" else {},
-)
+)  # fmt: skip
 def perturbation_magnitude(
     x: Representation, control: Representation, *, unit: Literal["data", "deviations"] = "data"
 ) -> float:
@@ -217,16 +205,10 @@ def _deviations(points: np.ndarray) -> np.ndarray:
 
 
 @statistic(
-    label="Perturbation spread",
-    family="perturbation",
-    larger_is_more_stable=None,
-    range=(0, np.inf),
-    reference="raju2026geometric",
-    invariant_to=RIGID,
-    min_samples=2,
-    limits={"k": (1, np.inf), "ridge": (0, np.inf)},
-    changes=_spread_under,
-)
+    label="Perturbation spread", family="perturbation", reference="raju2026geometric",
+    larger_is_more_stable=None, range=(0, np.inf), invariant_to=RIGID, min_samples=2,
+    limits={"k": (1, np.inf), "ridge": (0, np.inf)}, changes=_spread_under,
+)  # fmt: skip
 def perturbation_spread(
     x: Representation,
     control: Representation,
@@ -252,16 +234,10 @@ def perturbation_spread(
 
 
 @statistic(
-    label="Perturbation reproducibility",
-    family="perturbation",
-    version=2,
-    larger_is_more_stable=True,
-    range=(-1, 1),
-    reference="raju2026geometric",
-    invariant_to=SHAPE,
-    min_samples=4,
+    label="Perturbation reproducibility", family="perturbation", reference="raju2026geometric",
+    version=2, larger_is_more_stable=True, range=(-1, 1), invariant_to=SHAPE, min_samples=4,
     limits={"k": (1, 10_000)},
-)
+)  # fmt: skip
 def perturbation_reproducibility(
     x: Representation,
     control: Representation,
@@ -341,15 +317,11 @@ def _half_weights(groups: np.ndarray, k: int, seed: int, role: str) -> np.ndarra
 
 
 @statistic(
-    label="Input noise",
-    family="perturbation",
-    larger_is_more_stable=True,
-    range=(0, 1),
-    reference="raju2026geometric",
-    min_samples=3,
+    label="Input noise", family="perturbation", reference="raju2026geometric",
+    larger_is_more_stable=True, range=(0, 1), min_samples=3,
     limits={"k": (1, 10_000), "noise": (0, np.inf)},
     changes=lambda score: {"range": (-1, 1)} if score == "rdm" else {},
-)
+)  # fmt: skip
 def input_noise_stability(
     x: Representation,
     encoder: Callable[[np.ndarray], Any],

@@ -12,7 +12,7 @@ from ..claims import COSINE, SHAPE
 from ..representation import Representation, Undefined
 from ..rng import generator
 from ..significance import average_ranks, rank_correlation
-from ..views.distances import squared_distance_block, squared_lengths
+from ..views.distances import squared_distance_blocks
 
 Rdm = Literal["cosine", "correlation", "euclidean"]
 Compare = Literal["spearman", "pearson"]
@@ -49,7 +49,7 @@ def dissimilarities(points: np.ndarray, kind: str) -> np.ndarray:
     above = ~np.tri(len(points), dtype=bool)
     if kind == "euclidean":
         points = centred(points)
-        squares = squared_distance_block(points, squared_lengths(points), 0, len(points))
+        (squares,) = squared_distance_blocks(points, len(points))
         return np.sqrt(squares[above])
     return one_minus(cosine_matrix(points, kind)[above])
 

@@ -23,15 +23,9 @@ from .rdm import (
 
 
 @statistic(
-    label="Replicate",
-    family="replicates",
-    larger_is_more_stable=True,
-    range=(-1, 1),
-    reference="raju2026geometric",
-    invariant_to=COSINE,
-    min_samples=3,
-    changes=by_rdm,
-)
+    label="Replicate", family="replicates", reference="raju2026geometric",
+    larger_is_more_stable=True, range=(-1, 1), invariant_to=COSINE, min_samples=3, changes=by_rdm,
+)  # fmt: skip
 def replicate(
     x: Representation,
     replicate: Representation,
@@ -58,15 +52,9 @@ def replicate(
 
 
 @statistic(
-    label="Anchor profile",
-    family="replicates",
-    larger_is_more_stable=True,
-    range=(-1, 1),
-    reference="raju2026geometric",
-    invariant_to=COSINE,
-    min_samples=5,
-    changes=by_rdm,
-)
+    label="Anchor profile", family="replicates", reference="raju2026geometric",
+    larger_is_more_stable=True, range=(-1, 1), invariant_to=COSINE, min_samples=5, changes=by_rdm,
+)  # fmt: skip
 def anchor_profile(
     x: Representation,
     replicate: Representation,

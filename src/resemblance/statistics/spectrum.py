@@ -18,14 +18,9 @@ def variances(x: Representation) -> np.ndarray:
 
 
 @statistic(
-    label="Anisotropy",
-    family="spectrum",
-    larger_is_more_stable=None,
-    range=(0, 1),
-    reference="raju2026geometric",
-    version=2,
-    invariant_to=SHAPE,
-)
+    label="Anisotropy", family="spectrum", reference="raju2026geometric", version=2,
+    larger_is_more_stable=None, range=(0, 1), invariant_to=SHAPE,
+)  # fmt: skip
 def anisotropy(x: Representation) -> float:
     r"""Anisotropy: the share of the variance in the first principal component.
 
@@ -40,14 +35,9 @@ def anisotropy(x: Representation) -> float:
 
 
 @statistic(
-    label="Participation ratio",
-    family="spectrum",
-    version=2,
-    larger_is_more_stable=None,
-    range=(1, np.inf),
-    reference="gao2017theory",
-    invariant_to=SHAPE,
-)
+    label="Participation ratio", family="spectrum", reference="gao2017theory", version=2,
+    larger_is_more_stable=None, range=(1, np.inf), invariant_to=SHAPE,
+)  # fmt: skip
 def participation_ratio(x: Representation) -> float:
     r"""Participation ratio: how many principal components hold the variance, counted by squares.
 
@@ -62,14 +52,9 @@ def participation_ratio(x: Representation) -> float:
 
 
 @statistic(
-    label="Effective rank",
-    family="spectrum",
-    version=2,
-    larger_is_more_stable=None,
-    range=(1, np.inf),
-    reference="roy2007effective",
-    invariant_to=SHAPE,
-)
+    label="Effective rank", family="spectrum", reference="roy2007effective", version=2,
+    larger_is_more_stable=None, range=(1, np.inf), invariant_to=SHAPE,
+)  # fmt: skip
 def effective_rank(x: Representation) -> float:
     r"""Effective rank: how many principal components hold the variance, counted by entropy.
 

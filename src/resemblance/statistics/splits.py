@@ -17,17 +17,10 @@ MANY = {"k": (1, 10_000), "max_samples": (4, np.inf)}
 
 
 @statistic(
-    label="Shesha-FS",
-    family="splits",
-    larger_is_more_stable=True,
-    range=(-1, 1),
-    reference="raju2026geometric",
-    invariant_to={"isotropic_scaling"},
-    min_samples=4,
-    min_features=4,
-    limits=MANY,
+    label="Shesha-FS", family="splits", reference="raju2026geometric", larger_is_more_stable=True,
+    range=(-1, 1), invariant_to={"isotropic_scaling"}, min_samples=4, min_features=4, limits=MANY,
     changes=lambda rdm: {"invariant_to": SHAPE - {"orthogonal"}} if rdm == "euclidean" else {},
-)
+)  # fmt: skip
 def feature_split(
     x: Representation,
     *,
@@ -78,17 +71,9 @@ def halves(points: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 @statistic(
-    label="Basis split",
-    family="splits",
-    larger_is_more_stable=True,
-    range=(-1, 1),
-    reference="raju2026geometric",
-    invariant_to=COSINE,
-    min_samples=4,
-    min_features=4,
-    limits=MANY,
-    changes=by_rdm,
-)
+    label="Basis split", family="splits", reference="raju2026geometric", larger_is_more_stable=True,
+    range=(-1, 1), invariant_to=COSINE, min_samples=4, min_features=4, limits=MANY, changes=by_rdm,
+)  # fmt: skip
 def basis_split(
     x: Representation,
     *,

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..claims import COSINE, SHAPE
+from ..claims import COLUMNS, COSINE, SHAPE
 from ..representation import Representation, Undefined
 from ..rng import generator
 from ..statistic import statistic
@@ -47,16 +47,10 @@ def class_means(points: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
 
 
 @statistic(
-    label="Label-conditioned split",
-    family="supervised",
-    larger_is_more_stable=True,
-    range=(-1, 1),
-    reference="raju2026geometric",
-    invariant_to=COSINE,
-    min_samples=6,
-    changes=by_rdm,
-    limits={"k": (1, 10_000)},
-)
+    label="Label-conditioned split", family="supervised", reference="raju2026geometric",
+    larger_is_more_stable=True, range=(-1, 1), invariant_to=COSINE, min_samples=6,
+    limits={"k": (1, 10_000)}, changes=by_rdm,
+)  # fmt: skip
 def label_conditioned_split(
     x: Representation,
     labels: np.ndarray,
@@ -99,17 +93,11 @@ def _class_mean_halves(
 
 
 @statistic(
-    label="Supervised alignment",
-    family="supervised",
-    larger_is_more_stable=True,
-    range=(-1, 1),
-    reference="raju2026geometric",
-    invariant_to={"permutation", "isotropic_scaling", "translation"},
-    min_samples=3,
-    changes=lambda rdm: {} if rdm == "correlation" else {"invariant_to": SHAPE},
+    label="Supervised alignment", family="supervised", reference="raju2026geometric", version=2,
+    larger_is_more_stable=True, range=(-1, 1), invariant_to=COLUMNS, min_samples=3,
     limits={"max_samples": (3, np.inf)},
-    version=2,
-)
+    changes=lambda rdm: {} if rdm == "correlation" else {"invariant_to": SHAPE},
+)  # fmt: skip
 def supervised_alignment(
     x: Representation,
     labels: np.ndarray,
@@ -167,14 +155,9 @@ def _in_proportion(groups: list[np.ndarray], count: int, seed: int) -> np.ndarra
 
 
 @statistic(
-    label="Variance ratio",
-    family="supervised",
-    larger_is_more_stable=True,
-    range=(0, 1),
-    reference="raju2026geometric",
-    invariant_to=SHAPE,
-    min_samples=4,
-)
+    label="Variance ratio", family="supervised", reference="raju2026geometric",
+    larger_is_more_stable=True, range=(0, 1), invariant_to=SHAPE, min_samples=4,
+)  # fmt: skip
 def variance_ratio(x: Representation, labels: np.ndarray) -> float:
     r"""Variance ratio: the share of the variance that lies between the classes.
 
@@ -209,16 +192,10 @@ def _scatter(points: np.ndarray, groups: list[np.ndarray]) -> tuple[float, float
 
 
 @statistic(
-    label="Class separation",
-    family="supervised",
-    larger_is_more_stable=True,
-    range=(0, np.inf),
-    reference="raju2026geometric",
-    invariant_to=SHAPE,
-    min_samples=4,
-    limits={"k": (1, 10_000), "fraction": (0.01, 1)},
-    changes=by_rdm,
-)
+    label="Class separation", family="supervised", reference="raju2026geometric",
+    larger_is_more_stable=True, range=(0, np.inf), invariant_to=SHAPE, min_samples=4,
+    limits={"k": (1, 10_000), "fraction": (0.01, 1)}, changes=by_rdm,
+)  # fmt: skip
 def class_separation(
     x: Representation,
     labels: np.ndarray,
@@ -266,15 +243,10 @@ def _separation(points: np.ndarray, labels: np.ndarray, rdm: str) -> float:
 
 
 @statistic(
-    label="LDA stability",
-    family="supervised",
-    larger_is_more_stable=True,
-    range=(0, 1),
-    reference="raju2026geometric",
-    invariant_to=SHAPE,
-    min_samples=4,
+    label="LDA stability", family="supervised", reference="raju2026geometric",
+    larger_is_more_stable=True, range=(0, 1), invariant_to=SHAPE, min_samples=4,
     limits={"k": (1, 10_000), "fraction": (0.01, 1), "ridge": (1e-12, 1e6)},
-)
+)  # fmt: skip
 def lda_stability(
     x: Representation,
     labels: np.ndarray,

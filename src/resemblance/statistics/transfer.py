@@ -6,11 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from ..claims import COSINE, SHAPE
+from ..claims import COLUMNS, COSINE, SHAPE
 from ..measures.outputs import probabilities
 from ..representation import Representation, Undefined
 from ..statistic import statistic
-from ..views.distances import row_blocks, squared_distance_block, squared_lengths
+from ..views.distances import row_blocks, squared_distance_blocks
 from .rdm import ROUNDING, by_rdm, centred, one_minus, rows, unit
 from .supervised import class_means, members
 
@@ -18,15 +18,10 @@ SOURCE = Literal["logits", "probabilities"]
 
 
 @statistic(
-    label="Fisher",
-    family="supervised",
-    larger_is_more_stable=True,
-    range=(0, np.inf),
-    reference="raju2026geometric",
-    invariant_to=SHAPE,
-    min_samples=4,
+    label="Fisher", family="supervised", reference="raju2026geometric", larger_is_more_stable=True,
+    range=(0, np.inf), invariant_to=SHAPE, min_samples=4,
     changes=lambda form: {"invariant_to": {"affine"}} if form == "eigenvalues" else {},
-)
+)  # fmt: skip
 def fisher_discriminant(
     x: Representation, labels: np.ndarray, *, form: Literal["trace", "eigenvalues"] = "trace"
 ) -> float:
@@ -72,15 +67,9 @@ def _within_and_between(
 
 
 @statistic(
-    label="Silhouette",
-    family="supervised",
-    larger_is_more_stable=True,
-    range=(-1, 1),
-    reference="rousseeuw1987silhouettes",
-    invariant_to=COSINE,
-    min_samples=3,
-    changes=by_rdm,
-)
+    label="Silhouette", family="supervised", reference="rousseeuw1987silhouettes",
+    larger_is_more_stable=True, range=(-1, 1), invariant_to=COSINE, min_samples=3, changes=by_rdm,
+)  # fmt: skip
 def silhouette(
     x: Representation, labels: np.ndarray, *, rdm: Literal["cosine", "euclidean"] = "cosine"
 ) -> float:
@@ -103,13 +92,13 @@ def silhouette(
             f"{count}"
         )
     points = centred(rows(x)) if rdm == "euclidean" else unit(rows(x))
-    squares, classes = squared_lengths(points), labels[:, None] == np.arange(count)
-    widths = np.zeros(len(points))
-    for start, stop in row_blocks(len(points)):
-        if rdm == "euclidean":
-            distances = np.sqrt(squared_distance_block(points, squares, start, stop))
-        else:
-            distances = one_minus(points[start:stop] @ points.T)
+    blocks = (
+        map(np.sqrt, squared_distance_blocks(points))
+        if rdm == "euclidean"
+        else (one_minus(points[start:stop] @ points.T) for start, stop in row_blocks(len(points)))
+    )
+    classes, widths = labels[:, None] == np.arange(count), np.zeros(len(points))
+    for (start, stop), distances in zip(row_blocks(len(points)), blocks):
         distances[np.arange(stop - start), np.arange(start, stop)] = 0
         widths[start:stop] = _silhouettes(distances @ classes, labels[start:stop], classes)
     return float(widths.mean())
@@ -128,14 +117,9 @@ def _silhouettes(sums: np.ndarray, labels: np.ndarray, classes: np.ndarray) -> n
 
 
 @statistic(
-    label="H-score",
-    family="transfer",
-    larger_is_more_stable=True,
-    range=(0, np.inf),
-    reference="bao2019information",
-    invariant_to={"affine"},
-    min_samples=4,
-)
+    label="H-score", family="transfer", reference="bao2019information", larger_is_more_stable=True,
+    range=(0, np.inf), invariant_to={"affine"}, min_samples=4,
+)  # fmt: skip
 def h_score(x: Representation, labels: np.ndarray) -> float:
     r"""H-score: how much of the whitened variance of the features depends on the class.
 
@@ -162,15 +146,10 @@ def h_score(x: Representation, labels: np.ndarray) -> float:
 
 
 @statistic(
-    label="GBC",
-    family="transfer",
-    larger_is_more_stable=True,
-    range=(-np.inf, 0),
-    reference="pandy2022transferability",
-    invariant_to={"permutation", "isotropic_scaling", "translation"},
-    min_samples=4,
+    label="GBC", family="transfer", reference="pandy2022transferability",
+    larger_is_more_stable=True, range=(-np.inf, 0), invariant_to=COLUMNS, min_samples=4,
     changes=lambda covariance: {"invariant_to": SHAPE} if covariance == "spherical" else {},
-)
+)  # fmt: skip
 def gbc(
     x: Representation,
     labels: np.ndarray,
@@ -215,14 +194,9 @@ def _bhattacharyya(means: np.ndarray, spread: np.ndarray, a: int, b: int) -> flo
 
 
 @statistic(
-    label="LEEP",
-    family="transfer",
-    larger_is_more_stable=True,
-    range=(-np.inf, 0),
-    reference="nguyen2020leep",
-    invariant_to={"permutation"},
-    min_features=2,
-)
+    label="LEEP", family="transfer", reference="nguyen2020leep", larger_is_more_stable=True,
+    range=(-np.inf, 0), invariant_to={"permutation"}, min_features=2,
+)  # fmt: skip
 def leep(x: Representation, labels: np.ndarray, *, outputs: SOURCE = "logits") -> float:
     r"""LEEP: the log-likelihood of the labels given the outputs of a source classifier.
 
@@ -247,14 +221,9 @@ def leep(x: Representation, labels: np.ndarray, *, outputs: SOURCE = "logits") -
 
 
 @statistic(
-    label="NCE",
-    family="transfer",
-    larger_is_more_stable=True,
-    range=(-np.inf, 0),
-    reference="tran2019transferability",
-    invariant_to={"permutation", "isotropic_scaling"},
-    min_features=2,
-)
+    label="NCE", family="transfer", reference="tran2019transferability", larger_is_more_stable=True,
+    range=(-np.inf, 0), invariant_to={"permutation", "isotropic_scaling"}, min_features=2,
+)  # fmt: skip
 def nce(x: Representation, labels: np.ndarray) -> float:
     r"""Negative conditional entropy: what a source classifier leaves unknown of the labels.
 
@@ -277,14 +246,9 @@ def nce(x: Representation, labels: np.ndarray) -> float:
 
 
 @statistic(
-    label="LogME",
-    family="transfer",
-    larger_is_more_stable=True,
-    range=(-np.inf, np.inf),
-    reference="you2021logme",
-    invariant_to=COSINE,
-    min_samples=4,
-)
+    label="LogME", family="transfer", reference="you2021logme", larger_is_more_stable=True,
+    range=(-np.inf, np.inf), invariant_to=COSINE, min_samples=4,
+)  # fmt: skip
 def logme(x: Representation, labels: np.ndarray) -> float:
     r"""LogME: the largest log evidence per sample of Bayesian linear models of the classes.
 

@@ -22,16 +22,9 @@ class Unfilled(ValueError):
 
 
 @statistic(
-    label="Trial split",
-    family="trials",
-    larger_is_more_stable=True,
-    range=(-1, 1),
-    reference="raju2026geometric",
-    invariant_to=COSINE,
-    min_samples=6,
-    changes=by_rdm,
-    version=2,
-)
+    label="Trial split", family="trials", reference="raju2026geometric", version=2,
+    larger_is_more_stable=True, range=(-1, 1), invariant_to=COSINE, min_samples=6, changes=by_rdm,
+)  # fmt: skip
 def trial_split(
     x: Representation,
     conditions: np.ndarray,
@@ -70,16 +63,10 @@ def rank_within(conditions: np.ndarray) -> np.ndarray:
 
 
 @statistic(
-    label="Temporal drift",
-    family="trials",
-    larger_is_more_stable=False,
-    range=(0, 2),
-    reference="raju2026geometric",
-    invariant_to=COSINE,
-    min_samples=6,
-    limits=PART,
+    label="Temporal drift", family="trials", reference="raju2026geometric",
+    larger_is_more_stable=False, range=(0, 2), invariant_to=COSINE, min_samples=6, limits=PART,
     changes=by_rdm,
-)
+)  # fmt: skip
 def temporal_drift(
     x: Representation,
     conditions: np.ndarray,
@@ -132,15 +119,9 @@ def _agreement_of_parts(
 
 
 @statistic(
-    label="Centroid drift",
-    family="trials",
-    larger_is_more_stable=False,
-    range=(0, 2),
-    reference="raju2026geometric",
-    invariant_to=COSINE,
-    min_samples=2,
-    limits=PART,
-)
+    label="Centroid drift", family="trials", reference="raju2026geometric",
+    larger_is_more_stable=False, range=(0, 2), invariant_to=COSINE, min_samples=2, limits=PART,
+)  # fmt: skip
 def centroid_drift(x: Representation, *, early: float = 0.5, unit_rows: bool = True) -> float:
     r"""Centroid drift: how much the mean response turns from early to late trials.
 

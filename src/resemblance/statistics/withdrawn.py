@@ -28,18 +28,12 @@ from .splits import MANY
 
 
 @statistic(
-    label="Shesha-SS",
-    family="splits",
-    larger_is_more_stable=None,
-    range=(-1, 1),
-    reference="raju2026geometric",
-    invariant_to=COSINE,
-    min_samples=13,
-    limits=MANY | {"fraction": (0.1, 1), "max_samples": (5, np.inf)},
-    changes=by_rdm,
+    label="Shesha-SS", family="splits", reference="raju2026geometric", larger_is_more_stable=None,
+    range=(-1, 1), invariant_to=COSINE, min_samples=13,
+    limits=MANY | {"fraction": (0.1, 1), "max_samples": (5, np.inf)}, changes=by_rdm,
     caution="correlates dissimilarities of different pairs of samples: 0 on average whatever the "
     "data; use replicate",
-)
+)  # fmt: skip
 def sample_split(
     x: Representation,
     *,
@@ -81,18 +75,12 @@ def sample_split(
 
 
 @statistic(
-    label="Shesha-Anchor",
-    family="splits",
-    larger_is_more_stable=None,
-    range=(-1, 1),
-    reference="raju2026geometric",
-    invariant_to=COSINE,
-    min_samples=50,
+    label="Shesha-Anchor", family="splits", reference="raju2026geometric", version=2,
+    larger_is_more_stable=None, range=(-1, 1), invariant_to=COSINE, min_samples=50,
     limits=MANY | {"anchors": (2, np.inf), "probes": (3, np.inf), "max_samples": (50, np.inf)},
-    version=2,
     caution="correlates distances to different probes: 0 on average whatever the data; use "
     "anchor_profile",
-)
+)  # fmt: skip
 def anchor(
     x: Representation,
     *,

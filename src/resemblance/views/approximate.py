@@ -33,7 +33,7 @@ def proposed(points: np.ndarray, count: int, inner: bool) -> np.ndarray:
         graph = faiss.IndexHNSWFlat(rows.shape[1], LINKS, metric)
         graph.hnsw.efConstruction, graph.hnsw.efSearch = BUILD, max(SEARCH, 2 * count)
         graph.add(rows)
-        return np.asarray(graph.search(rows, count)[1])
+        return graph.search(rows, count)[1]
 
 
 @contextmanager

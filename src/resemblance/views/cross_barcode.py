@@ -32,7 +32,7 @@ class SortedEdges:
         # The order among equal lengths is free, as it changes bars of length zero only.
         from ._order import ascending
 
-        return np.asarray(ascending(self.lengths))
+        return ascending(self.lengths)
 
 
 def cross_barcode_totals(w1: np.ndarray, w2: np.ndarray) -> tuple[float, float]:
@@ -100,7 +100,7 @@ def above_diagonal(w: np.ndarray, name: str = "w") -> np.ndarray:
             f"{name} must be symmetric; take the mean of it and its transpose if that is meant"
         )
     np.fill_diagonal(both, 0)
-    return np.asarray(squareform(both, checks=False))
+    return squareform(both, checks=False)
 
 
 def enclosing_radius(above: np.ndarray) -> float:

@@ -7,27 +7,26 @@ memory, and the numbers do not depend on how much memory there is.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import (
-    Array,
-    as_float64,
-    device,
-    epsilon,
-    inner,
-    namespace,
-    reuse,
-    root,
-    scalar,
-    stacked,
-)
+from ..arrays import Array, as_float64, device, epsilon, inner, namespace, reuse, scalar, stacked
 from ..representation import Representation, Undefined, title, view
 from ..significance import average_ranks
-from .points import is_rotated, preshape, standardized_rows, unit, unit_rows
+from .points import is_rotated, preshape, unit
+from .rectangles import (
+    Entries,
+    Rectangle,
+    dissimilar_points,
+    dissimilarities_of,
+    distances_of,
+    rounding_of_squares,
+    rows_from,
+    squared_distances_of,
+    squared_lengths,
+)
 
 # height of a block; a property of the algorithm, not a tuning option: changing it changes rounding
 ROWS = 256
@@ -46,56 +45,17 @@ def gathered_blocks(n: int, width: int) -> Iterator[tuple[int, int]]:
     return row_blocks(n, max(1, GATHERED // width))
 
 
-def squared_distance_blocks(points: Array) -> Iterator[Array]:
-    """Yield the squared Euclidean distances of each block of rows to all rows.
-
-    Distances below the rounding error of the products they are computed from are set to zero, so a
-    row and its duplicate are at distance 0, not 1e-8.
-    """
-    squares = squared_lengths(points)
-    return (squared_distance_block(points, squares, i, j) for i, j in row_blocks(points.shape[0]))
-
-
-def squared_lengths(points: Array) -> Array:
-    """Squared Euclidean length of every row, shape (n,)."""
-    return namespace(points).sum(points * points, axis=1)
-
-
-def rounding_of_squares(points: Array) -> float:
-    """Rounding of a squared distance, relative to the sum of the squared lengths of the rows."""
-    return max(4.0, math.sqrt(points.shape[1])) * epsilon(points)  # sums of so many products
-
-
-def squared_distance_block(
-    points: Array, squares: Array, start: int, stop: int, first: int = 0
-) -> Array:
-    """The block of :func:`squared_distance_blocks` of rows start..stop, from column ``first`` on.
-
-    ``squares`` are the :func:`squared_lengths` of all rows.
-    """
-    xp = namespace(points)
-    both = squares[start:stop, None] + squares[None, first:]
-    # Scaled by a power of two, whose products are exact, before they are summed.
-    products = (-2 * points[start:stop, :]) @ xp.matrix_transpose(points[first:, :])
-    rounding = rounding_of_squares(points)
-    if isinstance(points, np.ndarray):  # the same, in its place
-        products += both
-        both *= rounding
-        np.copyto(products, 0, where=products <= both)
-        return products
-    block = both + products
-    # NaN stays NaN.
-    return xp.where(block <= rounding * both, xp.zeros_like(block), block)
+def squared_distance_blocks(points: Array, height: int | None = None) -> Iterator[Array]:
+    """Yield the squared Euclidean distances of each of the :func:`row_blocks` to all rows."""
+    entries = squared_distances_of(points)
+    return (entries(rows_from(i, j)) for i, j in row_blocks(points.shape[0], height))
 
 
 def squared_distances_above(points: Array) -> Iterator[Array]:
     """Yield the squared distances of each block of rows to all later rows, row by row, one vector
     a block: half the work of :func:`squared_distance_blocks`."""
-    squares = squared_lengths(points)
-    return (
-        above(squared_distance_block(points, squares, i, j, i))
-        for i, j in row_blocks(points.shape[0])
-    )
+    entries = squared_distances_of(points)
+    return (above(entries(rows_from(i, j, i))) for i, j in row_blocks(points.shape[0]))
 
 
 def above(block: Array) -> Array:
@@ -110,7 +70,8 @@ def above(block: Array) -> Array:
 def distance_matrix(points: Array) -> Array:
     """Euclidean distances between all rows, shape (n, n)."""
     xp, n = namespace(points), points.shape[0]
-    blocks = map(root, squared_distance_blocks(points))
+    entries = distances_of(points)
+    blocks = (entries(rows_from(i, j)) for i, j in row_blocks(n))
     return stacked(blocks, xp.empty((n, n), dtype=points.dtype, device=device(points)))
 
 
@@ -173,11 +134,11 @@ def mean_distance(x: Representation) -> Array:
 def _distances_of_pairs(x: Representation) -> CentredPairs:
     """What the three views above are parts of: each can be carried to another order of samples."""
     points, sums = preshape(x), x.xp.zeros_like(x.array[:, 0])
-    n, squares, totals = x.shape[0], squared_lengths(points), [sums]
+    n, entries, totals = x.shape[0], distances_of(points), [sums]
 
     def pieces() -> Iterator[Array]:
         for start, stop in row_blocks(n):
-            block = root(squared_distance_block(points, squares, start, stop, start))
+            block = entries(rows_from(start, stop, start))
             totals[0] = totals[0] + _sums_of_pairs(block, sums[:start])
             yield above(block)
 
@@ -232,8 +193,8 @@ def rdm(x: Representation, kind: str) -> Array:
     "euclidean", "sqeuclidean". A row without direction (zero, or constant for "correlation") has
     dissimilarity 1 to all others.
     """
-    rows, n = _dissimilarity(x, kind), x.shape[0]
-    pieces = (above(rows(i, j)) for i, j in row_blocks(n))
+    entries, n = _dissimilarity(x, kind), x.shape[0]
+    pieces = (above(entries(rows_from(i, j, i))) for i, j in row_blocks(n))
     into = x.xp.empty(n * (n - 1) // 2, dtype=x.array.dtype, device=device(x.array))
     return stacked(pieces, into)
 
@@ -284,31 +245,26 @@ def need_different(x: Representation, kind: str, low: float, high: float, eps: f
         )
 
 
-def _dissimilarity(x: Representation, kind: str) -> Callable[[int, int], Array]:
-    """Return the function that gives rows start..stop of the dissimilarity matrix, from column
-    ``start`` on; of given dissimilarities these, whatever the kind."""
+def _dissimilarity(x: Representation, kind: str) -> Entries:
+    """Return the entries of the dissimilarity matrix; of given dissimilarities these, whatever the
+    kind."""
     if x.signed:
-        return _signed_rows(unit(x), x.xp.asarray(x.signed.signs))
-    if kind in ("sqeuclidean", "euclidean"):
-        points, form = preshape(x), root if kind == "euclidean" else lambda block: block
-        squares = squared_lengths(points)
-        return lambda start, stop: form(squared_distance_block(points, squares, start, stop, start))
-    rows = unit_rows(x) if kind == "cosine" else standardized_rows(x)
-    return lambda start, stop: 1 - rows[start:stop, :] @ x.xp.matrix_transpose(rows[start:, :])
+        return _signed_entries(unit(x), x.xp.asarray(x.signed.signs))
+    return dissimilarities_of(dissimilar_points(x, kind), kind)
 
 
-def _signed_rows(points: Array, signs: Array) -> Callable[[int, int], Array]:
+def _signed_entries(points: Array, signs: Array) -> Entries:
     """Return :func:`_dissimilarity` of points whose squared differences count with signs."""
     xp, signed = namespace(points), points * signs
     squares, lengths = xp.sum(signed * points, axis=1), squared_lengths(points)
 
-    def rows(start: int, stop: int) -> Array:
-        products = signed[start:stop, :] @ xp.matrix_transpose(points[start:, :])
-        block = squares[start:stop, None] + squares[None, start:] - 2 * products
-        slack = rounding_of_squares(points) * (lengths[start:stop, None] + lengths[None, start:])
+    def entries(at: Rectangle) -> Array:
+        products = signed[at.rows, :] @ xp.matrix_transpose(points[at.columns, :])
+        block = squares[at.rows, None] + squares[None, at.columns] - 2 * products
+        slack = rounding_of_squares(points) * (lengths[at.rows, None] + lengths[None, at.columns])
         return xp.where(xp.abs(block) <= slack, xp.zeros_like(block), block)
 
-    return rows
+    return entries
 
 
 def dissimilarity_matrix(x: Representation, kind: str) -> np.ndarray:
@@ -316,7 +272,7 @@ def dissimilarity_matrix(x: Representation, kind: str) -> np.ndarray:
     shape (n, n)."""
     from scipy.spatial.distance import squareform
 
-    return np.asarray(squareform(as_float64(rdm(x, kind)), checks=False))
+    return squareform(as_float64(rdm(x, kind)), checks=False)
 
 
 @view
@@ -341,7 +297,7 @@ def whitened_gram(
     if compare == "whitened_pearson":
         equal = whitened(1 - np.eye(len(matrix)), weights)
         gram = gram - equal * (np.vdot(gram, equal) / np.vdot(equal, equal))
-    return np.asarray(gram / np.linalg.norm(gram))
+    return gram / np.linalg.norm(gram)
 
 
 def weights_of(x: Representation, variances: tuple[float, ...] | None) -> np.ndarray:
@@ -351,11 +307,11 @@ def weights_of(x: Representation, variances: tuple[float, ...] | None) -> np.nda
     spread = np.ones(n) if variances is None else np.asarray(variances, dtype=float)
     if spread.shape != (n,) or not (np.isfinite(spread) & (spread > 0)).all():
         raise ValueError(f"rsa: variances of {n} samples are {n} positive numbers; got {variances}")
-    return np.asarray(1 / spread / (1 / spread).sum())
+    return 1 / spread / (1 / spread).sum()
 
 
 def whitened(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The matrix of :func:`whitened_gram` of a matrix of dissimilarities, up to a factor."""
     means = weights @ matrix
     centred = matrix - means - means[:, None] + weights @ means
-    return np.asarray(-0.5 * centred * np.sqrt(np.outer(weights, weights)))
+    return -0.5 * centred * np.sqrt(np.outer(weights, weights))

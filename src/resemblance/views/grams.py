@@ -17,16 +17,15 @@ from ..arrays import (
     like,
     namespace,
     norm,
-    root,
     scalar,
     stacked,
     to_numpy,
 )
 from ..representation import Representation, Undefined, lasting, title, view
-from .distances import above, double_centered, rdm, row_blocks, squared_distance_blocks
-from .passes import kernel_diagonal, kernel_margins
+from .distances import above, double_centered, rdm, row_blocks
+from .passes import kernel_diagonal, kernel_entries, kernel_margins
 from .points import is_rotated, preshape, row_directions, unit
-from .rectangles import is_large
+from .rectangles import is_large, rows_from
 from .spectra import energy
 
 Pairs = Literal["distinct", "all"]
@@ -69,18 +68,10 @@ def _differentiable_median(points: Array, distances: np.ndarray) -> Array:
 def distance_gram(x: Representation, kernel: GramKernel) -> Array:
     """Centred Gram matrix of a kernel of the distance d, sigma = bandwidth * median distance, shape
     (n, n): "rbf" is exp(-d^2 / (2 sigma^2)), "laplace" is exp(-d / sigma)."""
-    sigma = kernel.bandwidth * median_distance(x, kernel.pairs)
-    if scalar(sigma) == 0:
-        raise Undefined(
-            f"the median distance between samples of {title(x)} is zero, so the kernel has no width"
-        )
-    points, n = preshape(x), x.shape[0]
-    exponents = (
-        root(block) / -sigma if kernel.name == "laplace" else block / (-2 * sigma**2)
-        for block in squared_distance_blocks(points)
-    )
-    gram = x.xp.empty((n, n), dtype=points.dtype, device=device(points))
-    return double_centered(stacked(map(x.xp.exp, exponents), gram))
+    entries, n = kernel_entries(x, kernel, median_distance(x, kernel.pairs)), x.shape[0]
+    gram = x.xp.empty((n, n), dtype=x.array.dtype, device=device(x.array))
+    blocks = (entries(rows_from(start, stop)) for start, stop in row_blocks(n))
+    return double_centered(stacked(blocks, gram))
 
 
 @view

@@ -55,7 +55,7 @@ def heat_trace(x: Representation, k: int) -> np.ndarray:
     moments = _traces_of_eigenvalues(a) if crowded else chebyshev_traces(a)
     degrees = np.arange(DEGREE + 1)
     coefficients = np.where(degrees == 0, 1, 2) * ive(degrees, TEMPERATURES[:, None])
-    return np.asarray(coefficients @ moments / x.shape[0])
+    return coefficients @ moments / x.shape[0]
 
 
 def chebyshev_traces(a: csr_array) -> np.ndarray:
@@ -119,7 +119,7 @@ def _lanczos_trace(a: csr_array, steps: int, probes: int, seed: int, repeat: int
         weights.append(vectors_t[:, 0, :] ** 2)
     theta, weight = np.concatenate(nodes), np.concatenate(weights)
     decay = np.array([(weight * np.exp(-t * (1 - theta))).sum() for t in TEMPERATURES])
-    return np.asarray(n * decay / len(theta))
+    return n * decay / len(theta)
 
 
 def _lanczos(a: csr_array, v: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:

@@ -119,21 +119,21 @@ class Factored(PairMatrix):
         if self.entries:
             return self.entries().copy()
         points = as_float64(self.points())
-        return np.asarray(points @ points.T)
+        return points @ points.T
 
     def diagonal(self) -> np.ndarray:
         """Return the diagonal, shape (n,)."""
         if self.entries:
             return np.diagonal(self.entries())
         points = as_float64(self.points())
-        return np.asarray(np.vecdot(points, points))
+        return np.vecdot(points, points)
 
     def times(self, factors: np.ndarray) -> np.ndarray:
         """Return the product with a vector, shape (n,), or with columns, shape (n, columns)."""
         if self.entries:
             return self.entries() @ factors
         points = as_float64(self.points())
-        return np.asarray(points @ (points.T @ factors))
+        return points @ (points.T @ factors)
 
     def inner_of_rows(self, other: Factored) -> np.ndarray:
         """Return the inner products of the rows of both matrices, shape (n,)."""
@@ -141,7 +141,7 @@ class Factored(PairMatrix):
             return np.vecdot(self.entries(), other.entries())
         wide, narrow = (self, other) if self.entries else (other, self)
         points = as_float64(narrow.points())
-        return np.asarray(np.vecdot(wide.times(points), points))
+        return np.vecdot(wide.times(points), points)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,11 +160,11 @@ class Stored(PairMatrix):
 
     def times(self, vector: np.ndarray) -> np.ndarray:
         """Return the product with a vector, shape (n,)."""
-        return np.asarray(as_float64(self.entries()) @ vector)
+        return as_float64(self.entries()) @ vector
 
     def inner_of_rows(self, other: Stored) -> np.ndarray:
         """Return the inner products of the rows of both matrices, shape (n,)."""
-        return np.asarray(np.vecdot(as_float64(self.entries()), as_float64(other.entries())))
+        return np.vecdot(as_float64(self.entries()), as_float64(other.entries()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -333,7 +333,7 @@ def dissimilarities(
         from scipy.spatial.distance import squareform
 
         vector = as_float64(rdm_vector(x, kind=rdm, compare=compare))
-        return np.asarray(squareform(vector, checks=False))
+        return squareform(vector, checks=False)
 
     return Stored(samples=x.shape[0], trace=0.0, total=total, square=2.0, entries=entries)
 

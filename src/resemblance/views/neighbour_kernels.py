@@ -57,7 +57,7 @@ def kernel_values(
     rows = detach(unit_rows(x) if kernel == "cosine" else unit(x, centered=False))
     values = products(rows, np.arange(x.shape[0]), neighbours(x, *search))
     means = to_numpy(rows @ x.xp.mean(rows, axis=0)) if centered else np.zeros(x.shape[0])
-    return np.asarray(values - means[:, None])
+    return values - means[:, None]
 
 
 def affinity(kernel: Kernel) -> Affinity:
@@ -163,7 +163,7 @@ def fuzzy_weights(distances: np.ndarray) -> np.ndarray:
     sigma = bandwidths(excess)[:, None]
     # A row without a bandwidth is at the limit: the nearest have weight 1, all others 0.
     scaled = np.divide(excess, sigma, out=np.where(excess > 0, np.inf, 0.0), where=sigma > 0)
-    return np.asarray(np.exp(-scaled))
+    return np.exp(-scaled)
 
 
 def bandwidths(excess: np.ndarray) -> np.ndarray:
@@ -196,12 +196,12 @@ def _bisection(excess: np.ndarray, target: float) -> np.ndarray:
     while (((middle := (low + high) / 2) > low) & (middle < high)).any():
         over = _total(relative, middle) > target
         high[over], low[~over] = middle[over], middle[~over]
-    return np.asarray(low * largest)
+    return low * largest
 
 
 def _total(exponents: np.ndarray, sigma: np.ndarray) -> np.ndarray:
     scaled = exponents / sigma[:, None]
-    return np.asarray(np.exp(scaled, out=scaled).sum(axis=1))
+    return np.exp(scaled, out=scaled).sum(axis=1)
 
 
 @view

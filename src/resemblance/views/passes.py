@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import Array, epsilon, like, namespace, scalar, to_numpy
 from ..representation import Representation, Undefined, title, view
-from .distances import need_different, squared_lengths
+from .distances import need_different
 from .points import preshape
 from .rectangles import (
     Deviations,
@@ -24,6 +24,7 @@ from .rectangles import (
     distances_of,
     rectangles,
     squared_distances_of,
+    squared_lengths,
 )
 
 if TYPE_CHECKING:
@@ -173,10 +174,10 @@ def middle_distance(x: Representation, pairs: Pairs) -> float:
 # --------------------------------------------------------------------------------- kernel matrices
 
 
-def kernel_entries(x: Representation, kernel: GramKernel) -> Entries:
+def kernel_entries(x: Representation, kernel: GramKernel, median: Array) -> Entries:
     """Entries of the kernel matrix of :func:`~.grams.distance_gram`, not centred."""
-    sigma = kernel.bandwidth * middle_distance(x, kernel.pairs)
-    if sigma == 0:
+    sigma = kernel.bandwidth * median
+    if scalar(sigma) == 0:
         raise Undefined(
             f"the median distance between samples of {title(x)} is zero, so the kernel has no width"
         )
@@ -191,12 +192,16 @@ def kernel_entries(x: Representation, kernel: GramKernel) -> Entries:
 @view
 def kernel_margins(x: Representation, kernel: GramKernel) -> Margins:
     """Margins of the kernel matrix."""
-    return margins_of(kernel_entries(x, kernel), x.shape[0])
+    return margins_of(_entries(x, kernel), x.shape[0])
+
+
+def _entries(x: Representation, kernel: GramKernel) -> Entries:
+    return kernel_entries(x, kernel, middle_distance(x, kernel.pairs))
 
 
 def centred_kernel(x: Representation, kernel: GramKernel) -> Entries:
     """Entries of the double-centred kernel matrix."""
-    return double_centred(kernel_entries(x, kernel), kernel_margins(x, kernel), preshape(x))
+    return double_centred(_entries(x, kernel), kernel_margins(x, kernel), preshape(x))
 
 
 def kernel_diagonal(x: Representation, kernel: GramKernel) -> Array:

@@ -50,7 +50,7 @@ class RankBins(NamedTuple):
         cells = block.astype(np.int64)
         block *= self.slope[cells]
         block += self.base[cells]
-        return np.asarray(block.astype(np.int64))
+        return block.astype(np.int64)
 
     @property
     def energy(self) -> float:
@@ -137,7 +137,7 @@ def _edges(x: Representation, kind: str, spread: Spread) -> RankBins:
 def _mean_ranks(counts: np.ndarray) -> np.ndarray:
     """Mean rank of each bin among all pairs, less the mean of all ranks, over their number."""
     total = counts.sum()
-    return np.asarray((2 * np.cumsum(counts) - counts - total) / (2 * total))
+    return (2 * np.cumsum(counts) - counts - total) / (2 * total)
 
 
 def _tied(bins: RankBins, entries: Entries, spread: Spread, x: Representation) -> np.ndarray:
@@ -154,4 +154,4 @@ def _tied(bins: RankBins, entries: Entries, spread: Spread, x: Representation) -
         np.maximum.at(highs, places[chosen], block[chosen])
     eps, reach = epsilon(x.array), spread.high - spread.low
     rounding = min(16 * eps * spread.high, 1e-3 * reach / pairs)
-    return np.asarray(crowded & (np.where(crowded, highs - lows, np.inf) <= rounding))
+    return crowded & (np.where(crowded, highs - lows, np.inf) <= rounding)

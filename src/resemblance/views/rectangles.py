@@ -8,19 +8,19 @@ exact as those of a thousand.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, carries_gradient, device, inner, namespace, scalar
-from ..representation import Representation, view
-from .distances import rounding_of_squares, squared_lengths
+from ..arrays import Array, carries_gradient, device, epsilon, inner, namespace, root, scalar
+from ..representation import Representation
 from .points import preshape, standardized_rows, unit_rows
 
 ABOVE = 4096  # samples; a matrix of all pairs of more is not stored
 # A rectangle of this size, and its like, stay in the processor's cache. It is a property of the
-# algorithm, as in `distances`: changing it changes rounding.
+# algorithm, not a tuning option: changing it changes rounding.
 ROWS, COLUMNS = 256, 512
 
 
@@ -34,6 +34,11 @@ class Rectangle(NamedTuple):
     def is_square(self) -> bool:
         """Whether it lies on the diagonal."""
         return self.rows == self.columns
+
+    @property
+    def has_diagonal(self) -> bool:
+        """Whether it is on the diagonal, or has all columns from there on."""
+        return self.is_square or self.columns.stop is None
 
     @property
     def weight(self) -> int:
@@ -60,6 +65,11 @@ def rectangles(n: int) -> Iterator[Rectangle]:
             yield Rectangle(slice(start, stop), slice(left, min(left + COLUMNS, n)))
 
 
+def rows_from(start: int, stop: int, first: int = 0) -> Rectangle:
+    """Return rows start..stop, from column ``first`` on, which is not right of the diagonal."""
+    return Rectangle(slice(start, stop), slice(first, None))
+
+
 def all_rectangles(n: int, m: int) -> Iterator[Rectangle]:
     """Yield rectangles that cover an (n, m) matrix."""
     for start in range(0, n, ROWS):
@@ -71,10 +81,21 @@ def all_rectangles(n: int, m: int) -> Iterator[Rectangle]:
 # ----------------------------------------------------------------------------------------- entries
 
 
+def squared_lengths(points: Array) -> Array:
+    """Squared Euclidean length of every row, shape (n,)."""
+    return namespace(points).sum(points * points, axis=1)
+
+
+def rounding_of_squares(points: Array) -> float:
+    """Rounding of a squared distance, relative to the sum of the squared lengths of the rows."""
+    return max(4.0, math.sqrt(points.shape[1])) * epsilon(points)  # sums of so many products
+
+
 def squared_distances_of(points: Array, others: Array | None = None) -> Entries:
     """Squared Euclidean distances between rows, or from them to ``others``; 0 on the diagonal.
 
-    Distances below the rounding error of the products are zero, as in :mod:`.distances`.
+    Distances below the rounding error of the products they are computed from are set to zero, so a
+    row and its duplicate are at distance 0, not 1e-8.
     """
     xp, rounding = namespace(points), rounding_of_squares(points)
     targets = points if others is None else others
@@ -83,13 +104,18 @@ def squared_distances_of(points: Array, others: Array | None = None) -> Entries:
 
     def entries(at: Rectangle) -> Array:
         both = squares[at.rows, None] + lengths[None, at.columns]
+        # Scaled by a power of two, whose products are exact, before they are summed.
         block = (-2 * points[at.rows, :]) @ transposed[:, at.columns]
         block += both
-        on_diagonal = others is None and at.is_square
+        on_diagonal = others is None and at.has_diagonal
         if not on_diagonal and scalar(xp.min(block)) > rounding * largest:
             return block
-        block = xp.where(block <= rounding * both, xp.zeros_like(block), block)
-        return without_diagonal(block) if on_diagonal else block
+        if isinstance(block, np.ndarray):  # the same, in its place
+            both *= rounding
+            np.copyto(block, 0, where=block <= both)
+        else:  # NaN stays NaN
+            block = xp.where(block <= rounding * both, xp.zeros_like(block), block)
+        return without_diagonal(block) if others is None and at.is_square else block
 
     return entries
 
@@ -97,8 +123,8 @@ def squared_distances_of(points: Array, others: Array | None = None) -> Entries:
 def distances_of(points: Array) -> Entries:
     """Euclidean distances between rows."""
     squares = squared_distances_of(points)
-    xp = namespace(points)
-    return lambda at: xp.sqrt(squares(at))
+    form = np.sqrt if isinstance(points, np.ndarray) else root  # no square is negative
+    return lambda at: form(squares(at))
 
 
 def dissimilarities_of(points: Array, kind: str) -> Entries:
@@ -118,7 +144,6 @@ def dissimilarities_of(points: Array, kind: str) -> Entries:
     return entries
 
 
-@view
 def dissimilar_points(x: Representation, kind: str) -> Array:
     """The points whose products or distances are the dissimilarities of a kind."""
     if kind in ("euclidean", "sqeuclidean"):
@@ -157,7 +182,7 @@ class ExactSum:
     @property
     def value(self) -> np.ndarray:
         """The sum so far."""
-        return np.asarray(self._sum + self._lost)
+        return self._sum + self._lost
 
 
 def products(matrices: list[Entries], pairs: list[tuple[int, int]], n: int) -> np.ndarray:

@@ -44,7 +44,7 @@ def inverse_root_covariance(x: Representation) -> np.ndarray:
         raise Undefined(
             f"pwcca[directions=resi]: the covariance of {title(x)} is singular (dead units?)"
         )
-    return np.asarray(vectors @ np.diag(np.sqrt(values)) @ vectors.T)
+    return vectors @ np.diag(np.sqrt(values)) @ vectors.T
 
 
 @view

@@ -81,7 +81,7 @@ def _normalized(x: Representation, draw: Draw) -> np.ndarray:
         raise Undefined(
             f"nine tenths of the distances in {title(x)} are zero, so they have no scale"
         )
-    return np.asarray(distances / quantile)
+    return distances / quantile
 
 
 @view

@@ -56,7 +56,7 @@ def shared_weight(a: Nearest, b: Nearest) -> np.ndarray:
 
 def _shared(a: Nearest, b: Nearest, n: int) -> np.ndarray:
     w, v = (spread(near, np.ones(near.listed.shape), n) for near in (a, b))
-    return np.asarray(w.multiply(v).sum(axis=1))
+    return w.multiply(v).sum(axis=1)
 
 
 def part(near: Nearest, start: int, stop: int) -> Nearest:
@@ -140,16 +140,14 @@ def begins_of(near: Nearest, rows: np.ndarray) -> np.ndarray:
 def lengths_of(begins: np.ndarray) -> np.ndarray:
     """How many places the group of every place has, shape of ``begins``."""
     flat = (np.arange(len(begins))[:, None] * begins.shape[1] + begins).ravel()
-    return np.asarray(np.bincount(flat, minlength=begins.size)[flat].reshape(begins.shape))
+    return np.bincount(flat, minlength=begins.size)[flat].reshape(begins.shape)
 
 
 def table(common: Common, rows: int, k: int) -> np.ndarray:
     """Total weight of the common neighbours, by the groups in x and in y, at their first places:
     (rows, k, k)."""
     flat = (common.row * k + common.first) * k + common.second
-    return np.asarray(
-        np.bincount(flat, weights=common.weight, minlength=rows * k * k).reshape(rows, k, k)
-    )
+    return np.bincount(flat, weights=common.weight, minlength=rows * k * k).reshape(rows, k, k)
 
 
 def ranks_of(x: Representation, those: Nearest, metric: Metric) -> np.ndarray:
@@ -213,7 +211,7 @@ def _ranks(entries: Array, listed: np.ndarray, terms: float) -> np.ndarray:
     rounding = 16 * epsilon(entries) * scales
     no_larger = xp.searchsorted(ordered, values + rounding, side="right")
     less = xp.searchsorted(ordered, values - rounding, side="left")
-    return np.asarray((2 * entries.shape[0] - to_numpy(no_larger + less) + 1) / 2)
+    return (2 * entries.shape[0] - to_numpy(no_larger + less) + 1) / 2
 
 
 def mean_product(

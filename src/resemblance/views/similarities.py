@@ -34,7 +34,7 @@ class Similarity(NamedTuple):
         values = products(self.points, rows, listed)
         if self.squares is None:
             return values
-        return np.asarray(2 * values - to_numpy(take_listed(self.squares, listed)))
+        return 2 * values - to_numpy(take_listed(self.squares, listed))
 
     def _of_all(self, points: Array) -> Array:
         transposed = namespace(points).matrix_transpose(self.points)

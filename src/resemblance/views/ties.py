@@ -33,7 +33,7 @@ class Ties(NamedTuple):
     @property
     def certain(self) -> np.ndarray:
         """How many samples are nearer than the k-th nearest."""
-        return np.asarray(self.begins[:, -1])
+        return self.begins[:, -1]
 
     @property
     def sizes(self) -> np.ndarray:
@@ -43,7 +43,7 @@ class Ties(NamedTuple):
     @property
     def weights(self) -> np.ndarray:
         """How much of a neighbour each of them is."""
-        return np.asarray((self.begins.shape[1] - self.certain) / self.sizes)
+        return (self.begins.shape[1] - self.certain) / self.sizes
 
     @property
     def crowded(self) -> np.ndarray:
@@ -168,17 +168,15 @@ def _top_of_groups(block: np.ndarray, k: int) -> np.ndarray:
     rows, n = block.shape
     width = n // GROUP
     if width < 4 * k:
-        return np.asarray(np.argpartition(block, n - k, axis=1)[:, n - k :])
+        return np.argpartition(block, n - k, axis=1)[:, n - k :]
     whole = width * GROUP
     # Group i has the columns i, i + width, ...: maxima of adjacent columns would be slower.
     groups = _top_of_groups(block[:, :whole].reshape(rows, GROUP, width).max(axis=1), k)
     inside = (groups[:, None, :] + width * np.arange(GROUP)[:, None]).reshape(rows, -1)
     rest = np.broadcast_to(np.arange(whole, n), (rows, n - whole))
     columns = np.concatenate([inside, rest], axis=1)
-    return np.asarray(
-        np.take_along_axis(
-            columns, np.argpartition(np.take_along_axis(block, columns, axis=1), -k)[:, -k:], axis=1
-        )
+    return np.take_along_axis(
+        columns, np.argpartition(np.take_along_axis(block, columns, axis=1), -k)[:, -k:], axis=1
     )
 
 

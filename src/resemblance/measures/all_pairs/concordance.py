@@ -110,4 +110,4 @@ def _tau(table: np.ndarray, a: ConcordanceBins, b: ConcordanceBins) -> float:
 
 def _couples(counts: np.ndarray) -> np.ndarray:
     """Number of couples among so many."""
-    return np.asarray(counts * (counts - 1) / 2)
+    return counts * (counts - 1) / 2

@@ -71,7 +71,7 @@ def _cosines(grid: PairGrid, kind: str, compare: str) -> np.ndarray:
     matrices = [_entries(r, kind, compare) for r in grid.representations]
     energies = [_energy(r, kind, compare) for r in grid.representations]
     a, b = grid.ends(energies)
-    return np.asarray(products(matrices, grid.pairs, grid.samples) / (np.sqrt(a) * np.sqrt(b)))
+    return products(matrices, grid.pairs, grid.samples) / (np.sqrt(a) * np.sqrt(b))
 
 
 def _energy(x: Representation, kind: str, compare: str) -> float:

@@ -70,7 +70,7 @@ def _frobenius(matrices: list[Entries], grid: PairGrid, a: np.ndarray, b: np.nda
     squares = (p - q) ** 2 + 2 * (p * q - product)
     for k in np.flatnonzero(squares <= CLOSE * p * q):
         squares[k] = _squared_difference(matrices, grid, int(k), float(a[k]), float(b[k]))
-    return np.asarray(np.sqrt(squares))
+    return np.sqrt(squares)
 
 
 def _squared_difference(

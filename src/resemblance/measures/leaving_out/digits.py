@@ -35,7 +35,7 @@ def need_rest(name: str, rest: np.ndarray, least: float = LEAST) -> None:
 
 def mean_without(terms: np.ndarray) -> np.ndarray:
     """Return the mean of the other terms for each of n terms, shape (n,)."""
-    return np.asarray((terms.sum() - terms) / (len(terms) - 1))
+    return (terms.sum() - terms) / (len(terms) - 1)
 
 
 def row_sums(vector: np.ndarray, n: int) -> np.ndarray:
@@ -44,7 +44,7 @@ def row_sums(vector: np.ndarray, n: int) -> np.ndarray:
     if n <= MOST_SQUARED:
         from scipy.spatial.distance import squareform
 
-        return np.asarray(squareform(vector, checks=False).sum(axis=1))
+        return squareform(vector, checks=False).sum(axis=1)
     sums, start = np.zeros(n), 0
     for i in range(n - 1):
         row = vector[start : start + n - 1 - i]
@@ -75,7 +75,7 @@ def is_constant_without(x: Representation) -> bool:
 def _share_without(x: Representation, centered: bool) -> np.ndarray:
     points = as_float64(preshape(x, centered=centered))
     squares = np.einsum("ij,ij->i", points, points)
-    return np.asarray(1 - factor(len(points), centered) * squares)
+    return 1 - factor(len(points), centered) * squares
 
 
 def factor(n: int, centered: bool = True) -> float:

@@ -57,7 +57,7 @@ def rsa_without(
     d, e = (as_float64(rdm_vector(r, kind=rdm, compare=compare)) for r in (x, y))
     squares = [_energy_without(r, rdm, compare) for r in (x, y)]
     product = _product_without(d, e, x.shape[0], is_centred=compare == "pearson")
-    return np.asarray(np.clip(product / np.sqrt(squares[0] * squares[1]), -1, 1))
+    return np.clip(product / np.sqrt(squares[0] * squares[1]), -1, 1)
 
 
 def rsm_norm_without(x: Representation, y: Representation) -> np.ndarray:
@@ -77,7 +77,7 @@ def rsm_norm_without(x: Representation, y: Representation) -> np.ndarray:
     rest = rows.sum() - 2 * rows
     if rows.sum() > 0:
         need_rest("rsm_norm_difference", rest / rows.sum())
-    return np.asarray(scale * np.sqrt(rest))
+    return scale * np.sqrt(rest)
 
 
 def _product_without(d: np.ndarray, e: np.ndarray, n: int, is_centred: bool) -> np.ndarray:
@@ -88,7 +88,7 @@ def _product_without(d: np.ndarray, e: np.ndarray, n: int, is_centred: bool) -> 
         return product
     pairs = (n - 1) * (n - 2) / 2
     sums = row_sums(d, n) * row_sums(e, n)  # of the others, which sum to zero with these
-    return np.asarray(product - sums / pairs)
+    return product - sums / pairs
 
 
 @view
@@ -114,7 +114,7 @@ def _whitened_without(
     def inner(p: np.ndarray, q: np.ndarray) -> np.ndarray:
         rows, diagonal = (p * q).sum(axis=1), np.diagonal(p) * np.diagonal(q)
         removed = 2 * rows - diagonal + 2 * share * (rows - diagonal) - share**2 * diagonal
-        return np.asarray(rows.sum() - removed)
+        return rows.sum() - removed
 
     products = [inner(a, b), inner(a, a), inner(b, b)]
     if compare == "whitened_pearson":
@@ -124,7 +124,7 @@ def _whitened_without(
         products = [p - e / square for p, e in zip(products, explained)]
     for r, rest in zip((x, y), products[1:]):
         need_rest(f"the {kind} dissimilarities of {title(r)}", rest)
-    return np.asarray(np.clip(products[0] / np.sqrt(products[1] * products[2]), -1, 1))
+    return np.clip(products[0] / np.sqrt(products[1] * products[2]), -1, 1)
 
 
 # ------------------------------------------------------------------------------------------ ranks
@@ -144,7 +144,7 @@ def _of_ranks(x: Representation, y: Representation, kind: str) -> np.ndarray:
     r_and_s = r @ s - row_sums(r * s, n) - of_r * of_s / pairs
     squares = [_rank_squares(v, kind) for v in (x, y)]
     covariance = r_and_s - c_and_s - r_and_e + c_and_e
-    return np.asarray(np.clip(covariance / np.sqrt(squares[0] * squares[1]), -1, 1))
+    return np.clip(covariance / np.sqrt(squares[0] * squares[1]), -1, 1)
 
 
 @view
@@ -154,7 +154,7 @@ def rank_of_pairs(x: Representation, kind: str) -> np.ndarray:
     lowest = vector.min()
     tied = np.count_nonzero(vector == lowest)  # the lowest rank is (tied + 1) / 2
     centred = vector * ((tied - len(vector)) / 2 / lowest)
-    return np.asarray(np.rint(2 * centred + len(vector) + 1) / 2 - (len(vector) + 1) / 2)
+    return np.rint(2 * centred + len(vector) + 1) / 2 - (len(vector) + 1) / 2
 
 
 @view
@@ -169,7 +169,7 @@ def _above(x: Representation, weights: np.ndarray, kind: str) -> np.ndarray:
     same rank."""
     place = _place(x, kind)
     at = np.bincount(place, weights=weights, minlength=2 * len(place) - 1)
-    return np.asarray((np.cumsum(at[::-1])[::-1] - at / 2)[place])
+    return (np.cumsum(at[::-1])[::-1] - at / 2)[place]
 
 
 @view
@@ -209,7 +209,7 @@ def _sums_of_both(x: Representation, y: Representation, kind: str) -> np.ndarray
     (bins, c), (others, e) = (_binned(v, kind) for v in (x, y))
     joint = bins.astype(np.int32) * BINS + others
     pairs = np.bincount(joint, minlength=BINS**2).reshape(BINS, BINS)
-    return np.asarray(np.einsum("ij,ij->i", c @ pairs, e))
+    return np.einsum("ij,ij->i", c @ pairs, e)
 
 
 @view
@@ -256,4 +256,4 @@ def _rank_squares(x: Representation, kind: str) -> np.ndarray:
 
 def _cubes(t: np.ndarray) -> np.ndarray:
     """Return t³ - t, 0 without ties."""
-    return np.asarray(t.astype(np.float64) ** 3 - t)
+    return t.astype(np.float64) ** 3 - t

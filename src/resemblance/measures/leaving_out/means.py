@@ -14,7 +14,7 @@ def magnitude_difference_without(x: Representation, y: Representation) -> np.nda
     """Magnitude difference without each sample, exactly, shape (n,)."""
     need_samples("magnitude_difference", x, 2)
     lengths = [np.linalg.norm(means_without(r), axis=1) for r in (x, y)]
-    return np.asarray(np.abs(lengths[0] - lengths[1]))
+    return np.abs(lengths[0] - lengths[1])
 
 
 def concentricity_difference_without(x: Representation, y: Representation) -> np.ndarray:
@@ -29,10 +29,10 @@ def concentricity_difference_without(x: Representation, y: Representation) -> np
         need_rest("concentricity_difference", lengths / (largest if largest > 0 else 1), 1e-12)
         others = np.einsum("ij,ij->i", rows.sum(axis=0) - rows, means)
         values.append(others / lengths / (len(rows) - 1))
-    return np.asarray(np.abs(values[0] - values[1]))
+    return np.abs(values[0] - values[1])
 
 
 def means_without(x: Representation) -> np.ndarray:
     """Return the mean rows without each sample, shape (n, d)."""
     centre, rows = as_float64(mean(x)), as_float64(x.array)
-    return np.asarray(centre + (centre - rows) / (len(rows) - 1))
+    return centre + (centre - rows) / (len(rows) - 1)

@@ -46,7 +46,7 @@ def mutual_knn_without(
     chance = k / (n - 2) / whole
     if (chance >= 1 - 1e-12).any():
         raise Undefined(f"mutual_knn: without one of {n} samples chance is 1; take a smaller k")
-    return np.asarray((value - chance) / (1 - chance))
+    return (value - chance) / (1 - chance)
 
 
 def jaccard_without(x: Representation, y: Representation, k: int, metric: Metric) -> np.ndarray:
@@ -54,14 +54,14 @@ def jaccard_without(x: Representation, y: Representation, k: int, metric: Metric
     need_samples("jaccard", x, k + 1)
     search = NeighbourSearch(k, metric)
     whole = _attainable(x, y, search, "overlap")
-    return np.asarray(np.minimum(_mean_without(x, y, search, "overlap") / whole, 1))
+    return np.minimum(_mean_without(x, y, search, "overlap") / whole, 1)
 
 
 def _attainable(
     x: Representation, y: Representation, search: NeighbourSearch, score: str
 ) -> np.ndarray:
     """The largest score that ties allow, without each sample."""
-    return np.asarray(np.sqrt(_with_itself(x, search, score) * _with_itself(y, search, score)))
+    return np.sqrt(_with_itself(x, search, score) * _with_itself(y, search, score))
 
 
 @view
@@ -87,7 +87,7 @@ def _mean_without(
             shared = _common(a.weights[i], b.weights[j])[rows] - itself
             changes = of_row(shared) - before[rows]
             total += np.bincount(samples, weights=changes, minlength=n)
-    return np.asarray(total / (n - 1))
+    return total / (n - 1)
 
 
 def _common(v: Any, w: Any) -> np.ndarray:

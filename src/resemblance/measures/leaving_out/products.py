@@ -44,7 +44,7 @@ def cka_without(
         ]
         for r, slope in zip((x, y), slopes):
             value = value + slope / STEP * relative_width_without(r, pairs)
-    return np.asarray(np.clip(value, 0 if estimator == "biased" else -1, 1))
+    return np.clip(value, 0 if estimator == "biased" else -1, 1)
 
 
 def _cosine_without(
@@ -53,7 +53,7 @@ def _cosine_without(
     """CKA without each sample of a kernel of x and one of y, widths kept."""
     product = _estimated(kernel_gram(x, k), kernel_gram(y, l), estimator)
     squares = [self_similarity_without(r, g, estimator) for r, g in ((x, k), (y, l))]
-    return np.asarray(product / np.sqrt(squares[0] * squares[1]))
+    return product / np.sqrt(squares[0] * squares[1])
 
 
 def _forgetful(x: Representation) -> Representation:
@@ -115,7 +115,7 @@ def inner_without(k: Whole, l: Whole) -> np.ndarray:
 
 def _inner_without(k: Whole, l: Whole, rows: np.ndarray) -> np.ndarray:
     a = len(rows) / (len(rows) - 1)
-    return np.asarray(rows.sum() - 2 * a * rows + a * a * k.diagonal() * l.diagonal())
+    return rows.sum() - 2 * a * rows + a * a * k.diagonal() * l.diagonal()
 
 
 def _estimated(k: Whole, l: Whole, estimator: Estimator) -> np.ndarray:
@@ -126,11 +126,9 @@ def _estimated(k: Whole, l: Whole, estimator: Estimator) -> np.ndarray:
         return product
     diagonals = _diagonals_without(k, l, rows)
     if estimator == "lange":
-        return np.asarray(product - diagonals)
+        return product - diagonals
     traces = [g.diagonal().sum() - (m + 1) / m * g.diagonal() for g in (k, l)]
-    return np.asarray(
-        product - diagonals * m / (m - 2) + traces[0] * traces[1] / ((m - 1) * (m - 2))
-    )
+    return product - diagonals * m / (m - 2) + traces[0] * traces[1] / ((m - 1) * (m - 2))
 
 
 def _diagonals_without(k: Whole, l: Whole, rows: np.ndarray) -> np.ndarray:
@@ -144,4 +142,4 @@ def _diagonals_without(k: Whole, l: Whole, rows: np.ndarray) -> np.ndarray:
     spread = (p.sum() - p) * q + (q.sum() - q) * p
     squares = rows - both
     rest: Any = 2 * c * crossed + c * c * (spread + 4 * squares) - 4 * c**3 * both
-    return np.asarray(both.sum() - both + rest + c**3 * both)
+    return both.sum() - both + rest + c**3 * both

@@ -26,7 +26,7 @@ def nbs_without(x: Representation, y: Representation) -> np.ndarray:
     sizes = np.sqrt(size_without(x) * size_without(y))
     points = [as_float64(preshape(r)) for r in (x, y)]
     nuclear = nuclear_without(as_float64(cross_products(x, y)), *points)
-    return np.asarray(np.clip(nuclear / sizes, 0, 1))
+    return np.clip(nuclear / sizes, 0, 1)
 
 
 def procrustes_without(x: Representation, y: Representation, squared: bool = False) -> np.ndarray:
@@ -46,7 +46,7 @@ def procrustes_without(x: Representation, y: Representation, squared: bool = Fal
 
 def angular_shape_without(x: Representation, y: Representation) -> np.ndarray:
     """Angular shape distance without each sample, shape (n,); as :func:`procrustes_without`."""
-    return np.asarray(2 * np.arcsin(procrustes_without(x, y) / 2))
+    return 2 * np.arcsin(procrustes_without(x, y) / 2)
 
 
 def size_and_shape_without(x: Representation, y: Representation) -> np.ndarray:
@@ -54,7 +54,7 @@ def size_and_shape_without(x: Representation, y: Representation) -> np.ndarray:
     :func:`procrustes_without`."""
     squares = procrustes_without(x, y, squared=True)
     a, b = (scalar(size(r)) * np.sqrt(size_without(r)) for r in (x, y))
-    return np.asarray(np.hypot(a - b, np.sqrt(a) * np.sqrt(b) * np.sqrt(squares)))
+    return np.hypot(a - b, np.sqrt(a) * np.sqrt(b) * np.sqrt(squares))
 
 
 def nuclear_without(cross: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -77,7 +77,7 @@ def nuclear_without(cross: np.ndarray, left: np.ndarray, right: np.ndarray) -> n
     p, q = left @ u, right @ vt.T
     t = s[0] * np.exp(np.arange(np.log(REACH[0]), np.log(REACH[1]), STEP)) if s[0] > 0 else None
     if t is None:  # nothing in common: the norm of one product
-        return np.asarray(a * np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1))
+        return a * np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     weights = 1 / (t**2 + s[:, None] ** 2)
     gamma = (p * q * s) @ weights
     alpha = (p * p) @ weights + _outside(left, p)[:, None] / t**2
@@ -96,4 +96,4 @@ def _outside(rows: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
     if rows.shape[1] == coordinates.shape[1]:
         return np.zeros(len(rows))
     squares = np.einsum("ij,ij->i", rows, rows) - np.einsum("ij,ij->i", coordinates, coordinates)
-    return np.asarray(np.maximum(squares, 0))
+    return np.maximum(squares, 0)

@@ -68,7 +68,7 @@ def regression_without(x: Representation, y: Representation, predict: str) -> np
     basis, targets = as_float64(orthonormal_basis(x)), as_float64(preshape(y))
     gains = projection_without(x).gains
     explained = _energy_without(basis, targets, gains, np.zeros(len(gains)), centered=True)
-    return np.asarray(np.minimum(explained / size_without(y), 1))
+    return np.minimum(explained / size_without(y), 1)
 
 
 def projection_without(x: Representation, centered: bool = True) -> Projection:
@@ -112,4 +112,4 @@ def _energy_without(
     left = np.einsum("ij,ij->i", to_v, to_v) - 2 * a * p * w + (a * p) ** 2 * q  # |Mᵀu|²
     right = np.einsum("ij,ij->i", to_u, to_u) - 2 * a * q * w + (a * q) ** 2 * p  # |M v|²
     energy = np.einsum("ij,ij->", cross, cross) - 2 * a * w + a * a * p * q
-    return np.asarray(energy + g * left + h * right + g * h * (w - a * p * q) ** 2)
+    return energy + g * left + h * right + g * h * (w - a * p * q) ** 2

@@ -22,7 +22,7 @@ def relative_width_without(x: Representation, pairs: Pairs) -> np.ndarray:
         middle = (np.array([((n - 1) ** 2 - 1) // 2, (n - 1) ** 2 // 2]) - (n - 1)) // 2
     ratio = _at_places(vector, n, middle).mean(axis=1) / scalar(median_distance(x, pairs))
     need_rest(f"the median distance of {title(x)}", ratio)
-    return np.asarray(ratio - 1)
+    return ratio - 1
 
 
 def _at_places(vector: np.ndarray, n: int, places: np.ndarray) -> np.ndarray:
