@@ -268,6 +268,41 @@ def test_measures_without_a_cosine_have_no_ceiling() -> None:
         result.below_ceiling()
 
 
+def test_distances_are_shown_the_most_similar_first() -> None:
+    result = rs.across(*experiment(count=3), measure="procrustes")
+    assert result.order.tolist() == np.argsort(result.mean).tolist()
+    assert result.models[result.order[0]] == "true"
+    assert str(result).index("true") < str(result).index("other")
+    assert {row["above_0"] for row in result.records()} == {None}
+    legend = [t.get_text() for t in rs.plot.across(result).get_legend().get_texts()]
+    assert legend == ["mean, 95% interval"]
+    with pytest.raises(ValueError, match="difference"):
+        result.above_0()
+    with pytest.raises(ValueError, match=r"plot\.across"):
+        rs.plot.intervals(result)  # type: ignore[arg-type]
+
+
+def test_models_equal_but_for_rounding_do_not_differ(subtests: Any) -> None:
+    subjects, models = experiment(count=4)
+    x = models["true"]
+    turned = x @ np.linalg.qr(np.random.default_rng(0).standard_normal((12, 12)))[0]
+    same = {"a": x, "scaled": 3 * x, "shifted": x + 1, "turned": turned}
+    for measure in (COSINE, PEARSON, "rsa[rdm=sqeuclidean,compare=whitened_cosine]"):
+        with subtests.test(measure):
+            p = rs.across(subjects, same, measure=measure).pairs(None)
+            assert (p[np.triu_indices(4, 1)] > 0.99).all()
+
+
+def test_p_values_are_adjusted_by_hand() -> None:
+    result = rs.across(*experiment(count=4), measure=PEARSON)
+    p = result.above_0(None)
+    order = np.argsort(p)
+    by_holm = np.maximum.accumulate(p[order] * [3, 2, 1]).clip(max=1)
+    by_rate = np.minimum.accumulate((p[order] * 3 / [1, 2, 3])[::-1])[::-1]
+    assert result.above_0()[order] == pytest.approx(by_holm)
+    assert result.above_0("fdr")[order] == pytest.approx(by_rate)
+
+
 def test_a_subject_with_a_hole_is_left_out() -> None:
     subjects, models = experiment()
     whole = rs.across({k: v for k, v in subjects.items() if k != "s3"}, models)
@@ -288,6 +323,16 @@ def test_what_cannot_be_tested_is_refused(subtests: Any) -> None:
         "few blocks": ("stimuli", subjects, models, {"blocks": np.repeat(range(4), 5)}),
         "other stimuli": ("samples", subjects, shorter, {}),
         "a level": ("level", subjects, models, {"level": 95}),
+        "levels": ("0.95", subjects, models, {"level": "95%"}),
+        "two measures": ("one measure", subjects, models, {"measure": ["rsa", "cka"]}),
+        "no models": ("nothing", subjects, None, {}),
+        "dissimilarities as features": (
+            "from_dissimilarities",
+            subjects,
+            {"m": rs.rdm(models["true"])},
+            {},
+        ),
+        "a model with a hole": ("'m' has", subjects, {"m": np.full((20, 2), np.nan)}, {}),
         "a list without parts": ("without parts", subjects, {"m": []}, {}),
         "ranks": ("compare=", subjects, models, {"folds": 2, "measure": "rsa"}),
         "another fit": ("neighbours", subjects, models, {"folds": 2, "fit": "ridge"}),

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from ..arguments import sides_of
-from ..arrays import scalar
+from ..arrays import scalar, to_numpy
 from ..catalogue import get_measure
 from ..claims import cosine
 from ..display import drawn, written
@@ -20,9 +21,9 @@ from ..engine.workers import Call, check_travel, run, single_threaded, workers_o
 from ..inputs import holds_named
 from ..measure import Measure
 from ..progress import Progress, reporting
-from ..representation import Representation, Undefined
+from ..representation import Representation, Undefined, title
 from ..significance.labels import numbers_of
-from ..significance.multiple_testing import holm
+from ..significance.multiple_testing import ROUNDING, holm
 from .fitting import Fit, Fitting, ceiling_of, fitting_of, folds_of
 from .jackknife import left_out_values, values_without
 from .result import Difference
@@ -56,6 +57,7 @@ class Across:
     ceiling: tuple[float, float, float] | None
     freedom: int
     level: float
+    larger_is_more_similar: bool
     covariances: np.ndarray  # (3, columns, columns): of subjects, stimuli, both; the ceiling last
     folds: np.ndarray | None = None
     failures: Mapping[str, str] = field(default_factory=dict)
@@ -63,16 +65,30 @@ class Across:
     def __repr__(self) -> str:
         lines = [f"Across {len(self.subjects)} subjects by {self.measure}"]
         wide = max(map(len, self.models))
-        rows = sorted(zip(self.mean, self.models, self.low, self.high), reverse=True)
+        rows = [(self.models[i], self.mean[i], self.low[i], self.high[i]) for i in self.order]
         lines += [
-            f"  {name:{wide}}  {m:.3f}  {low:.3f} to {high:.3f}" for m, name, low, high in rows
+            f"  {name:{wide}}  {m:.3f}  {low:.3f} to {high:.3f}" for name, m, low, high in rows
         ]
         if self.ceiling:
             lines.append(f"  ceiling {self.ceiling[0]:.3f} to {self.ceiling[2]:.3f}")
         return "\n".join(lines)
 
+    @property
+    def order(self) -> np.ndarray:
+        """The places of the models, the most similar one first."""
+        return np.argsort(-self.mean if self.larger_is_more_similar else self.mean, kind="stable")
+
     def above_0(self, adjust: Adjust = "holm") -> np.ndarray:
-        """Return the one-sided p-value that each model scores above 0, (models,)."""
+        """Return the one-sided p-value that each model scores above 0, (models,).
+
+        An unrelated model has 0 on average by correlations (``compare=pearson``,
+        ``whitened_pearson``, ranks). By the cosines, and by CKA, it has more, because all its
+        dissimilarities are positive: compare it with a random one by :meth:`difference`.
+
+        Raises ``ValueError`` for a distance, which is 0 for equal representations only.
+        """
+        if not self.larger_is_more_similar:
+            raise ValueError(f"above_0: {self.measure} is a distance; compare models by difference")
         return _adjusted(self._p(np.eye(len(self.mean)), self.mean), adjust)
 
     def below_ceiling(self, adjust: Adjust = "holm") -> np.ndarray:
@@ -112,8 +128,10 @@ class Across:
 
     def records(self) -> list[dict[str, Any]]:
         """Return one row for each model: its mean, error, interval and p-values."""
-        below = self.below_ceiling() if self.ceiling else [None] * len(self.mean)
-        columns = (self.models, self.mean, self.error, self.low, self.high, self.above_0(), below)
+        nothing = [None] * len(self.mean)
+        above = self.above_0() if self.larger_is_more_similar else nothing
+        below = self.below_ceiling() if self.ceiling else nothing
+        columns = (self.models, self.mean, self.error, self.low, self.high, above, below)
         names = ("model", "mean", "error", "low", "high", "above_0", "below_ceiling")
         return [{"measure": self.measure, **dict(zip(names, row))} for row in zip(*columns)]
 
@@ -141,7 +159,8 @@ class Across:
 
     def _errors(self, contrasts: np.ndarray) -> np.ndarray:
         missing = self.covariances.shape[1] - contrasts.shape[1]
-        return _standard_errors(np.pad(contrasts, ((0, 0), (0, missing))), self.covariances)
+        errors = _standard_errors(np.pad(contrasts, ((0, 0), (0, missing))), self.covariances)
+        return np.where(errors > ROUNDING * np.abs(self.values).max(), errors, 0.0)
 
     def _p(self, contrasts: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return one-sided p-values; 1/2 for values without an error, which says nothing."""
@@ -200,18 +219,22 @@ def across(
 
     A subject for which a model or another subject has no value is left out, with the reason. Raises
     ``ValueError`` for fewer than two subjects, fewer than six stimuli or blocks, stimuli that
-    differ, a level outside (0, 1), a fold with fewer than three stimuli when one, or a block, is
-    left out, and a measure that cannot be fitted; ``Undefined`` when fewer than two subjects have
-    values, and for a model whose dissimilarities are all equal in a fold.
+    differ, a matrix of dissimilarities that is given as features, a level outside (0, 1), a fold
+    with fewer than three stimuli when one, or a block, is left out, and a measure that cannot be
+    fitted; ``Undefined`` when fewer than two subjects have values, and for a model without a value,
+    or whose dissimilarities are all equal in a fold.
 
     Reference: Nili et al. 2014; Schütt et al. 2023, whose corrected bootstrap estimates the same
     variance by drawing.
     """
-    if not 0 < level < 1:
-        raise ValueError(f"across: level must be between 0 and 1; got {level}")
+    if not (isinstance(level, Real) and 0 < level < 1):
+        raise ValueError(f"across: level must be between 0 and 1, such as 0.95; got {level!r}")
+    if not isinstance(measure, str | Measure):
+        raise ValueError(f"across: measure is one measure; got {measure!r}")
     models, owners = _with_parts(models)
-    rows, columns = sides_of(subjects, models)
+    rows, columns = sides_of(subjects, {} if models is None else models)
     columns = columns or []
+    _check_features(rows + columns)
     if len(rows) < 2:
         raise ValueError("across: it takes two subjects or more; for one use rs.evidence")
     m, n = get_measure(measure) if isinstance(measure, str) else measure, rows[0].n_samples
@@ -227,6 +250,8 @@ def across(
         parts = folds_of(folds, n, groups, left_out, seed)
         numbers = np.select([np.isin(np.arange(n), part) for part in parts], range(len(parts)))
     with single_threaded():
+        for y in columns:
+            m.evaluate(y, y)  # a model without a value is nothing that subjects lack
         rows, failures = _usable(m, rows)
         if parts:
             fitting = fitting_of(m, rows, columns, [*names.values()], fit, parts)
@@ -266,6 +291,7 @@ def _result(
         ceiling=None if upper is None else (float(mean[k]), float(error[k]), upper),
         freedom=freedom,
         level=level,
+        larger_is_more_similar=measure.larger_is_more_similar,
         covariances=covariances,
     )
 
@@ -288,7 +314,8 @@ def two_factors(values: np.ndarray, without: np.ndarray) -> np.ndarray:
 
 def _standard_errors(contrasts: np.ndarray, covariances: np.ndarray) -> np.ndarray:
     one, other, both = np.einsum("ci,fij,cj->fc", contrasts, covariances, contrasts)
-    return np.asarray(np.sqrt(np.maximum.reduce([one + other - both, one, other])))
+    variances = np.maximum.reduce([one + other - both, one, other])
+    return np.asarray(np.sqrt(np.maximum(variances, 0)))  # of equal models below 0 by rounding
 
 
 def _values(
@@ -320,6 +347,18 @@ def _is_part(value: Any) -> bool:
     return isinstance(value, Representation | str | Path) or np.ndim(value) == 2
 
 
+def _check_features(everything: Sequence[Representation]) -> None:
+    """Raise ``ValueError`` for features that are a matrix of dissimilarities."""
+    for x in everything:
+        if x.signed is None and x.shape[0] == x.shape[1]:
+            values = to_numpy(x.source)
+            if not values.diagonal().any() and np.array_equal(values, values.T):
+                raise ValueError(
+                    f"across: {title(x)} is a symmetric matrix with a zero diagonal; for "
+                    "dissimilarities write rs.from_dissimilarities(D)"
+                )
+
+
 def _usable(
     measure: Measure, rows: list[Representation]
 ) -> tuple[list[Representation], dict[str, str]]:
@@ -337,8 +376,8 @@ def _usable(
 
 def _check_left(count: int, failures: Mapping[str, str]) -> None:
     if count < 2:
-        reasons = "; ".join(failures.values())
-        raise Undefined(f"across: fewer than two subjects have values: {reasons}")
+        reason = next(iter(failures.values()))
+        raise Undefined(f"across: fewer than two subjects have values; the first: {reason}")
 
 
 def _tables(

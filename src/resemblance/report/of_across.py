@@ -30,16 +30,17 @@ def write(scores: Across, path: Path) -> None:
 
 
 def _tables(scores: Across, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Return what a terminal shows: the models, the highest first, the ceiling, and what is
+    """Return what a terminal shows: the models, the most similar first, the ceiling, and what is
     missing."""
-    rows = sorted(rows, key=lambda row: -row["mean"])
-    columns = ["model", "mean", f"{scores.level:.0%} interval", "p above 0"]
-    columns += ["p below the ceiling"] if scores.ceiling else []
+    rows = [rows[i] for i in scores.order]
+    tests = {"above_0": "p above 0", "below_ceiling": "p below the ceiling"}
+    tests = {name: words for name, words in tests.items() if rows[0][name] is not None}
+    columns = ["model", "mean", f"{scores.level:.0%} interval", *tests.values()]
     cells = []
     for row in rows:
         span = f"{number(row['low'], 3)} to {number(row['high'], 3)}"
-        line = [row["model"], number(row["mean"], 3), span, p_text(row["above_0"])]
-        cells.append(line + ([p_text(row["below_ceiling"])] if scores.ceiling else []))
+        tested = [p_text(row[name]) for name in tests]
+        cells.append([row["model"], number(row["mean"], 3), span, *tested])
     lines = [f"{scores.measure}, mean over {len(scores.subjects)} subjects"]
     if scores.ceiling:
         low, error, high = (number(value, 3) for value in scores.ceiling)
