@@ -103,6 +103,137 @@ def test_tests_of_models(subtests: Any) -> None:
         result.pairs("bonferroni")  # type: ignore[arg-type]
 
 
+def scores_by_definition(
+    subjects: list[np.ndarray], parts: list[np.ndarray], folds: np.ndarray, compare: str
+) -> np.ndarray:
+    """Return the scores of weighted parts, with the metric formed and weights by projection."""
+    from scipy.optimize import nnls
+
+    def vectors(matrices: list[np.ndarray], rows: np.ndarray) -> np.ndarray:
+        at = np.triu_indices(len(rows), 1)
+        d = np.array([matrix[np.ix_(rows, rows)][at] for matrix in matrices])
+        root = np.eye(len(at[0]))
+        if compare.startswith("whitened"):
+            contrasts = np.eye(len(rows))[at[0]] - np.eye(len(rows))[at[1]]
+            root = np.linalg.cholesky(np.linalg.inv((contrasts @ contrasts.T) ** 2)).T
+        d, ones = d @ root.T, root.sum(axis=1)
+        if compare.endswith("pearson"):
+            d -= np.outer(d @ ones / (ones @ ones), ones)
+        return d
+
+    def unit(d: np.ndarray) -> np.ndarray:
+        return np.asarray(d / np.linalg.norm(d, axis=-1, keepdims=True))
+
+    scores = np.zeros(len(subjects))
+    for fold in np.unique(folds):
+        seen, shown = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        for s in range(len(subjects)):
+            others = [x for t, x in enumerate(subjects) if t != s]
+            weights = nnls(vectors(parts, seen).T, unit(vectors(others, seen)).sum(axis=0))[0]
+            model = weights @ vectors(parts, shown)
+            scores[s] += unit(model) @ unit(vectors([subjects[s]], shown))[0]
+    return scores / len(np.unique(folds))
+
+
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+def test_fitted_models_are_those_of_the_definition(subtests: Any) -> None:
+    subjects, models = experiment(count=4)
+    folds = np.random.default_rng(0).permutation(20) % 3
+    squared = [[rs.rdm(x, "sqeuclidean") for x in side.values()] for side in (subjects, models)]
+    for compare in ("cosine", "pearson", "whitened_cosine", "whitened_pearson"):
+        with subtests.test(compare):
+            measure = f"rsa[rdm=sqeuclidean,compare={compare}]"
+            layers = {"all": list(models.values()), "true": models["true"]}
+            result = rs.across(subjects, layers, measure=measure, folds=folds)
+            expected = scores_by_definition(*squared, folds, compare)
+            assert result.models == ("all", "true")
+            assert result.values[:, 0] == pytest.approx(expected, abs=1e-9)
+            for s, x in enumerate(subjects.values()):
+                parts = [(x[folds == f], models["true"][folds == f]) for f in range(3)]
+                mean = np.mean([rs.get_measure(measure)(*pair) for pair in parts])
+                assert result.values[s, 1] == pytest.approx(mean, abs=1e-12)
+            assert result.folds.tolist() == folds.tolist()
+            assert result.ceiling[0] < result.ceiling[2]
+
+
+def test_weights_have_the_largest_cosine(subtests: Any) -> None:
+    from resemblance.inference.fitting import fitted
+
+    rng = np.random.default_rng(0)
+    parts, targets = rng.random((5, 30)) - 0.2, rng.random((4, 30)) - 0.2
+    parts[3] *= 1e-9  # weights do not depend on the units of a part
+
+    def cosines(weights: np.ndarray) -> np.ndarray:
+        sums = weights @ parts
+        lengths = np.linalg.norm(sums, axis=1)[:, None] * np.linalg.norm(targets, axis=1)
+        return np.asarray(sums @ targets.T / lengths)
+
+    random = rng.gamma(0.3, size=(3000, 5)) * [1, 1, 1, 1e9, 1]
+    pairs = [
+        np.eye(5)[[i]] * (1 - t) + np.eye(5)[[i + 1]] * t * (1e9 if i == 2 else 1)
+        for i in range(4)
+        for t in np.linspace(0, 0.999, 100)
+    ]
+    others = {"weights": random, "one": np.eye(5), "neighbours": np.concatenate(pairs)}
+    for fit, choices in others.items():
+        with subtests.test(fit):
+            best = np.diagonal(cosines(fitted(parts, targets, fit)))
+            assert (best >= cosines(choices).max(axis=0) - 1e-12).all()
+    assert not fitted(np.ones((2, 3)), -np.ones((1, 3)), "weights").any()
+    twice = fitted(parts[[0, 0]], parts[:1], "weights")
+    assert twice.sum() == pytest.approx(1)
+
+
+def test_fits_do_not_depend_on_order_or_executor(subtests: Any) -> None:
+    from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+    subjects, models = experiment(count=3)
+    models["all"] = list(models.values())
+    result = rs.across(subjects, models, seed=3)
+    assert len(np.unique(result.folds)) == 3
+    backwards = {name: subjects[name] for name in reversed(subjects)}
+    other = rs.across(backwards, dict(reversed(models.items())), seed=3)
+    assert other.mean[::-1] == pytest.approx(result.mean, abs=1e-12)
+    assert other.error[::-1] == pytest.approx(result.error, abs=1e-12)
+    assert not np.array_equal(rs.across(subjects, models, seed=4).folds, result.folds)
+    del models["all"]
+    plain = rs.across(subjects, models)
+    alone = {name: [x] for name, x in models.items()}
+    assert rs.across(subjects, alone, folds=1).error == pytest.approx(plain.error, abs=1e-12)
+    steps = list[tuple[int, int]]()
+    rs.across(subjects, models, progress=lambda *step: steps.append(step))
+    assert steps[-1] == (6, 6)
+    for pool in (ThreadPoolExecutor(2), ProcessPoolExecutor(2)):
+        with subtests.test(type(pool).__name__), pool:
+            for options in ({}, {"folds": 3}):
+                one, many = (
+                    rs.across(subjects, models, executor=e, **options) for e in (None, pool)
+                )
+                assert many.error == pytest.approx(one.error, abs=1e-14)
+                assert many.ceiling == pytest.approx(one.ceiling, abs=1e-14)
+
+
+def test_folds_keep_blocks_together() -> None:
+    subjects, models = experiment(n=40, count=3)
+    blocks = np.repeat(range(10), 4)
+    result = rs.across(subjects, models | {"all": list(models.values())}, blocks=blocks)
+    assert [len(np.unique(result.folds[blocks == b])) for b in range(10)] == [1] * 10
+    assert (len(np.unique(result.folds)), result.freedom) == (2, 2)
+
+
+def test_results_are_written_by_the_suffix(tmp_path: Any, subtests: Any) -> None:
+    subjects, models = experiment(count=3)
+    result = rs.across(subjects, models | {"all": [models["half"], models["other"]]})
+    words = {"csv": "above_0", "tex": "tabular", "md": "| all", "txt": "ceiling", "json": "folds"}
+    for suffix, word in words.items():
+        with subtests.test(suffix):
+            result.save(tmp_path / f"scores.{suffix}")
+            assert word in (tmp_path / f"scores.{suffix}").read_text()
+    with pytest.raises(ValueError, match=r"\.tex"):
+        result.save(tmp_path / "scores.npy")
+    assert len(result.plot().get_yticklabels()) == 4
+
+
 def test_figures_show_means_and_the_ceiling() -> None:
     result = rs.across(*experiment(), measure=PEARSON)
     ax = rs.plot.draw(result)
@@ -137,6 +268,41 @@ def test_measures_without_a_cosine_have_no_ceiling() -> None:
         result.below_ceiling()
 
 
+def test_distances_are_shown_the_most_similar_first() -> None:
+    result = rs.across(*experiment(count=3), measure="procrustes")
+    assert result.order.tolist() == np.argsort(result.mean).tolist()
+    assert result.models[result.order[0]] == "true"
+    assert str(result).index("true") < str(result).index("other")
+    assert {row["above_0"] for row in result.records()} == {None}
+    legend = [t.get_text() for t in rs.plot.across(result).get_legend().get_texts()]
+    assert legend == ["mean, 95% interval"]
+    with pytest.raises(ValueError, match="difference"):
+        result.above_0()
+    with pytest.raises(ValueError, match=r"plot\.across"):
+        rs.plot.intervals(result)  # type: ignore[arg-type]
+
+
+def test_models_equal_but_for_rounding_do_not_differ(subtests: Any) -> None:
+    subjects, models = experiment(count=4)
+    x = models["true"]
+    turned = x @ np.linalg.qr(np.random.default_rng(0).standard_normal((12, 12)))[0]
+    same = {"a": x, "scaled": 3 * x, "shifted": x + 1, "turned": turned}
+    for measure in (COSINE, PEARSON, "rsa[rdm=sqeuclidean,compare=whitened_cosine]"):
+        with subtests.test(measure):
+            p = rs.across(subjects, same, measure=measure).pairs(None)
+            assert (p[np.triu_indices(4, 1)] > 0.99).all()
+
+
+def test_p_values_are_adjusted_by_hand() -> None:
+    result = rs.across(*experiment(count=4), measure=PEARSON)
+    p = result.above_0(None)
+    order = np.argsort(p)
+    by_holm = np.maximum.accumulate(p[order] * [3, 2, 1]).clip(max=1)
+    by_rate = np.minimum.accumulate((p[order] * 3 / [1, 2, 3])[::-1])[::-1]
+    assert result.above_0()[order] == pytest.approx(by_holm)
+    assert result.above_0("fdr")[order] == pytest.approx(by_rate)
+
+
 def test_a_subject_with_a_hole_is_left_out() -> None:
     subjects, models = experiment()
     whole = rs.across({k: v for k, v in subjects.items() if k != "s3"}, models)
@@ -157,6 +323,28 @@ def test_what_cannot_be_tested_is_refused(subtests: Any) -> None:
         "few blocks": ("stimuli", subjects, models, {"blocks": np.repeat(range(4), 5)}),
         "other stimuli": ("samples", subjects, shorter, {}),
         "a level": ("level", subjects, models, {"level": 95}),
+        "levels": ("0.95", subjects, models, {"level": "95%"}),
+        "two measures": ("one measure", subjects, models, {"measure": ["rsa", "cka"]}),
+        "no models": ("nothing", subjects, None, {}),
+        "dissimilarities as features": (
+            "from_dissimilarities",
+            subjects,
+            {"m": rs.rdm(models["true"])},
+            {},
+        ),
+        "a model with a hole": ("'m' has", subjects, {"m": np.full((20, 2), np.nan)}, {}),
+        "a list without parts": ("without parts", subjects, {"m": []}, {}),
+        "ranks": ("compare=", subjects, models, {"folds": 2, "measure": "rsa"}),
+        "another fit": ("neighbours", subjects, models, {"folds": 2, "fit": "ridge"}),
+        "many folds": ("folds=1", subjects, models, {"folds": 6}),
+        "no folds": ("folds", subjects, models, {"folds": 0}),
+        "folds of others": ("folds", subjects, models, {"folds": [0, 1]}),
+        "equal in a fold": (
+            "'m'",
+            subjects,
+            {"m": np.repeat(np.eye(2), 10, axis=0)},
+            {"folds": np.repeat([0, 1], 10)},
+        ),
         "no values": ("fewer than two", dict.fromkeys("ab", np.ones((20, 3))), models, {}),
     }
     for name, (message, rows, columns, options) in cases.items():
@@ -183,6 +371,9 @@ def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys,
             np.save(tmp_path / folder / f"{name}.npy", array)
     np.savetxt("blocks.csv", np.arange(12) % 6, fmt="%d")
     expected = rs.across(subjects, models)
+    by_block = rs.across(subjects, models, blocks=np.arange(12) % 6)
+    parts = [models["half"], models["whole"]]
+    with_fit = rs.across(subjects, {"models": parts} | models, folds=2, seed=1)
 
     def run(text):
         status = cli.run(["across", *text.split()])
@@ -191,19 +382,18 @@ def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys,
     for text, scores in (
         ("subjects --models models", expected),
         ("rdms --models models --dissimilarities", expected),
-        ("subjects --models models --blocks blocks.csv", None),
+        ("subjects --models models --blocks blocks.csv", by_block),
+        ("subjects --models models --fitted models --folds 2 --seed 1 --jobs 2", with_fit),
     ):
         with subtests.test(text):
-            if scores is None:
-                scores = rs.across(subjects, models, blocks=np.arange(12) % 6)
             status, written = run(f"{text} --format json")
             document = json.loads(written.out)
             assert status == 0
             means = {row["model"]: row["mean"] for row in document["models"]}
             assert means == pytest.approx(dict(zip(scores.models, scores.mean)))
             assert document["ceiling"]["high"] == pytest.approx(scores.ceiling[2])
-            (pair,) = document["differences"]
-            assert pair["p"] == pytest.approx(scores.difference("half", "whole").p)
+            pair = document["differences"][-1]
+            assert pair["p"] == pytest.approx(scores.difference(pair["a"], pair["b"]).p)
     with subtests.test("table and CSV"):
         status, written = run("subjects --models models")
         assert written.out.index("whole") < written.out.index("half")  # the highest first
@@ -219,6 +409,7 @@ def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys,
         ("subjects --models models -m cka,rsa", "one measure"),
         ("subjects --models models --level 2", "level"),
         ("subjects --models nowhere", "nowhere"),
+        ("subjects", "--fitted"),
     ):
         with subtests.test(text):
             status, written = run(text)

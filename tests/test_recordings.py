@@ -124,6 +124,13 @@ def test_dissimilarities_are_compared_with_features_and_with_each_other(recordin
         rs.stability.feature_split(given)
 
 
+def test_dissimilarities_in_single_precision_are_taken() -> None:
+    x = np.random.default_rng(2).standard_normal((8, 5)).astype("f4")
+    matrix = rs.rdm(x).astype("f4")
+    matrix[0, 0], matrix[2, 1] = 1e-7, matrix[1, 2] + np.float32(2e-7)
+    assert np.allclose(rs.rdm(rs.from_dissimilarities(matrix)), rs.rdm(x), rtol=0, atol=1e-6)
+
+
 def test_what_is_no_matrix_of_dissimilarities_is_refused(subtests: Any) -> None:
     hole = np.ones((4, 4)) - np.eye(4)
     hole[1, 2] = hole[2, 1] = np.nan
@@ -131,6 +138,8 @@ def test_what_is_no_matrix_of_dissimilarities_is_refused(subtests: Any) -> None:
         "five pairs": (np.ones(5), "number of pairs"),
         "none": (np.ones(0), "number of pairs"),
         "features": (np.ones((4, 3)), "rs.dissimilarities"),
+        "matrices": (np.ones((2, 4, 4)), "each matrix"),
+        "vectors": (np.ones((2, 6)), "each matrix or vector"),
         "similarities": (np.eye(4), "diagonal"),
         "one half": (np.triu(np.ones((4, 4)), 1), "symmetric"),
         "a hole": (hole, "between conditions 1 and 2"),
@@ -216,12 +225,23 @@ def test_recordings_that_do_not_fit_are_refused(recording: Any, subtests: Any) -
         "noise without an inverse": ("shrink", {"noise": np.ones((D, D))}),
         "negative counts": ("negative", {"kind": "poisson"}),
         "no weight": ("prior", {"kind": "poisson", "prior": (1.0, 0.0)}),
+        "one number of a prior": ("prior", {"kind": "poisson", "prior": 1.0}),
+        "noise in a word": ("noise_covariance", {"noise": "shrinkage"}),
+        "a feature without noise": ("feature 0", {"noise": np.diag(np.arange(D))}),
         "another kind": ("kind", {"kind": "crossnobis"}),
     }
     for name, (message, options) in cases.items():
-        data = abs(trials) if "weight" in name else trials
+        data = abs(trials) if "prior" in options else trials
         with subtests.test(name), pytest.raises(ValueError, match=message):
             rs.dissimilarities(data, LABELS, **options)
+    with pytest.raises(ValueError, match="from_trials"):
+        rs.dissimilarities(trials[:, :, None], LABELS)
+    with pytest.raises(ValueError, match="runs need conditions"):
+        rs.dissimilarities(trials, runs=NUMBERS)
+    with pytest.raises(ValueError, match="noise_covariance: conditions"):
+        rs.noise_covariance(trials, LABELS[1:])
+    with pytest.raises(ValueError, match="degrees of freedom"):
+        rs.noise_covariance(trials, LABELS, dof="all")  # type: ignore[arg-type]
     with pytest.raises(rs.Undefined, match="NaN"):
         rs.dissimilarities(np.where(trials > 2, np.nan, trials), LABELS)
     with pytest.raises(ValueError, match="features"):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,6 +75,11 @@ def shown(thing: object) -> str:
 def drawn(thing: object, *arguments: Any, **options: Any) -> Any:
     """Return axes of matplotlib with a figure of a result: see :func:`resemblance.plot.draw`."""
     return import_module(PLOT, __package__).draw(thing, *arguments, **options)
+
+
+def written(thing: object, path: Path) -> None:
+    """Write a result to a file, in the format that its suffix names."""
+    import_module(".report.of_across", __package__).write(thing, path)
 
 
 # ---------------------------------------------------------------------------------------- in words

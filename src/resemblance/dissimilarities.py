@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,15 +42,21 @@ def from_dissimilarities(
     have them; an array, a tensor, a DataFrame, whose index gives the ``ids``, or the path of a
     ``.npy`` file.
 
-    Raises ``ValueError`` for a matrix that is not square, not symmetric within 1e-8 or has a
-    diagonal, for a length that is no n (n - 1) / 2, and for more than 4096 conditions, since it
-    takes O(n^3) time; ``Undefined`` for a dissimilarity that is NaN or infinite.
+    Raises ``ValueError`` for a matrix that is not square, not symmetric within 1e-8 (in single
+    precision 2e-6) or has a diagonal, for a length that is no n (n - 1) / 2, and for more than 4096
+    conditions, since it takes O(n^3) time; ``Undefined`` for a dissimilarity that is NaN or
+    infinite.
 
     Reference: Goldfarb 1984.
     """
     if isinstance(values, str | Path):
         path = array_file(values)
         name, values = name or path.stem, open_array(path)
+    if np.ndim(values) == 3:
+        raise ValueError(
+            f"from_dissimilarities: one matrix at a time; got {np.shape(values)}; make a "
+            "representation of each matrix"
+        )
     if np.ndim(values) == 1:
         values = _square(as_float64(to_numpy(values)))
     x = Representation(values, name, ids=ids, dtype=None)
@@ -58,15 +65,16 @@ def from_dissimilarities(
     if matrix.shape != (n, n):
         raise ValueError(
             f"from_dissimilarities: {title(x)} must be (n, n) or (n (n - 1) / 2,); got "
-            f"{matrix.shape}; for features write rs.dissimilarities(X)"
+            f"{matrix.shape}; make a representation of each matrix or vector; for features write "
+            "rs.dissimilarities(X)"
         )
     if not np.isfinite(matrix).all():
         i, j = np.argwhere(~np.isfinite(matrix))[0]
         raise Undefined(
             f"from_dissimilarities: {title(x)} has no dissimilarity between conditions {i} and "
-            f"{j}; leave one of them out"
+            f"{j}; leave one of the two conditions out"
         )
-    slack = SYMMETRIC * np.abs(matrix).max()
+    slack = max(SYMMETRIC, 16 * _precision(x)) * np.abs(matrix).max()
     if np.abs(np.diagonal(matrix)).max() > slack:
         raise ValueError(
             f"from_dissimilarities: {title(x)} has a diagonal that is not zero; pass "
@@ -116,7 +124,9 @@ def dissimilarities(
 
     Reference: Walther et al. 2016; Schütt et al. 2019 for counts.
     """
-    x = as_representation(X, name)
+    x = _trials("dissimilarities", X, name)
+    if runs is not None and conditions is None:
+        raise ValueError("dissimilarities: runs need conditions, a label for each trial")
     points, (ids, numbers) = _values(x), _conditions(x, conditions)
     _check_kind(kind, points, noise, runs, prior)
     factors = _factors(kind, points, noise, prior)
@@ -177,15 +187,17 @@ def noise_covariance(
 
     Reference: Ledoit and Wolf 2004; Schäfer and Strimmer 2005.
     """
-    x = as_representation(X)
+    x = _trials("noise_covariance", X)
     points = _values(x)
     n, d = points.shape
-    numbers = np.zeros(n, int) if conditions is None else _numbers(conditions, n, "conditions")
+    numbers = np.zeros(n, int)
+    if conditions is not None:
+        numbers = numbers_of("noise_covariance", conditions, n, "conditions")
     dof = n - int(numbers.max()) - 1 if dof is None else dof
-    if dof < 1:
+    if not isinstance(dof, Real) or dof < 1:
         raise ValueError(
-            f"noise_covariance: {n} trials leave {dof} degrees of freedom; noise needs conditions "
-            "that are repeated"
+            f"noise_covariance: {n} trials leave {dof!r} degrees of freedom; noise needs "
+            "conditions that are repeated"
         )
     if shrink not in (None, "diagonal", "identity", "only"):
         raise ValueError("noise_covariance: shrink is diagonal, identity, only or None")
@@ -219,6 +231,22 @@ def _weight_of_diagonal(products: np.ndarray, squares: np.ndarray, n: int) -> fl
 
 
 # ------------------------------------------------------------------------------------------ trials
+
+
+def _trials(called: str, X: Any, name: str = "") -> Representation:
+    """Return a representation of trials; ``ValueError`` for an array that also has time bins."""
+    if np.ndim(X) == 3:
+        raise ValueError(
+            f"{called}: X must be (trials, features); got {np.shape(X)}; average over time, "
+            'rs.from_trials(X, axes="trials units time", pool="mean"), or choose a bin, X[:, :, 0]'
+        )
+    return as_representation(X, name)
+
+
+def _precision(x: Representation) -> float:
+    """Return the rounding of the numbers that were given."""
+    dtype = to_numpy(x.source).dtype
+    return float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
 
 
 def _values(x: Representation) -> np.ndarray:
@@ -265,7 +293,7 @@ def _folds(
                 condition = ids[missing[0]] if ids else missing[0]
                 raise ValueError(
                     f"dissimilarities: condition {condition} has no trial in {words}run "
-                    f"{np.asarray(labels)[inside][0]}; leave one of them out"
+                    f"{np.asarray(labels)[inside][0]}; leave the condition or the run out"
                 )
         yield _means(points[~inside], numbers[~inside]), _means(points[inside], numbers[inside])
 
@@ -275,7 +303,10 @@ def _folds(
 
 def _check_kind(kind: str, points: np.ndarray, noise: Any, runs: Any, prior: Any) -> None:
     if kind not in KINDS:
-        raise ValueError(f"dissimilarities: kind is one of {', '.join(KINDS)}; got {kind!r}")
+        raise ValueError(
+            f"dissimilarities: kind is one of {', '.join(KINDS)}; got {kind!r}; a Mahalanobis "
+            "distance is sqeuclidean with noise=, crossnobis that with runs="
+        )
     if runs is not None and kind not in ("sqeuclidean", "poisson"):
         raise ValueError(
             f"dissimilarities: {kind} has no unbiased form; runs take sqeuclidean or poisson"
@@ -284,8 +315,8 @@ def _check_kind(kind: str, points: np.ndarray, noise: Any, runs: Any, prior: Any
         raise ValueError(f"dissimilarities: noise takes sqeuclidean or euclidean, not {kind}")
     if kind == "poisson" and (points < 0).any():
         raise ValueError("dissimilarities: poisson takes counts; some are negative")
-    if kind == "poisson" and min(prior) <= 0:
-        raise ValueError(f"dissimilarities: both numbers of prior must be positive; got {prior}")
+    if kind == "poisson" and (np.shape(prior) != (2,) or min(prior) <= 0):
+        raise ValueError(f"dissimilarities: prior is two positive numbers; got {prior}")
 
 
 def _factors(
@@ -302,6 +333,11 @@ def _factors(
         return of_rates
     if noise is None:
         return lambda means: (means, means)
+    if isinstance(noise, str):
+        raise ValueError(
+            f"dissimilarities: noise is a matrix, such as rs.noise_covariance(X, conditions); got "
+            f"{noise!r}"
+        )
     root = _root_of_noise(as_float64(to_numpy(noise)), points.shape[1])
 
     def whitened(means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -319,6 +355,11 @@ def _root_of_noise(noise: np.ndarray, d: int) -> np.ndarray:
         raise ValueError(
             f"dissimilarities: noise of {d} features is ({d}, {d}); got {noise.shape}; "
             "rs.noise_covariance(X, conditions) makes it"
+        )
+    if not noise.diagonal().all():
+        unit = int(np.argmin(np.abs(noise.diagonal())))
+        raise ValueError(
+            f"dissimilarities: noise of feature {unit} is 0: leave out features that never vary"
         )
     try:
         if not np.allclose(noise, noise.T, rtol=0, atol=SYMMETRIC * np.abs(noise).max()):

@@ -9,14 +9,13 @@ import numpy as np
 import typer
 
 from ..dissimilarities import from_dissimilarities
-from ..inference.across import Across, across
-from ..inference.nulls import p_text
-from ..report.numbers import number
+from ..inference.across import across
+from ..report.of_across import across_output
 from ..report.output import Output
-from ..report.terminal import plain_table
 from ..representation import Representation
 from .comparing import read_inputs
-from .declaring import Inputs, Pool, commands_of, run_provenance, writing
+from .declaring import Inputs, Jobs, Pool, Scheduler, Seed, commands_of, run_provenance, writing
+from .executors import executors
 from .labels import check_count, read_labels
 from .options import check_inputs, chosen_measures
 
@@ -24,11 +23,25 @@ ACROSS = (
     "across subjects/ --models layers/",
     'across subjects/ --models layers/ -m "rsa[compare=whitened_cosine]" --blocks images.csv',
     "across rdms/ --models layers/ --dissimilarities -o scores.csv",
+    "across subjects/ --models layers/ --fitted layers/ --folds 4 --jobs 4",
 )
 
 Models = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option("--models", help="Files or folders of the models' features (repeatable)."),
+]
+Fitted = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fitted", help="A folder or .npz file with the parts of one fitted model (repeatable)."
+    ),
+]
+FitName = Annotated[
+    str, typer.Option("--fit", help="weights of all parts, one part, or two neighbours.")
+]
+Folds = Annotated[
+    int | None,
+    typer.Option(min=1, help="Folds of stimuli for fitted models; default: 2 to 5; 1: no folds."),
 ]
 MeasureName = Annotated[
     str, typer.Option("--measure", "-m", help="A measure of the catalogue, or file.py:name.")
@@ -47,37 +60,52 @@ Blocks = Annotated[
 Level = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 
 
-@writing(files=("inputs", "models", "blocks"))
+@writing(files=("inputs", "models", "fitted", "blocks"))
 def across_command(
     inputs: Inputs,
-    models: Models,
     context: typer.Context,
     progress: bool,
+    models: Models = None,
+    fitted: Fitted = None,
     measure: MeasureName = "rsa[rdm=sqeuclidean,compare=whitened_cosine]",
     dissimilarities: Given = False,
     pool: Pool = "",
+    fit: FitName = "weights",
+    folds: Folds = None,
     blocks: Blocks = None,
     level: Level = 0.95,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
 ) -> Output:
     """Score models on several subjects, with the noise ceiling.
 
     Errors allow for other subjects and other stimuli. Each file is one subject, (stimuli, units),
-    and each of --models one model, (stimuli, features), of the same stimuli in the same order.
-    p-values are adjusted by Holm's method for the number of models.
+    and each of --models one model, (stimuli, features), of the same stimuli in the same order. The
+    files of a --fitted folder are one model: a sum whose weights are fitted to other subjects and
+    other stimuli; then all models are scored on the stimuli of each fold. p-values are adjusted by
+    Holm's method for the number of models.
     """
-    check_inputs([*inputs, *models])
+    models, fitted = models or [], fitted or []
+    if not models and not fitted:
+        raise ValueError("there are no models: give --models FILE or --fitted FOLDER")
+    check_inputs([*inputs, *models, *fitted])
     chosen = chosen_measures([measure]) or []
     if len(chosen) != 1:
         raise ValueError(f"--measure takes one measure; {measure!r} names {len(chosen)}")
     subjects = read_inputs(inputs, "" if dissimilarities else pool)
     if dissimilarities:
         subjects = {name: _given(name, x) for name, x in subjects.items()}
-    layers = read_inputs(models, pool)
+    layers: dict[str, Any] = read_inputs(models, pool) if models else {}
+    for place in fitted:
+        layers[Path(place).stem] = list(read_inputs([place], pool).values())
     labels = read_labels(blocks, "--blocks")
     check_count(labels, next(iter(subjects.values())).shape[0], blocks, "--blocks")
-    scores = across(subjects, layers, measure=chosen[0], blocks=labels, level=level)
-    rows = scores.records()
-    return Output(_tables(scores, rows), _document(scores, rows, context), rows)
+    options: dict[str, Any] = {"fit": fit, "folds": folds, "blocks": labels, "level": level}
+    with executors(jobs, scheduler, usual=1) as (executor, _):
+        options |= {"seed": seed, "executor": executor, "progress": progress}
+        scores = across(subjects, layers, measure=chosen[0], **options)
+    return across_output(scores, run_provenance(context))
 
 
 def _given(name: str, x: Representation) -> Representation:
@@ -88,44 +116,6 @@ def _given(name: str, x: Representation) -> Representation:
             "for responses"
         )
     return from_dissimilarities(values, name)
-
-
-def _tables(scores: Across, rows: list[dict[str, Any]]) -> list[Any]:
-    """Return what a terminal shows: the models, the highest first, the ceiling, and what is
-    missing."""
-    rows = sorted(rows, key=lambda row: -row["mean"])
-    columns = ["model", "mean", f"{scores.level:.0%} interval", "p above 0"]
-    columns += ["p below the ceiling"] if scores.ceiling else []
-    cells = []
-    for row in rows:
-        span = f"{number(row['low'], 3)} to {number(row['high'], 3)}"
-        line = [row["model"], number(row["mean"], 3), span, p_text(row["above_0"])]
-        cells.append(line + ([p_text(row["below_ceiling"])] if scores.ceiling else []))
-    lines = [f"{scores.measure}, mean over {len(scores.subjects)} subjects"]
-    if scores.ceiling:
-        low, error, high = (number(value, 3) for value in scores.ceiling)
-        lines.append(f"Noise ceiling: {low} (standard error {error}) to {high}")
-    lines += [f"Left out: {name}: {reason}" for name, reason in scores.failures.items()]
-    return [plain_table(columns, cells, right=(1, 3, 4)), *lines]
-
-
-def _document(scores: Across, rows: list[dict[str, Any]], context: typer.Context) -> dict[str, Any]:
-    pairs = [
-        {"a": a, "b": b, "value": d.value, "low": d.low, "high": d.high, "p": d.p}
-        for i, a in enumerate(scores.models)
-        for b in scores.models[i + 1 :]
-        for d in [scores.difference(a, b)]
-    ]
-    ceiling = dict(zip(("low", "error", "high"), scores.ceiling)) if scores.ceiling else None
-    facts = {"measure": scores.measure, "subjects": scores.subjects, "level": scores.level}
-    return {
-        **facts,
-        "models": rows,
-        "differences": pairs,
-        "ceiling": ceiling,
-        "failures": scores.failures,
-        "provenance": run_provenance(context),
-    }
 
 
 commands = commands_of(("across", across_command, ACROSS))

@@ -17,13 +17,11 @@ from ..catalogue import get_measures, get_statistic, list_statistics, parse_para
 from ..display import did_you_mean
 from ..extras import check
 from ..measure import Measure
-from ..report.output import FORMATS
+from ..report.output import FORMATS, SUFFIXES
 from ..results.claims import Claim
 from ..results.headlines import TRIAL
 from ..statistic import Statistic
 from ..user_modules import OwnFileError, load_module, load_packaged, own_module
-
-SUFFIXES = {"md": "markdown", "tex": "latex"}  # of files, by the format that they mean
 
 
 def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:

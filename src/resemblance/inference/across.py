@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from numbers import Real
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from ..arguments import sides_of
-from ..arrays import scalar
+from ..arrays import scalar, to_numpy
 from ..catalogue import get_measure
 from ..claims import cosine
+from ..display import drawn, written
+from ..engine.workers import Call, check_travel, run, single_threaded, workers_of
+from ..inputs import holds_named
 from ..measure import Measure
-from ..representation import Representation, Undefined
+from ..progress import Progress, reporting
+from ..representation import Representation, Undefined, title
 from ..significance.labels import numbers_of
-from ..significance.multiple_testing import holm
+from ..significance.multiple_testing import ROUNDING, holm
+from .fitting import Fit, Fitting, ceiling_of, fitting_of, folds_of
 from .jackknife import left_out_values, values_without
 from .result import Difference
 
 FEWEST = 6  # stimuli, or blocks of them
+PIECES_PER_WORKER = 4
 Adjust = Literal["holm", "fdr"] | None
 
 
@@ -31,8 +41,9 @@ class Across:
     ``values`` (subjects, models) has the score of each subject; ``mean``, ``error``, ``low`` and
     ``high`` (models,) are of their means. ``ceiling`` is the mean score of the subjects with the
     others (a lower bound of what the true model would reach), its standard error, and the highest
-    mean that any model can reach; None for a measure that is no cosine. ``failures`` has the reason
-    for each subject that was left out.
+    mean that any model can reach; None for a measure that is no cosine. ``folds`` (stimuli,) is the
+    fold of each stimulus; None where nothing was fitted. ``failures`` has the reason for each
+    subject that was left out.
     """
 
     measure: str
@@ -46,22 +57,38 @@ class Across:
     ceiling: tuple[float, float, float] | None
     freedom: int
     level: float
-    failures: Mapping[str, str]
+    larger_is_more_similar: bool
     covariances: np.ndarray  # (3, columns, columns): of subjects, stimuli, both; the ceiling last
+    folds: np.ndarray | None = None
+    failures: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         lines = [f"Across {len(self.subjects)} subjects by {self.measure}"]
         wide = max(map(len, self.models))
-        rows = sorted(zip(self.mean, self.models, self.low, self.high), reverse=True)
+        rows = [(self.models[i], self.mean[i], self.low[i], self.high[i]) for i in self.order]
         lines += [
-            f"  {name:{wide}}  {m:.3f}  {low:.3f} to {high:.3f}" for m, name, low, high in rows
+            f"  {name:{wide}}  {m:.3f}  {low:.3f} to {high:.3f}" for name, m, low, high in rows
         ]
         if self.ceiling:
             lines.append(f"  ceiling {self.ceiling[0]:.3f} to {self.ceiling[2]:.3f}")
         return "\n".join(lines)
 
+    @property
+    def order(self) -> np.ndarray:
+        """The places of the models, the most similar one first."""
+        return np.argsort(-self.mean if self.larger_is_more_similar else self.mean, kind="stable")
+
     def above_0(self, adjust: Adjust = "holm") -> np.ndarray:
-        """Return the one-sided p-value that each model scores above 0, (models,)."""
+        """Return the one-sided p-value that each model scores above 0, (models,).
+
+        An unrelated model has 0 on average by correlations (``compare=pearson``,
+        ``whitened_pearson``, ranks). By the cosines, and by CKA, it has more, because all its
+        dissimilarities are positive: compare it with a random one by :meth:`difference`.
+
+        Raises ``ValueError`` for a distance, which is 0 for equal representations only.
+        """
+        if not self.larger_is_more_similar:
+            raise ValueError(f"above_0: {self.measure} is a distance; compare models by difference")
         return _adjusted(self._p(np.eye(len(self.mean)), self.mean), adjust)
 
     def below_ceiling(self, adjust: Adjust = "holm") -> np.ndarray:
@@ -101,8 +128,10 @@ class Across:
 
     def records(self) -> list[dict[str, Any]]:
         """Return one row for each model: its mean, error, interval and p-values."""
-        below = self.below_ceiling() if self.ceiling else [None] * len(self.mean)
-        columns = (self.models, self.mean, self.error, self.low, self.high, self.above_0(), below)
+        nothing = [None] * len(self.mean)
+        above = self.above_0() if self.larger_is_more_similar else nothing
+        below = self.below_ceiling() if self.ceiling else nothing
+        columns = (self.models, self.mean, self.error, self.low, self.high, above, below)
         names = ("model", "mean", "error", "low", "high", "above_0", "below_ceiling")
         return [{"measure": self.measure, **dict(zip(names, row))} for row in zip(*columns)]
 
@@ -112,6 +141,17 @@ class Across:
 
         return pandas.DataFrame(self.records())
 
+    def save(self, path: str | Path) -> None:
+        """Write a file as the command does with ``-o``: .csv, .json, .parquet, .md, .tex or .txt.
+
+        Raises ``ValueError`` for another kind of file.
+        """
+        written(self, Path(path))
+
+    def plot(self, **options: Any) -> Any:
+        """Draw it by :func:`resemblance.plot.across`; return the axes (extra ``plot``)."""
+        return drawn(self, **options)
+
     def _place(self, name: str) -> int:
         if name not in self.models:
             raise KeyError(f"no model {name!r}; there are {', '.join(self.models)}")
@@ -119,7 +159,8 @@ class Across:
 
     def _errors(self, contrasts: np.ndarray) -> np.ndarray:
         missing = self.covariances.shape[1] - contrasts.shape[1]
-        return _standard_errors(np.pad(contrasts, ((0, 0), (0, missing))), self.covariances)
+        errors = _standard_errors(np.pad(contrasts, ((0, 0), (0, missing))), self.covariances)
+        return np.where(errors > ROUNDING * np.abs(self.values).max(), errors, 0.0)
 
     def _p(self, contrasts: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return one-sided p-values; 1/2 for values without an error, which says nothing."""
@@ -135,8 +176,13 @@ def across(
     models: Mapping[str, Any],
     *,
     measure: str | Measure = "rsa[rdm=sqeuclidean,compare=whitened_cosine]",
+    fit: Fit = "weights",
+    folds: Any = None,
     blocks: Any = None,
     level: float = 0.95,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: Progress = True,
 ) -> Across:
     r"""Score models on several subjects, for conclusions about other subjects and other stimuli.
 
@@ -158,19 +204,37 @@ def across(
     and its lower one the mean over s of :math:`\sum_{t \ne s} g_{ts} / \sqrt{\sum_{t, u \ne s}
     g_{tu}}` (Nili et al. 2014). For ranks the upper end is above the highest that ranks can reach.
 
+    A model that is a list of arrays or representations is fitted: its dissimilarities are
+    :math:`\sum_k w_k d_k` with weights w >= 0 of the largest cosine with the sum of the other
+    subjects, each of length 1, on the stimuli of the other folds. ``fit``: ``"weights"`` of all
+    parts, ``"one"`` part, or two ``"neighbours"`` in the order of the list, as layers. ``folds`` is
+    their number (by default 2, 3, 4 or 5, from 12, 24 and 40 stimuli on), of stimuli or blocks
+    drawn by ``seed``, or a label for each stimulus; 1 fits on all stimuli. With fitted models, or
+    with ``folds``, scores of all models and the ceiling are means of those on the stimuli of each
+    fold. This takes ``rsa`` with ``compare`` cosine, pearson, whitened_cosine or whitened_pearson.
+    A fit in which no part has a weight scores 0.
+
+    ``executor`` and ``progress``: as in :func:`compare`. The result does not depend on the executor
+    or the order of subjects.
+
     A subject for which a model or another subject has no value is left out, with the reason. Raises
     ``ValueError`` for fewer than two subjects, fewer than six stimuli or blocks, stimuli that
-    differ, and a level outside (0, 1); ``Undefined`` when fewer than two subjects have values.
+    differ, a matrix of dissimilarities that is given as features, a level outside (0, 1), a fold
+    with fewer than three stimuli when one, or a block, is left out, and a measure that cannot be
+    fitted; ``Undefined`` when fewer than two subjects have values, and for a model without a value,
+    or whose dissimilarities are all equal in a fold.
 
     Reference: Nili et al. 2014; Schütt et al. 2023, whose corrected bootstrap estimates the same
     variance by drawing.
     """
-    from scipy.special import stdtrit
-
-    if not 0 < level < 1:
-        raise ValueError(f"across: level must be between 0 and 1; got {level}")
-    rows, columns = sides_of(subjects, models)
+    if not (isinstance(level, Real) and 0 < level < 1):
+        raise ValueError(f"across: level must be between 0 and 1, such as 0.95; got {level!r}")
+    if not isinstance(measure, str | Measure):
+        raise ValueError(f"across: measure is one measure; got {measure!r}")
+    models, owners = _with_parts(models)
+    rows, columns = sides_of(subjects, {} if models is None else models)
     columns = columns or []
+    _check_features(rows + columns)
     if len(rows) < 2:
         raise ValueError("across: it takes two subjects or more; for one use rs.evidence")
     m, n = get_measure(measure) if isinstance(measure, str) else measure, rows[0].n_samples
@@ -178,21 +242,47 @@ def across(
     count = n if groups is None else int(groups.max()) + 1
     if count < FEWEST:
         raise ValueError(f"across: other stimuli need at least {FEWEST} of them; got {count}")
-    rows, tables, failures = _tables(m, rows, columns, groups)
-    upper = None
-    if m.product is not None and m.product.value is cosine and not m.product.root:
-        squares = _squares(m, rows, groups)
-        bounds = np.array([_lower_bounds(g) for g in squares])
-        tables = np.concatenate([tables, bounds[:, :, None]], axis=2)
-        upper = float(np.sqrt(squares[0].sum())) / len(rows)
+    names = {k: len(list(of)) for k, of in groupby(owners.get(c.name, c.name) for c in columns)}
+    numbers, parts, upper = None, list[np.ndarray](), None
+    if owners or folds is not None:
+        units = np.arange(n) if groups is None else groups
+        left_out = [np.flatnonzero(units == unit) for unit in range(count)]
+        parts = folds_of(folds, n, groups, left_out, seed)
+        numbers = np.select([np.isin(np.arange(n), part) for part in parts], range(len(parts)))
+    with single_threaded():
+        for y in columns:
+            m.evaluate(y, y)  # a model without a value is nothing that subjects lack
+        rows, failures = _usable(m, rows)
+        if parts:
+            fitting = fitting_of(m, rows, columns, [*names.values()], fit, parts)
+            tables, upper = _fitted_tables(fitting, left_out, executor, progress)
+        else:
+            rows, tables, upper = _tables(m, rows, columns, groups, failures, executor, progress)
+    result = _result(m, rows, list(names), tables, upper, level, count)
+    return replace(result, folds=numbers, failures=failures)
+
+
+def _result(
+    measure: Measure,
+    rows: Sequence[Representation],
+    models: Sequence[str],
+    tables: np.ndarray,
+    upper: float | None,
+    level: float,
+    count: int,
+) -> Across:
+    """Return the means and errors of tables (1 + stimuli, subjects, models), where these have a
+    ceiling with it as one more model; ``count``: of stimuli."""
+    from scipy.special import stdtrit
+
     values, covariances = tables[0], two_factors(tables[0], tables[1:])
     mean, error = values.mean(axis=0), _standard_errors(np.eye(values.shape[1]), covariances)
-    k, freedom = len(columns), min(count, len(rows)) - 1
+    k, freedom = len(models), min(count, len(rows)) - 1
     half = float(stdtrit(freedom, (1 + level) / 2)) * error[:k]
     return Across(
-        measure=m.spec,
+        measure=measure.spec,
         subjects=tuple(r.name for r in rows),
-        models=tuple(c.name for c in columns),
+        models=tuple(models),
         values=values[:, :k],
         mean=mean[:k],
         error=error[:k],
@@ -201,7 +291,7 @@ def across(
         ceiling=None if upper is None else (float(mean[k]), float(error[k]), upper),
         freedom=freedom,
         level=level,
-        failures=failures,
+        larger_is_more_similar=measure.larger_is_more_similar,
         covariances=covariances,
     )
 
@@ -224,7 +314,8 @@ def two_factors(values: np.ndarray, without: np.ndarray) -> np.ndarray:
 
 def _standard_errors(contrasts: np.ndarray, covariances: np.ndarray) -> np.ndarray:
     one, other, both = np.einsum("ci,fij,cj->fc", contrasts, covariances, contrasts)
-    return np.asarray(np.sqrt(np.maximum.reduce([one + other - both, one, other])))
+    variances = np.maximum.reduce([one + other - both, one, other])
+    return np.asarray(np.sqrt(np.maximum(variances, 0)))  # of equal models below 0 by rounding
 
 
 def _values(
@@ -238,48 +329,133 @@ def _values(
     return np.append(value, values_without(measure, x, y, parts))
 
 
+def _with_parts(models: Any) -> tuple[Any, dict[str, str]]:
+    """Return models with the parts of fitted ones by name, and the model that each part is of."""
+    if not isinstance(models, Mapping) and not holds_named(models):
+        return models, {}
+    named, owners = dict(models), dict[str, str]()
+    for name, parts in named.items():
+        if isinstance(parts, list | tuple) and all(map(_is_part, parts)):
+            if not parts:
+                raise ValueError(f"across: the model {name!r} is a list without parts")
+            named[name] = {str(number): part for number, part in enumerate(parts)}
+            owners |= {f"{name}/{number}": str(name) for number in named[name]}
+    return named, owners
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, Representation | str | Path) or np.ndim(value) == 2
+
+
+def _check_features(everything: Sequence[Representation]) -> None:
+    """Raise ``ValueError`` for features that are a matrix of dissimilarities."""
+    for x in everything:
+        if x.signed is None and x.shape[0] == x.shape[1]:
+            values = to_numpy(x.source)
+            if not values.diagonal().any() and np.array_equal(values, values.T):
+                raise ValueError(
+                    f"across: {title(x)} is a symmetric matrix with a zero diagonal; for "
+                    "dissimilarities write rs.from_dissimilarities(D)"
+                )
+
+
+def _usable(
+    measure: Measure, rows: list[Representation]
+) -> tuple[list[Representation], dict[str, str]]:
+    """Return the subjects that have a value with themselves, and why others have none."""
+    usable, failures = [], {}
+    for x in rows:
+        try:
+            measure.evaluate(x, x)
+            usable.append(x)
+        except Undefined as error:
+            failures[x.name] = str(error)
+    _check_left(len(usable), failures)
+    return usable, failures
+
+
+def _check_left(count: int, failures: Mapping[str, str]) -> None:
+    if count < 2:
+        reason = next(iter(failures.values()))
+        raise Undefined(f"across: fewer than two subjects have values; the first: {reason}")
+
+
 def _tables(
     measure: Measure,
     rows: list[Representation],
     columns: list[Representation],
     groups: np.ndarray | None,
-) -> tuple[list[Representation], np.ndarray, dict[str, str]]:
-    """Return the subjects with values, these (1 + stimuli, subjects, models), and why others have
-    none."""
-    tables, usable, failures = [], [], {}
-    for x in rows:
-        try:
-            measure.evaluate(x, x)
-            tables.append([_values(measure, x, y, groups) for y in columns])
-            usable.append(x)
-        except Undefined as error:
-            failures[x.name] = str(error)
-    if len(usable) < 2:
-        reasons = "; ".join(failures.values())
-        raise Undefined(f"across: fewer than two subjects have values: {reasons}")
-    return usable, np.moveaxis(np.array(tables), 2, 0), failures
+    failures: dict[str, str],
+    executor: Executor | None,
+    progress: Progress,
+) -> tuple[list[Representation], np.ndarray, float | None]:
+    """Return the subjects with values, these (1 + stimuli, subjects, models), with the lower
+    ceiling as one more model, and the upper one; add to ``failures`` why others have none."""
+    product = measure.product
+    has_ceiling = product is not None and product.value is cosine and not product.root
+    if executor is not None:
+        check_travel([measure], executor)
+    with reporting(progress, len(rows) * (1 + has_ceiling), "across") as advance:
+        calls = [Call(x.name, _values_with, (measure, x, columns, groups)) for x in rows]
+        tables, usable = [], []
+        for x, future in zip(rows, _done(calls, executor, advance)):
+            try:
+                tables.append(future.result())
+                usable.append(x)
+            except Undefined as error:
+                failures[x.name] = str(error)
+        _check_left(len(usable), failures)
+        table = np.moveaxis(np.array(tables), 2, 0)
+        if not has_ceiling:
+            return usable, table, None
+        calls = [
+            Call(x.name, _values_with, (measure, x, usable[i:], groups))
+            for i, x in enumerate(usable, 1)
+        ]
+        squares = np.tile(np.eye(len(usable)), (len(table), 1, 1))
+        for i, future in enumerate(_done(calls, executor, advance)):
+            values = np.transpose(future.result())
+            squares[:, i, i + 1 :] = squares[:, i + 1 :, i] = values
+    bounds = [ceiling_of(square) for square in squares]
+    lower = np.array([low for low, _ in bounds])
+    return usable, np.concatenate([table, lower[:, :, None]], axis=2), bounds[0][1]
 
 
-def _squares(measure: Measure, rows: list[Representation], groups: np.ndarray | None) -> np.ndarray:
-    """Return the scores of the subjects with each other, with all stimuli and without each,
-    (1 + stimuli, subjects, subjects)."""
-    count = len(rows)
-    upper = {
-        (i, j): _values(measure, rows[i], rows[j], groups)
-        for i in range(count)
-        for j in range(i + 1, count)
-    }
-    squares = np.ones((len(next(iter(upper.values()))), count, count))
-    for (i, j), values in upper.items():
-        squares[:, i, j] = squares[:, j, i] = values
-    return squares
+def _fitted_tables(
+    fitting: Fitting, left_out: Sequence[np.ndarray], executor: Executor | None, progress: Progress
+) -> tuple[np.ndarray, float]:
+    """Return the table of :func:`_tables` by a fitting, and the upper ceiling."""
+    sets = [np.arange(0), *left_out]
+    count = len(sets) if executor is None else PIECES_PER_WORKER * workers_of(executor)
+    pieces = np.array_split(np.arange(len(sets)), min(count, len(sets)))
+    calls = [
+        Call(f"part {i + 1} of {len(pieces)}", _fitted_scores, (fitting, [sets[k] for k in piece]))
+        for i, piece in enumerate(pieces)
+    ]
+    with reporting(progress, len(calls), "across") as advance:
+        table = np.concatenate([future.result() for future in _done(calls, executor, advance)])
+    return table[..., :-1], float(table[0, 0, -1])
 
 
-def _lower_bounds(square: np.ndarray) -> np.ndarray:
-    """Return the cosine of each subject with the sum of the others, (subjects,)."""
-    with_others = square.sum(axis=1) - np.diagonal(square)
-    lengths = square.sum() - 2 * with_others - np.diagonal(square)
-    return np.asarray(with_others / np.sqrt(np.maximum(lengths, np.finfo(float).tiny)))
+def _fitted_scores(fitting: Fitting, sets: Sequence[np.ndarray]) -> np.ndarray:
+    return np.array([fitting.scores(left_out) for left_out in sets])
+
+
+def _values_with(
+    measure: Measure, x: Representation, others: Sequence[Representation], groups: np.ndarray | None
+) -> list[np.ndarray]:
+    return [_values(measure, x, y, groups) for y in others]
+
+
+def _done(
+    calls: Sequence[Call], executor: Executor | None, advance: Callable[[int], None]
+) -> Iterable[Future[Any]]:
+    """Return the futures of calls in their order, when all are done."""
+    futures = {}
+    for call, future in run(calls, executor):
+        futures[call.name] = future
+        advance(1)
+    return [futures[call.name] for call in calls]
 
 
 def _adjusted(p: np.ndarray, adjust: Adjust) -> np.ndarray:

@@ -49,7 +49,8 @@ def intervals(
     what is no evidence, and for none or more than 120 pairs.
     """
     if not isinstance(evidence, Evidence):
-        raise ValueError(f"plot.intervals draws an Evidence; got {type(evidence).__name__}")
+        remedy = "; plot.across draws it" if isinstance(evidence, Across) else ""
+        raise ValueError(f"plot.intervals draws an Evidence; got {type(evidence).__name__}{remedy}")
     info = measure_of("intervals", evidence.comparison, measure)
     known = next(of for of in readings(evidence) if of.info == info)
     chosen = [p for p in known.pairs if not p.is_self and math.isfinite(p.value)]
@@ -120,7 +121,7 @@ def drift(report: DriftReport, *, ax: Axes | None = None) -> Axes:
 
 
 def across(result: Across, *, ax: Axes | None = None) -> Axes:
-    """Draw the mean score of each model with its interval, the highest first; return the axes.
+    """Draw the mean score of each model with its interval, the most similar first; return the axes.
 
     Hollow points are not above 0 (adjusted p above 0.05). The band is the noise ceiling, from the
     scores of subjects with the others to the highest mean that a model can reach.
@@ -134,7 +135,9 @@ def across(result: Across, *, ax: Axes | None = None) -> Axes:
     """
     if not isinstance(result, Across):
         raise ValueError(f"plot.across draws an Across; got {type(result).__name__}")
-    order, is_above = np.argsort(-result.mean), result.above_0() <= ALPHA
+    order, is_above = result.order, np.ones(len(result.mean), bool)
+    if result.larger_is_more_similar:
+        is_above = result.above_0() <= ALPHA
     words = {True: f"mean, {result.level:.0%} interval", False: f"not above 0 (p > {ALPHA:g})"}
     marks, labels = list[Any](), list[str]()
     with rows(ax, [result.models[i] for i in order], 3) as drawn:

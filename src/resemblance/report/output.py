@@ -30,6 +30,7 @@ RESULT_COLUMNS = (
     "note", "trial",
 )  # fmt: skip
 FORMATS = ("table", "json", "csv", "parquet", "markdown", "latex")
+SUFFIXES = {"md": "markdown", "tex": "latex"}  # of files, by the format that they mean
 MARKUP: Mapping[str, Callable[[Sequence[Any]], str]] = {"markdown": as_markdown, "latex": as_latex}
 TONES = {"good": "green", "warning": "yellow", "bad": "red"}  # the colours of verdicts
 FORMULAS = ("=", "+", "-", "@")  # how a formula begins in a spreadsheet

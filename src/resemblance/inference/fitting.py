@@ -1,0 +1,182 @@
+"""Models that are weighted sums of dissimilarities: the weights are fitted to other subjects and
+other stimuli."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ..dissimilarities import rdm
+from ..measure import Measure
+from ..representation import Representation, Undefined
+from ..significance.labels import numbers_of
+from ..significance.resampling import check_whole, groups_of
+from ..views.distances import weights_of, whitened
+
+Fit = Literal["weights", "one", "neighbours"]
+COMPARISONS = ("cosine", "pearson", "whitened_cosine", "whitened_pearson")
+FEWEST = 3  # stimuli of a fold: two have one dissimilarity, whose cosine is 1
+ROUNDING = 1e-12  # of a length
+STEPS = ((12, 2), (24, 3), (40, 4))  # below so many stimuli so many folds
+MOST = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """The dissimilarities of subjects and models, and how the models are fitted and scored."""
+
+    names: tuple[str, ...]  # of the subjects, then of the parts of the models
+    matrices: np.ndarray  # (subjects + parts, n, n), the largest entry of each 1
+    sizes: tuple[int, ...]  # how many parts each model has
+    compare: str
+    weights: np.ndarray  # (n,): of the stimuli, where the comparison is whitened
+    fit: Fit
+    folds: list[np.ndarray]
+
+    def scores(self, left_out: np.ndarray) -> np.ndarray:
+        """Return the scores of each subject with each model, the others and the best model there
+        could be, (subjects, models + 2), without some stimuli: means over the folds."""
+        tables = [self._on_fold(fold, left_out) for fold in self.folds]
+        return np.asarray(np.mean(tables, axis=0))
+
+    def _on_fold(self, fold: np.ndarray, left_out: np.ndarray) -> np.ndarray:
+        all_stimuli = np.arange(len(self.weights))
+        seen = np.setdiff1d(all_stimuli, fold) if len(self.folds) > 1 else all_stimuli
+        seen, shown = (np.setdiff1d(rows, left_out) for rows in (seen, fold))
+        fitted_to, tested = self._prepared(seen), self._prepared(shown)
+        count = len(self.names) - sum(self.sizes)
+        subjects, others = unit(tested[:count]), unit(fitted_to[:count])
+        columns, start = [], count
+        for size in self.sizes:
+            parts = slice(start, start + size)
+            weights = np.ones((1, 1))
+            if size > 1:
+                weights = fitted(fitted_to[parts], others.sum(axis=0) - others, self.fit)
+            else:
+                self._check(tested, start)
+            columns.append((subjects * unit(weights @ tested[parts])).sum(axis=1))
+            start += size
+        for subject in range(count):
+            self._check(tested, subject)
+        lower, upper = ceiling_of(subjects @ subjects.T)
+        return np.column_stack([*columns, lower, np.full(count, upper)])
+
+    def _check(self, vectors: np.ndarray, place: int) -> None:
+        if not vectors[place].any():
+            raise Undefined(
+                f"across: all dissimilarities of {self.names[place]!r} are equal in a fold; take "
+                "fewer folds, or labels of folds that each have stimuli of several kinds"
+            )
+
+    def _prepared(self, rows: np.ndarray) -> np.ndarray:
+        """Return vectors whose cosines are what the comparison has of some stimuli, one for each
+        matrix; zeros where nothing is left to compare."""
+        matrices = [*self.matrices[:, rows[:, None], rows], 1 - np.eye(len(rows))]
+        if self.compare.startswith("whitened"):
+            weights = self.weights[rows] / self.weights[rows].sum()
+            vectors = np.array([whitened(matrix, weights).ravel() for matrix in matrices])
+        else:
+            vectors = np.array([matrix[np.triu_indices(len(rows), 1)] for matrix in matrices])
+        vectors, equal = vectors[:-1], vectors[-1]
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if self.compare.endswith("pearson"):  # without what equal dissimilarities explain
+            vectors = vectors - np.outer(vectors @ equal / (equal @ equal), equal)
+        is_left = np.linalg.norm(vectors, axis=1, keepdims=True) > ROUNDING * lengths
+        return np.where(is_left, vectors, 0.0)
+
+
+def fitting_of(
+    measure: Measure,
+    subjects: Sequence[Representation],
+    parts: Sequence[Representation],
+    sizes: Sequence[int],
+    fit: Fit,
+    folds: list[np.ndarray],
+) -> Fitting:
+    """Return what is fitted. Raises ``ValueError`` for a measure that is not RSA by a cosine."""
+    options = {**measure.defaults, **dict(measure.parameters)}
+    if measure.name != "rsa" or options["compare"] not in COMPARISONS:
+        raise ValueError(
+            f"across: weights and folds are for rsa with compare={', '.join(COMPARISONS)}; got "
+            f"{measure}"
+        )
+    if fit not in get_args(Fit):
+        raise ValueError(f"across: fit is {', '.join(get_args(Fit))}; got {fit!r}")
+    everything = [*subjects, *parts]
+    matrices = np.array([rdm(x, options["rdm"]) for x in everything])
+    largest = np.abs(matrices).max(axis=(1, 2), keepdims=True)
+    matrices = matrices / np.where(largest > 0, largest, 1.0)
+    weights = weights_of(everything[0], options["variances"])
+    names = tuple(x.name for x in everything)
+    return Fitting(names, matrices, tuple(sizes), options["compare"], weights, fit, folds)
+
+
+def folds_of(
+    folds: Any, n: int, groups: np.ndarray | None, left_out: Sequence[np.ndarray], seed: int
+) -> list[np.ndarray]:
+    """Return the stimuli of each fold: by labels, or so many drawn folds of stimuli or blocks.
+
+    Raises ``ValueError`` where fewer than three are in a fold, also without those of any part that
+    is left out.
+    """
+    if folds is None:
+        folds = next((count for below, count in STEPS if len(left_out) < below), MOST)
+    if np.ndim(folds):
+        numbers = numbers_of("across", folds, n, "folds")
+        parts = [np.flatnonzero(numbers == fold) for fold in range(numbers.max() + 1)]
+    else:
+        check_whole("across", folds=folds)
+        parts = [np.arange(n)]
+        if folds > 1:
+            parts = groups_of(n, count=folds, blocks=groups, seed=seed)
+    fewest = min(len(np.setdiff1d(fold, part)) for fold in parts for part in left_out)
+    if fewest < FEWEST:
+        raise ValueError(
+            f"across: a fold has {fewest} stimuli without those that are left out at a time; it "
+            f"needs {FEWEST}: take fewer folds; folds=1 fits to other subjects only"
+        )
+    return parts
+
+
+def fitted(parts: np.ndarray, targets: np.ndarray, fit: Fit) -> np.ndarray:
+    """Return weights of at least 0, (targets, parts), whose sum of parts has the largest cosine
+    with each target; zeros where no sum has one above 0.
+
+    The nearest point of the cone of such sums has the largest cosine, so that it is found by least
+    squares, without starting values.
+    """
+    from scipy.optimize import nnls
+
+    count = len(parts)
+    lengths = np.linalg.norm(parts, axis=1)
+    lengths = np.where(lengths > 0, lengths, 1.0)
+    basis, triangle = np.linalg.qr((parts / lengths[:, None]).T)
+    supports = {
+        "weights": [list(range(count))],
+        "one": [[i] for i in range(count)],
+        "neighbours": [[i, i + 1] for i in range(count - 1)],
+    }[fit]
+    weights = np.zeros((len(targets), count))
+    for row, target in zip(weights, targets @ basis):
+        fits = [nnls(triangle[:, support], target) for support in supports]
+        best = min(range(len(fits)), key=lambda i: fits[i][1])
+        row[supports[best]] = fits[best][0]
+    return weights / lengths
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Return rows of length 1, and zeros for rows of zeros."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0))
+
+
+def ceiling_of(square: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the cosine of each subject with the sum of the others, (subjects,), and the highest
+    mean that there can be, from the cosines of the subjects with each other."""
+    with_others = square.sum(axis=1) - np.diagonal(square)
+    lengths = square.sum() - 2 * with_others - np.diagonal(square)
+    lower = with_others / np.sqrt(np.maximum(lengths, np.finfo(float).tiny))
+    return np.asarray(lower), float(np.sqrt(max(square.sum(), 0.0))) / len(square)
