@@ -28,20 +28,11 @@ from resemblance.views.neighbours import neighbours
 from resemblance.views.recall import SAMPLE
 
 MEASURES = [
-    "mka[k=15]",
-    "mka[k=15,metric=cosine]",
-    "kcka[k=15]",
-    "jaccard",
-    "rank_similarity[metric=euclidean]",
-    "second_order_cosine",
-    "mutual_knn",
-    "mutual_knn[metric=inner]",
-    "cycle_knn[corrected=True]",
-    "lcs_knn",
-    "edit_distance_knn[metric=euclidean]",
-    "cknna",
-    "cknna[kernel=linear]",
-]
+    "mka[k=15]", "mka[k=15,metric=cosine]", "kcka[k=15]", "jaccard",
+    "rank_similarity[metric=euclidean]", "second_order_cosine", "mutual_knn",
+    "mutual_knn[metric=inner]", "cycle_knn[corrected=True]", "lcs_knn",
+    "edit_distance_knn[metric=euclidean]", "cknna", "cknna[kernel=linear]",
+]  # fmt: skip
 
 
 def clusters(n: int = 600, d: int = 8, seed: int = 0) -> np.ndarray:

@@ -103,13 +103,9 @@ def test_the_neighbours_are_those_of_double_precision(subtests):
 
 # Samples here differ by about as much as two libraries may in the last digits.
 OF_ROUNDING = {
-    "tight clusters",
-    "clusters of rounding",
-    "offset",
-    "rows of all scales",
-    "rows beyond the squares of float64",
-    "subnormal",
-}
+    "tight clusters", "clusters of rounding", "offset", "rows of all scales",
+    "rows beyond the squares of float64", "subnormal",
+}  # fmt: skip
 
 
 def test_tensors_have_the_neighbours_of_arrays(subtests):

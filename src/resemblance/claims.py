@@ -24,13 +24,8 @@ from .user_modules import restore, version_of
 from .views.matrices import PairMatrix, expected_inner
 
 INVARIANCES = (
-    "permutation",
-    "orthogonal",
-    "isotropic_scaling",
-    "invertible_linear",
-    "translation",
-    "affine",
-)
+    "permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine",
+)  # fmt: skip
 # of both arguments together: an orthogonal map of the samples that leaves the means as they are
 JOINT_INVARIANCES = ("sample_rotation",)
 ROTATION = {"sample_rotation"}

@@ -189,8 +189,7 @@ def _encoder(called: str, x: Representation, encoder: Any) -> Callable[[np.ndarr
         raise ValueError(
             f"{called}: encoder must be a function from inputs to a representation; got {encoder!r}"
         )
-    function: Callable[[np.ndarray], Any] = encoder
-    return function
+    return encoder
 
 
 ARGUMENTS: Mapping[str, Callable[[str, Representation, Any], Any]] = {

@@ -35,8 +35,7 @@ def standing_for(points: Array, name: str, origin: StreamOrigin) -> Representati
 def needs_of(measure: Any) -> str | None:
     """Return what a stream accumulates for a measure besides products, which may be nothing (an
     empty text); None if the measure needs the samples."""
-    needs: str | None = "" if JOINT in measure.invariant_to else measure.streams_with
-    return needs
+    return "" if JOINT in measure.invariant_to else measure.streams_with
 
 
 USE = "use rsa"

@@ -138,8 +138,7 @@ def _shared_ratios(x: Representation, y: Representation, shrinkage: float) -> Ar
     gram = _shrunk(xp.concat([overlap, rest], axis=0) * t[None, :], n, shrinkage)
     diagonal = xp.concat([(1 - shrinkage) * n * s**2, xp.zeros_like(t)]) + shrinkage
     scale = diagonal**-0.5
-    ratios: Array = xp.linalg.eigvalsh(scale[:, None] * gram * scale[None, :])
-    return ratios
+    return xp.linalg.eigvalsh(scale[:, None] * gram * scale[None, :])
 
 
 def _shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> tuple[Array, Array]:
@@ -179,8 +178,7 @@ def _ratios(a: Array, b: Array) -> Array:
     xp = namespace(a, b)
     root_of_a = xp.linalg.cholesky(a)
     half = xp.linalg.solve(root_of_a, b)
-    ratios: Array = xp.linalg.eigvalsh(xp.linalg.solve(root_of_a, xp.matrix_transpose(half)))
-    return ratios
+    return xp.linalg.eigvalsh(xp.linalg.solve(root_of_a, xp.matrix_transpose(half)))
 
 
 @measure(
