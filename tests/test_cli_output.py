@@ -216,7 +216,7 @@ def test_tables_for_papers_escape_names_and_keep_all_rows(call, folder):
     assert len(re.findall(r" & .* \\\\$", latex, flags=re.MULTILINE)) == 3
     outside = re.sub(r"\\begin{tabular}.*\\end{tabular}", "", latex, flags=re.DOTALL)
     assert all(line.startswith("%") for line in outside.split("\n") if line)
-    assert as_latex(["a\nb", plain_table(["p"], [["< 1e-4"]])]).startswith("% a\n% b\n")
+    assert "\n% a\n% b\n" in as_latex(["a\nb", plain_table(["p"], [["< 1e-4"]])])
     assert r"$<10^{-4}$" in as_latex([plain_table(["p"], [["< 1e-4"]])])
     _, markdown, _ = call(*words, "markdown")
     rows = [line for line in markdown.splitlines() if line.startswith("| ")]
@@ -225,7 +225,7 @@ def test_tables_for_papers_escape_names_and_keep_all_rows(call, folder):
     assert r"x\_1 & 50%\|\<b\>" in rows[2]
 
 
-@pytest.mark.parametrize(("suffix", "start"), [("tex", "\\begin{tabular}"), ("md", "| ")])
+@pytest.mark.parametrize(("suffix", "start"), [("tex", "% The tables need"), ("md", "| ")])
 def test_a_suffix_chooses_the_format(call, folder, suffix, start):
     code, _, _ = call("compare", "a.npy", "b.npy", "-m", "cka", "-q", "-o", f"t.{suffix}")
     assert code == 0

@@ -169,13 +169,14 @@ def test_the_facts_of_the_design(square):
         "samples": "40",
         "chance": "exact moments (CKA), 99 orders inside 10 groups (OrthProc, MutualKNN)",
         "smallest possible p": "0.01 by orders, < 1e-4 by exact moments",
+        "adjusted p": "Holm (CKA), step-down maxT (OrthProc, MutualKNN)",
         "95 % intervals": "from the values without each sample",
     }
     comparison = compared(arrays("AB"), measures=["cka"])
     halves = made_evidence(comparison, kind="halves", level=0.9, exact=("cka",))
     assert design_line(halves) == (
-        "40 samples; chance: exact moments; smallest possible p: < 1e-4; 90 % intervals: from 20 "
-        "random halves of the samples"
+        "40 samples; chance: exact moments; smallest possible p: < 1e-4; adjusted p: Holm; "
+        "90 % intervals: from 20 random halves of the samples"
     )
     runs = made_evidence(comparison, kind="groups", series=True)
     assert "without each of 20 runs in time" in design_line(runs)

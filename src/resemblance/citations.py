@@ -18,8 +18,14 @@ PAPERS_OF: Mapping[str, tuple[str, ...]] = {
     "sensitivity": ("ding2021grounding",),
     "manifolds": ("islam2025manifold",),
     "stability": ("raju2026geometric",),
+    "evidence": ("phipson2010permutation", "westfall1993resampling", "holm1979simple"),
     "drift": ("raju2026geometric",),
     "joint": ("klabunde2025resi", "ding2021grounding", "islam2025manifold", "raju2026geometric"),
+}
+# Works that a choice of a parameter rests on, besides the paper of the measure.
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "estimator=debiased": ("song2012feature", "murphy2024correcting"),
+    "estimator=features": ("chun2025estimating",),
 }
 HERE = Path(__file__).parent
 PLACES = (HERE / "references.bib", HERE.parents[1] / "references.bib")  # installed; in a checkout
@@ -53,10 +59,12 @@ def keys_of(name: str) -> tuple[str, ...]:
         return PAPERS_OF[name.lower()]
     for get in (get_measure, get_statistic):
         try:
-            return (get(name).reference,)
+            chosen = get(name)
         except ValueError:
             continue
-    shown = (SOFTWARE, *PAPERS_OF, "the name of any measure or statistic of the catalogue")
+        choices = [f"{key}={value}" for key, value in chosen.parameters]
+        return (chosen.reference, *(key for c in choices for key in CHOICES.get(c, ())))
+    shown = (SOFTWARE, *PAPERS_OF, "any measure or statistic", "any key of references.bib")
     raise ValueError(f"nothing to cite for {name!r}{did_you_mean(name, _names(), shown)}")
 
 

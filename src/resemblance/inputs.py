@@ -140,7 +140,9 @@ def transposition(
 def array_file(path: str | Path) -> Path:
     """Return the absolute path of a ``.npy`` file; ``ValueError`` for another name."""
     if Path(path).suffix != ".npy" or "\0" in str(path):
-        raise ValueError(f"{str(path)!r} is not a .npy file; open it and pass the array")
+        is_folder = Path(path).is_dir()
+        remedy = f"rs.open_features({str(path)!r})" if is_folder else "open it and pass the array"
+        raise ValueError(f"{str(path)!r} is not a .npy file; {remedy}")
     return Path(os.path.realpath(path))  # Path.resolve would raise RuntimeError for a loop of links
 
 

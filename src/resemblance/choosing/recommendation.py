@@ -140,8 +140,11 @@ class Recommendation:
         if len(self.candidates) == 1:
             return f"{names[0]} alone has all that is asked for."
         if not has_order(self.places):
-            cells = sum(map(len, self.ranks.values()))
-            return f"No recommendation: {cells} cells tell none of {len(names)} measures apart."
+            cells, count = sum(map(len, self.ranks.values())), len(names)
+            return (
+                f"No recommendation: {cells} cells tell none of {count} measures apart. Report "
+                "cka[estimator=debiased] with a measure of neighbours, such as jaccard."
+            )
         if len(names) == 1:
             return f"{names[0]} is ahead of all others that have what is asked for."
         return f"{len(names)} measures cannot be told apart: {listed(names)}."

@@ -22,7 +22,8 @@ def load(path: str | Path) -> Comparison:
     """
     path = Path(path)
     if not path.is_file():
-        raise ValueError(f"no comparison at {path}")
+        inside = next(path.glob("*.comparison"), None)
+        raise ValueError(f"no comparison at {path}" + (f"; it has {inside}" if inside else ""))
     with Store(path, read_only=True) as store, reading(path):
         description = store.description()
         infos = tuple(map(_info_from, description["measures"]))

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -202,7 +202,7 @@ class Evidence:
         """
         null, tested = self._null(measure), self._tested(measure)
         adjusted = np.full(tested.shape, np.nan)
-        if not null.drawn.shape[-1] or (self.is_square and self.design.is_exhaustive):
+        if self.adjustment(measure) == "Holm":
             adjusted[tested] = holm(null.p[tested])
         elif tested.any():
             observed, drawn = (
@@ -211,6 +211,12 @@ class Evidence:
             )
             adjusted[tested] = step_down(observed, drawn.T, self.design)
         return self._whole(measure, adjusted)
+
+    def adjustment(self, measure: AnyMeasure) -> Literal["Holm", "step-down maxT"]:
+        """Return the method of :meth:`adjusted`."""
+        has_orders = self._null(measure).drawn.shape[-1] > 0
+        is_joint = has_orders and not (self.is_square and self.design.is_exhaustive)
+        return "step-down maxT" if is_joint else "Holm"
 
     def fdr(self, measure: AnyMeasure) -> np.ndarray:
         """Return the false discovery rate at which each pair counts (Benjamini and Hochberg)."""

@@ -168,6 +168,7 @@ def design_facts(evidence: Evidence) -> dict[str, str]:
         "samples": count(evidence.n_samples),
         "chance": _by_measure(evidence, Evidence.how),
         "smallest possible p": attainable_words(evidence),
+        "adjusted p": _by_measure(evidence, Evidence.adjustment),
         f"{level_words(evidence)} intervals": _by_measure(evidence, _parts_words),
     }
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from ..display import printable
@@ -30,13 +31,15 @@ def as_markdown(parts: Sequence[Any]) -> str:
 def as_latex(parts: Sequence[Any]) -> str:
     """Return tables as ``tabular`` with the rules of booktabs, and texts as comments: a file that a
     paper can input."""
-    return _joined(
+    needs = r"% The tables need \usepackage{booktabs}."
+    blocks = (
         "\n".join(_latex_table(part) if isinstance(part, TextTable) else _comment(str(part)))
         for part in parts
     )
+    return _joined(chain([needs], blocks))
 
 
-def _joined(blocks: Iterator[str]) -> str:
+def _joined(blocks: Iterable[str]) -> str:
     return "\n\n".join(block.strip("\n") for block in blocks if block.strip()) + "\n"
 
 
