@@ -259,6 +259,15 @@ def test_equal_models_are_seldom_called_different() -> None:
     assert np.mean(ours) <= 0.07 < np.mean(habit)
 
 
+def test_equal_fitted_models_are_seldom_called_different() -> None:
+    p = []
+    for seed in range(30):
+        subjects, models = experiment([3, seed], n=24, equal=True)
+        halves = {name: [models[name][:, :3], models[name][:, 3:]] for name in ("half", "other")}
+        p.append(rs.across(subjects, halves, measure=COSINE).difference("half", "other").p)
+    assert np.mean(np.array(p) < 0.05) <= 0.07
+
+
 def test_measures_without_a_cosine_have_no_ceiling() -> None:
     pairs = np.repeat(range(6), 2)
     result = rs.across(*experiment(n=12, count=3), measure="procrustes", blocks=pairs)

@@ -211,8 +211,9 @@ def across(
     their number (by default 2, 3, 4 or 5, from 12, 24 and 40 stimuli on), of stimuli or blocks
     drawn by ``seed``, or a label for each stimulus; 1 fits on all stimuli. With fitted models, or
     with ``folds``, scores of all models and the ceiling are means of those on the stimuli of each
-    fold. This takes ``rsa`` with ``compare`` cosine, pearson, whitened_cosine or whitened_pearson.
-    A fit in which no part has a weight scores 0.
+    fold; few stimuli in a fold make errors too large (2.3 times the variance with 24 stimuli, 1.5
+    times with 60), not too small. This takes ``rsa`` with ``compare`` cosine, pearson,
+    whitened_cosine or whitened_pearson. A fit in which no part has a weight scores 0.
 
     ``executor`` and ``progress``: as in :func:`compare`. The result does not depend on the executor
     or the order of subjects.
@@ -221,8 +222,8 @@ def across(
     ``ValueError`` for fewer than two subjects, fewer than six stimuli or blocks, stimuli that
     differ, a matrix of dissimilarities that is given as features, a level outside (0, 1), a fold
     with fewer than three stimuli when one, or a block, is left out, and a measure that cannot be
-    fitted; ``Undefined`` when fewer than two subjects have values, and for a model without a value,
-    or whose dissimilarities are all equal in a fold.
+    fitted; ``Undefined`` when fewer than two subjects have values, for a model without a value,
+    and for dissimilarities that are all equal in a fold.
 
     Reference: Nili et al. 2014; Schütt et al. 2023, whose corrected bootstrap estimates the same
     variance by drawing.
