@@ -9,7 +9,7 @@ import pytest
 
 import resemblance as rs
 from resemblance.measures import expected
-from resemblance.report.comparing.maps import heat_map
+from resemblance.report.comparing.figures import heat_map
 from resemblance.report.of_comparison import result_of
 from resemblance.report.page_data import page_data
 from resemblance.report.terminal import comparison_tables

@@ -11,10 +11,10 @@ import pytest
 from factories.evidence import arrays, compared, made_comparison, made_evidence
 
 from resemblance.report import write_page
-from resemblance.report.comparing.agreement import measure_order
+from resemblance.report.comparing.figures import measure_order
 from resemblance.report.comparing.finding import finding
-from resemblance.report.comparing.models import models_facts, size_words
 from resemblance.report.comparing.shown import shown_of
+from resemblance.report.comparing.tables import models_facts, size_words
 from resemblance.report.data import colour_scale
 from resemblance.report.of_comparison import result_of
 from resemblance.report.trees import label_of

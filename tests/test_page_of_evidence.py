@@ -257,7 +257,7 @@ def test_all_values_are_in_a_table(square):
 
 
 def test_too_many_values_are_left_to_files(square, monkeypatch):
-    monkeypatch.setattr("resemblance.report.comparing.evidence.MOST_ROWS", 44)
+    monkeypatch.setattr("resemblance.report.comparing.tables.MOST_ROWS", 44)
     section = result_of_evidence(square)["values"]
     assert not section.tables
     assert section.about.startswith("45 values are too many for a page")

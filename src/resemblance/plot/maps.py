@@ -16,7 +16,7 @@ from ..display import without_rounding
 from ..extras import need
 from ..inference.result import Evidence
 from ..measure import Measure
-from ..report.comparing.maps import HATCHING
+from ..report.comparing.figures import HATCHING
 from ..report.data import colour_scale
 from ..report.evidence_words import ALPHA
 from ..report.maps import ACROSS, CORNERS, ModelSpan, model_groups

@@ -15,7 +15,7 @@ from ..comparison import Comparison, MeasureInfo, label_of
 from ..drift import DriftReport
 from ..inference.result import Evidence
 from ..report.colours import LEVELS, colour_table
-from ..report.comparing.maps import HATCHING, heat_map, marked
+from ..report.comparing.figures import HATCHING, heat_map, marked
 from ..report.data import chance_words
 from ..report.evidence_words import readings_of
 from ..report.maps import still_map

@@ -13,19 +13,19 @@ from ..inference.result import Evidence
 from ..measure import Measure
 from ..results.result import Result
 from ..results.sections import Section
-from .comparing.agreement import agreement_section
-from .comparing.evidence import evidence_sections
+from .comparing.figures import agreement_section, family_sections, first_section
 from .comparing.finding import finding
-from .comparing.first import first_section
-from .comparing.maps import family_sections
-from .comparing.models import FEW, models_facts, models_section
 from .comparing.shown import Shown, named, shown_of
 from .comparing.tables import (
     CHANCE_NOTE,
+    FEW_MODELS,
     OVER_PAIRS,
+    evidence_sections,
     failures_table,
     inputs_table,
     measures_table,
+    models_facts,
+    models_section,
     pair_table,
 )
 from .data import agreement, is_square, off_diagonal, pair_of
@@ -77,7 +77,7 @@ def _title(comparison: Comparison) -> str:
     """Return a title with the names of the models, if there are few and they have such names."""
     models = dict.fromkeys([*models_of(comparison.rows), *models_of(comparison.columns)])
     names = [named(m) for m in models if m != comparison.provenance.get("reference")]
-    if not 2 <= len(names) <= FEW or "" in models:
+    if not 2 <= len(names) <= FEW_MODELS or "" in models:
         return "Comparison of representations"
     return f"Comparison of {', '.join(names[:-1])} and {names[-1]}"
 

@@ -27,24 +27,18 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...arrangements import Curve, models_of
+from ...arrangements import Curve, models_of, tree
+from ...comparison import MeasureInfo, most_similar
 from ..data import FEW_PAIRS, is_square, off_diagonal, spearman
-from ..evidence_words import ALPHA
+from ..evidence_words import ALPHA, brief
 from ..numbers import counted, minus
-from .depths import (
-    many_models,
-    match_words,
-    nearest_models,
-    reference_words,
-    shared_depths,
-    two_models,
-)
-from .pairs import extremes_words, group_words
-from .phrases import Places, written
-from .shown import Shown, between, curves_of, named, trained_curves
+from .shown import Shown, between, curves_of, mean_chance, named, places_of_curve, trained_curves
 
 LOW = 0.5  # correlation of the orders of pairs: below it, measures disagree
-MOST_NAMED = 3  # measures that disagree, in one sentence
+MOST_NAMED = 3  # measures, models or layers in one sentence
+FEW_NAMES = 6  # members of a group that a sentence lists
+CLOSE = 1e-9  # differences this close are a tie
+Places = list[tuple[int, int]]
 
 
 def finding(shown: Shown) -> str:
@@ -166,3 +160,251 @@ def _caveats(shown: Shown) -> str:
     if not words:
         return ""
     return minus(f"{counted(len(words), 'value')} of {shown.label(shown.leading)}: {words[0]}.")
+
+
+# ---------------------------------------------------------------------------- layers of equal depth
+
+
+def two_models(shown: Shown, curve: Curve) -> str:
+    info, models = shown.leading, f"{named(curve.model)} and {named(curve.other)}"
+    known = [k for k, value in enumerate(curve.values) if math.isfinite(value)]
+    places = [places_of_curve(shown, curve)[k] for k in known]
+    label = shown.label(info)
+    most, least = ends(shown, [curve.values[k] for k in known])
+    chance = chance_words(shown, places)
+    if is_same([curve.values[k] for k in known]):
+        score = written(float(shown.values(info)[places[0]]))
+        top = top_words(info, [curve.values[k] for k in known])
+        return f"Layers of equal depth of {models} all score {label} {score}{top}{chance}."
+    first, last = (shown.score(info, *places[k]) for k in (most, least))
+    overlap = overlap_words(shown, places[most], places[least])
+    return (
+        f"Layers of equal depth of {models} are most similar at {_layer(curve, known[most])} "
+        f"({label} {first}) and least similar at {_layer(curve, known[least])} ({last})"
+        f"{overlap}{chance}."
+    )
+
+
+def _layer(curve: Curve, k: int) -> str:
+    one, other = named(curve.layers[k]), named(curve.partners[k])
+    return one if one == other else f"{one} with {other}"
+
+
+def reference_words(shown: Shown, curves: Sequence[Curve]) -> Iterator[str]:
+    """Yield for each other model where it is no closer to the first than an untrained copy is."""
+    by_models = {(curve.model, curve.other): curve for curve in curves}
+    first = next((one for one, other in by_models if other == shown.reference), "")
+    copy = by_models.get((first, shown.reference))
+    for (one, other), curve in by_models.items():
+        if copy is None or one != first or other == shown.reference:
+            continue
+        known = shared_depths([curve, copy])
+        sign = 1 if shown.leading.larger_is_more_similar else -1
+        low = [k for k in known if sign * curve.values[k] <= sign * copy.values[k]]
+        closer = f"{named(other)} is {{}} to {named(one)} than an untrained copy of it is"
+        if not low:
+            yield f"At all {len(known)} depths {closer.format('closer')}."
+            continue
+        label, k = shown.label(shown.leading), low[0]
+        where = ", ".join(_layer(curve, k) for k in low[:MOST_NAMED])
+        where += f" and {len(low) - MOST_NAMED} more" if len(low) > MOST_NAMED else ""
+        scores = f" ({label} {written(curve.values[k])}, the copy {written(copy.values[k])})"
+        yield f"At {where} {closer.format('no closer')}{scores if len(low) == 1 else ''}."
+
+
+def many_models(shown: Shown, curves: Sequence[Curve]) -> str:
+    """Say at which depth the models are most and least similar: by the median over their pairs."""
+    depths = shared_depths(curves)
+    middle = [float(np.median([curve.values[k] for curve in curves])) for k in depths]
+    some = len(depths) < len(curves[0].values)
+    only = f" and the {len(depths)} depths at which all have values" if some else ""
+    label, start = shown.label(shown.leading), f"Over {len(curves)} pairs of models{only}, layers"
+    places = [places_of_curve(shown, curve)[k] for curve in curves for k in depths]
+    chance = chance_words(shown, places)
+    if is_same(middle):
+        return (
+            f"{start} of equal depth have a median {label} of {written(middle[0])} at each depth"
+            f"{chance}."
+        )
+    most, least = ends(shown, middle)
+    names = [_depth(curves, depths[k]) for k in (most, least)]
+    return (
+        f"{start} of equal depth are most similar at {names[0]} (median {label} "
+        f"{written(middle[most])}) and least similar at {names[1]} "
+        f"({written(middle[least])}){chance}."
+    )
+
+
+def shared_depths(curves: Sequence[Curve]) -> list[int]:
+    """Return the depths with a value for all pairs of models: others cannot be set side by side."""
+    table = np.array([curve.values for curve in curves])
+    return [int(k) for k in np.flatnonzero(np.isfinite(table).all(axis=0))]
+
+
+def _depth(curves: Sequence[Curve], k: int) -> str:
+    """Return the name of a depth: that of its layer, if it is the same in all models."""
+    names = {name for curve in curves for name in (curve.layers[k], curve.partners[k])}
+    return named(names.pop()) if len(names) == 1 else f"depth {k + 1} of {len(curves[0].values)}"
+
+
+def nearest_models(shown: Shown, curves: Sequence[Curve]) -> str:
+    """Name the models with the largest and the smallest mean over the depths that all have."""
+    depths = shared_depths(curves)
+    means = [math.fsum(curve.values[k] for k in depths) / len(depths) for curve in curves]
+    if is_same(means):
+        return ""
+    most, least = (curves[k] for k in ends(shown, means))
+    first, last = (written(means[k]) for k in ends(shown, means))
+    return (
+        f"On average over depth, {named(most.model)} and {named(most.other)} are the most similar "
+        f"models ({shown.label(shown.leading)} {first}), {named(least.model)} and "
+        f"{named(least.other)} the least similar ({last})."
+    )
+
+
+def match_words(shown: Shown, curves: Sequence[Curve]) -> str:
+    """Say for how many layers the most similar layer of the other model has the same depth."""
+    verdicts = [verdict for curve in curves for verdict in _match(shown, curve)]
+    if not verdicts:
+        return ""
+    alone, shared = verdicts.count("alone"), verdicts.count("shared")
+    ties = f"; {shared} more share the first place with another layer" if shared else ""
+    if len(curves) == 1:
+        one, other = named(curves[0].model), named(curves[0].other)
+        return (
+            f"For {alone} of {len(verdicts)} layers of {one}, the most similar layer of {other} is "
+            f"the one of equal depth{ties}."
+        )
+    return (
+        f"In {alone} of {len(verdicts)} cases, the most similar layer of another model is the one "
+        f"of equal depth{ties}."
+    )
+
+
+def _match(shown: Shown, curve: Curve) -> Iterator[str]:
+    """Yield for each layer with a value whether its partner is the nearest of the other model."""
+    differences = shown.comparison.difference(shown.leading.spec)
+    places = places_of_curve(shown, curve)
+    columns = [j for _, j in places]
+    for i, j in places:
+        if not np.isfinite(differences[i, j]):
+            continue
+        rest = [differences[i, k] for k in columns if k != j and np.isfinite(differences[i, k])]
+        nearest, slack = min(rest, default=math.inf), CLOSE * max(1.0, abs(differences[i, j]))
+        if differences[i, j] < nearest - slack:
+            yield "alone"
+        else:
+            yield "shared" if differences[i, j] <= nearest + slack else "other"
+
+
+# --------------------------------------------------------------------------------- pairs and groups
+
+
+def extremes_words(shown: Shown, known: Places) -> str:
+    """Name the most and the least similar pair, or say that all are the same.
+
+    Of layers of several models, neighbours within one are always similar: they are left out.
+    """
+    info, values, outside = shown.leading, shown.values(shown.leading), between(shown, known)
+    start, known = ("Between models, most" if outside else "Most"), outside or known
+    numbers, label = [float(values[place]) for place in known], shown.label(info)
+    chance = chance_words(shown, known)
+    if len({frozenset(place) for place in known}) == 1 and is_square(shown.comparison):
+        scores = " and, the other way round, ".join(shown.score(info, *place) for place in known)
+        return f"{_both(shown, known[0])}: {label} {scores}{chance}."
+    if len(known) == 1:
+        return f"{_both(shown, known[0])}: {label} {shown.score(info, *known[0])}{chance}."
+    if is_same(numbers):
+        pairs = f"{len(known)} pairs{' of layers of different models' if outside else ''}"
+        return f"All {pairs} score {label} {written(numbers[0])}{top_words(info, numbers)}{chance}."
+    most, least = (known[k] for k in ends(shown, numbers))
+    return (
+        f"{start} similar are {_both(shown, most)} ({label} {shown.score(info, *most)}), least "
+        f"similar {_both(shown, least)} ({shown.score(info, *least)})"
+        f"{overlap_words(shown, most, least)}{chance}."
+    )
+
+
+def _both(shown: Shown, place: tuple[int, int]) -> str:
+    x, y = shown.comparison.rows[place[0]], shown.comparison.columns[place[1]]
+    return f"{named(x)} and {named(y)}"
+
+
+def group_words(shown: Shown) -> str:
+    """Name two groups, if every pair within them is more similar than every pair between them."""
+    if not is_square(shown.comparison) or len(shown.comparison.rows) < 4:
+        return ""
+    differences = shown.comparison.difference(shown.leading.spec)
+    if not np.isfinite(differences).all():
+        return ""
+    first = _first_group(shown)
+    inside = np.equal.outer(first, first)
+    others = ~np.eye(len(first), dtype=bool)
+    is_clear = differences[inside & others].max(initial=-np.inf) < differences[~inside].min()
+    if min(first.sum(), (~first).sum()) < 2 or not is_clear:
+        return ""
+    one, other = (_members(shown, members) for members in (first, ~first))
+    return (
+        f"There are two groups, {one} and {other}: every pair within a group is more similar than "
+        "every pair between them."
+    )
+
+
+def _first_group(shown: Shown) -> np.ndarray:
+    """Return which representations are in the group of the first: the tree without its root."""
+    joined = tree(shown.comparison, shown.leading.spec)
+    count = len(joined.names)
+    members = [{i} for i in range(count)]
+    for left, right in joined.merges[:, :2].astype(int):
+        members.append(members[left] | members[right])
+    one, other = (members[int(k)] for k in joined.merges[-1, :2])
+    side = one if 0 in one else other
+    return np.isin(np.arange(count), list(side))
+
+
+def _members(shown: Shown, members: np.ndarray) -> str:
+    names = [named(name) for name, is_in in zip(shown.comparison.rows, members) if is_in]
+    return ", ".join(names) if len(names) <= FEW_NAMES else f"{names[0]} and {len(names) - 1} more"
+
+
+# ------------------------------------------------------------------------------------------ phrases
+
+
+def ends(shown: Shown, values: Sequence[float]) -> tuple[int, int]:
+    """Return where the most and the least similar of some values are."""
+    order = np.argsort(values, kind="stable")
+    first, last = int(order[-1]), int(order[0])
+    return (first, last) if shown.leading.larger_is_more_similar else (last, first)
+
+
+def is_same(values: Sequence[float]) -> bool:
+    """Whether all values are the same in the digits that a sentence has."""
+    return len({brief(float(value)) for value in (min(values), max(values))}) == 1
+
+
+def top_words(info: MeasureInfo, values: Sequence[float]) -> str:
+    top = most_similar(info)
+    is_top = math.isfinite(top) and np.allclose(values, top, rtol=1e-6, atol=1e-6)
+    return ", the most similar value there can be" if is_top else ""
+
+
+def overlap_words(shown: Shown, one: tuple[int, int], other: tuple[int, int]) -> str:
+    """Say that two intervals overlap, so that the order of the two values is not certain."""
+    if shown.evidence is None:
+        return ""
+    low, high = shown.evidence.low(shown.leading.spec), shown.evidence.high(shown.leading.spec)
+    overlaps = low[one] <= high[other] and low[other] <= high[one]
+    return "; these intervals overlap" if overlaps else ""
+
+
+def chance_words(shown: Shown, places: Places) -> str:
+    """Say what the same pairs score by chance, if that is known for all of them."""
+    chance = mean_chance(shown, shown.leading, places)
+    if math.isnan(chance):
+        return ""
+    many = "these pairs score" if len(places) > 1 else "this pair scores"
+    return f"; with the samples in random order {many} {written(chance)} on average"
+
+
+def written(value: float) -> str:
+    return minus(brief(value))

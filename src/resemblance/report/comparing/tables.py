@@ -1,14 +1,25 @@
-"""The tables of a comparison: its measures, failures, and representations."""
+"""The tables of the page of a comparison: its measures, failures and representations, what is known
+of models and data, and what an evidence adds: how many pairs are beyond chance by each measure, and
+every value with its interval."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from ...comparison import Comparison
 from ...display import without_rounding
-from ...results.sections import Entry, Sign, Table
+from ...inference.nulls import p_text
+from ...inference.result import Evidence
+from ...results.sections import Entry, Section, Sign, Table
 from ..data import MeasureRow, chance_words, failure_groups, is_square, summary
-from ..numbers import counted, span
+from ..evidence_tables import interval_of, places_of
+from ..evidence_words import ALPHA, Reading, Readings, furthest, level_words
+from ..numbers import count, counted, span
+from .shown import Shown, curves_of, places_of_curve
 
 COLUMNS = (
     "measure", "label", "family", "more similar is", "range", "smallest", "median", "largest",
@@ -24,6 +35,27 @@ OVER_PAIRS = (
     f"{CHANCE_NOTE}"
 )
 FEW_INPUTS = 24  # more of them are listed only when a reader asks
+READING = (
+    "Above chance is (value − chance) / (most similar value − chance): 0 at chance, 1 for the most "
+    "similar there can be. p is the probability, under the null hypothesis, of a value at least as "
+    "similar."
+)
+ADJUSTED = (
+    "Adjusted p-values hold for all pairs of a map at once, not for all measures. A pair is beyond "
+    f"chance if its adjusted p is at most {ALPHA:g}."
+)
+FEW_ROWS, MOST_ROWS = 24, 2000  # longer tables are closed at first, or left to files
+PAIR = ("x", "y")
+SCORES = ("value", "{level} interval", "chance", "above chance", "p")
+SOURCES = ("source", "checkpoint", "model", "class", "architecture")
+SIZES = ("parameters", "n_parameters")
+POOLINGS = ("pool", "pooling")
+DATA_NAMES = ("name", "source", "dataset", "path")
+SAMPLES = ("n", "n_samples", "samples")
+UNITS = ("unit", "kind")
+MILLION = 1e6
+FEW_MODELS = 4  # models that the line under the title names
+LONGEST_LIST = 12  # entries of a list that a table writes
 
 
 def measures_table(comparison: Comparison) -> Table:
@@ -99,3 +131,209 @@ def inputs_table(comparison: Comparison) -> Table:
         columns, rows = (columns[0], *columns[2:]), [(row[0], *row[2:]) for row in rows]
     title = counted(len(rows), "representation")
     return Table("all", title, columns, tuple(rows), is_closed=len(rows) > FEW_INPUTS)
+
+
+# ----------------------------------------------------------------------------------------- evidence
+
+
+def evidence_sections(shown: Shown) -> Iterator[Section]:
+    """Yield the tables of an evidence; nothing without one."""
+    evidence = shown.evidence
+    known = [shown.readings[m.spec] for m in shown.measures if m.spec in shown.readings]
+    if evidence is None:
+        return
+    if is_one_pair(known):
+        yield Section("pair", "The pair", READING, (values_table(evidence, known),))
+        return
+    if pairs := _depths_table(shown, evidence):
+        yield Section("depths", "Layers of equal depth", "", (pairs,))
+    yield _overview(evidence, known)
+    yield _all_values(evidence, known)
+
+
+def is_one_pair(known: Sequence[Readings]) -> bool:
+    """Say whether all that there is to show is of two representations."""
+    return len({frozenset((pair.x, pair.y)) for of in known for pair in of.pairs}) <= 1
+
+
+def _depths_table(shown: Shown, evidence: Evidence) -> Table | None:
+    """Return the layers of equal depth by the leading measure, with all that is known of them."""
+    known = shown.readings[shown.leading.spec]
+    places = [p for curve in curves_of(shown, shown.leading) for p in places_of_curve(shown, curve)]
+    if not places:
+        return None
+    scores = [name.format(level=level_words(evidence)) for name in SCORES]
+    columns = (*PAIR, *scores, "adjusted p", "how")
+    cells = [known.cells[i][j] for i, j in places]
+    decimals = places_of(known._replace(pairs=tuple(cells)))
+    rows = tuple(_value_row("", cell, decimals, is_one_way=False)[1:] for cell in cells)
+    title = f"Layers of equal depth by {shown.label(shown.leading)}"
+    return Table("depths", title, columns, rows, is_closed=len(rows) > FEW_ROWS)
+
+
+def _overview(evidence: Evidence, known: Sequence[Readings]) -> Section:
+    level = level_words(evidence)
+    names = ("measure", "label", "beyond chance", "median above chance", "furthest above chance")
+    columns = (*names, "value", f"{level} interval", "chance", "adjusted p")
+    rows = tuple(_overview_row(evidence, of) for of in known)
+    table = Table("measures", "", columns, rows)
+    return Section("beyond", "Beyond chance", f"{READING} {ADJUSTED}", (table,))
+
+
+def _overview_row(evidence: Evidence, known: Readings) -> tuple[Entry, ...]:
+    tested = known.tested
+    start = known.info.spec, known.info.label
+    if not tested:
+        return (*start, "not tested", *[None] * 6)
+    best = furthest(evidence, known)
+    above = [pair.above for pair in tested if not math.isnan(pair.above)]
+    return (
+        *start,
+        f"{known.beyond} of {len(tested)}",
+        float(np.median(above)) if above else None,
+        f"{best.x} and {best.y}",
+        *(_or_none(best.value), _interval(best, places_of(known)), _or_none(best.chance)),
+        p_text(best.adjusted, best.how),
+    )
+
+
+def _all_values(evidence: Evidence, known: Sequence[Readings]) -> Section:
+    """Return the table of all pairs, or where it is if it is too long for a page."""
+    count = sum(len(of.pairs) for of in known)
+    if count <= MOST_ROWS:
+        return Section("values", "All values", "", (values_table(evidence, known),))
+    words = f"{counted(count, 'value')} are too many for a page; a file has them as CSV or JSON."
+    return Section("values", "All values", words)
+
+
+def values_table(evidence: Evidence, known: Sequence[Readings]) -> Table:
+    """Return a row per measure and pair."""
+    is_single = is_one_pair(known)
+    is_one_way = is_single and all(len(of.pairs) == 1 for of in known)
+    scores = [name.format(level=level_words(evidence)) for name in SCORES]
+    adjusted = () if is_one_way else ("adjusted p",)
+    columns = ("measure", *(() if is_one_way else PAIR), *scores, *adjusted, "how")
+    rows = tuple(
+        _value_row(of.info.spec, pair, places, is_one_way)
+        for of, places in zip(known, map(places_of, known))
+        for pair in of.pairs
+    )
+    pair = known[0].pairs[0] if is_one_way else None
+    title = f"{pair.x} and {pair.y}" if pair else "Every pair by every measure"
+    return Table("all", title, columns, rows, is_closed=len(rows) > FEW_ROWS)
+
+
+def _value_row(spec: str, pair: Reading, places: int | None, is_one_way: bool) -> tuple[Entry, ...]:
+    names = () if is_one_way else (pair.x, pair.y)
+    value, chance, above = map(_or_none, (pair.value, pair.chance, pair.above))
+    scores = (value, _interval(pair, places), chance, above)
+    p = p_text(pair.p, pair.how) if pair.is_tested else None
+    adjusted = p_text(pair.adjusted, pair.how) if pair.is_tested else None
+    how = pair.how or pair.reason or None
+    return (spec, *names, *scores, p, *(() if is_one_way else (adjusted,)), how)
+
+
+def _interval(pair: Reading, places: int | None) -> str | None:
+    return None if math.isnan(pair.low) else interval_of(pair, places)
+
+
+def _or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+# ---------------------------------------------------------------------------------- models and data
+
+
+def models_facts(provenance: Mapping[str, Any]) -> dict[str, str]:
+    """Return the line under the title: each model with its size, the data, the pooling.
+
+    Nothing for what is unknown.
+    """
+    models, data = parts_of(provenance)
+    facts = dict[str, str]()
+    if len(models) <= FEW_MODELS:
+        facts |= {name: _model_words(of) for name, of in models.items() if _model_words(of)}
+    elif models:
+        facts["models"] = count(len(models))
+    if words := _data_words(data):
+        facts["data"] = words
+    pools = dict.fromkeys(
+        str(fact_words(pool)) for of in models.values() if (pool := first_of(of, POOLINGS))
+    )
+    pools = pools or dict.fromkeys(filter(None, [str(first_of(data, POOLINGS) or "")]))
+    return facts | ({"pooling": ", ".join(pools)} if pools else {})
+
+
+def parts_of(
+    provenance: Mapping[str, Any],
+) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Any]]:
+    """Return the facts of each model, and those of the data; nothing for any other form."""
+    models, data = provenance.get("models"), provenance.get("data")
+    known = models if isinstance(models, Mapping) else {}
+    each = {str(name): of for name, of in known.items() if isinstance(of, Mapping)}
+    return each, data if isinstance(data, Mapping) else {}
+
+
+def first_of(facts: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """Return the first fact of these names that is there; None for none."""
+    return next((facts[name] for name in names if facts.get(name) not in (None, "")), None)
+
+
+def _model_words(facts: Mapping[str, Any]) -> str:
+    source, size = first_of(facts, SOURCES), first_of(facts, SIZES)
+    words = f"{size_words(size)} parameters" if isinstance(size, int | float) else ""
+    if source is None:
+        return words
+    if source == facts.get("class"):
+        source = str(source).rpartition(".")[2]
+    return f"{source} ({words})" if words else str(source)
+
+
+def size_words(size: float) -> str:
+    """Write a number of parameters: "22.7 M" or "1.1 G"."""
+    for unit, letter in ((1e9, "G"), (MILLION, "M"), (1e3, "k")):
+        if size >= unit:
+            return f"{size / unit:.3g} {letter}"
+    return f"{size:g}"
+
+
+def _data_words(data: Mapping[str, Any]) -> str:
+    name, samples = first_of(data, DATA_NAMES), first_of(data, SAMPLES)
+    unit = str(first_of(data, UNITS) or "sample").removesuffix("s")
+    many = counted(samples, unit) if isinstance(samples, int) else ""
+    return ", ".join(filter(None, (str(name or ""), many)))
+
+
+def models_section(provenance: Mapping[str, Any]) -> Iterator[Section]:
+    """Yield what is known of models and data, as tables; nothing if nothing is."""
+    models, data = parts_of(provenance)
+    tables = []
+    if models:
+        names = list(dict.fromkeys(str(name) for of in models.values() for name in of))
+        rows = tuple(
+            (model, *(fact_words(of.get(name)) for name in names)) for model, of in models.items()
+        )
+        columns = ("model", *(name.replace("_", " ") for name in names))
+        tables.append(Table("models", counted(len(models), "model"), columns, rows))
+    if data:
+        facts = tuple((name.replace("_", " "), fact_words(fact)) for name, fact in data.items())
+        tables.append(Table("data", "Data", ("fact", "value"), facts))
+    if tables:
+        yield Section("models", "Models and data", "", tuple(tables))
+
+
+def fact_words(fact: Any) -> Entry:
+    """Write any fact for a cell: lists with commas, long ones with their length."""
+    if fact is None or isinstance(fact, str):
+        return fact
+    if isinstance(fact, bool):
+        return "yes" if fact else "no"
+    if isinstance(fact, int | float):
+        return float(fact)
+    if isinstance(fact, Mapping):
+        return ", ".join(f"{name} {fact_words(part)}" for name, part in fact.items())
+    if isinstance(fact, Sequence):
+        words = ", ".join(str(fact_words(part)) for part in fact[:LONGEST_LIST])
+        rest = len(fact) - LONGEST_LIST
+        return f"{words} and {rest} more" if rest > 0 else words
+    return str(fact)

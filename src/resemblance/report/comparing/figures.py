@@ -1,15 +1,19 @@
-"""The first section of the page of a comparison: one map with a selector, and what it shows by
-depth, as a plane, and as a tree."""
+"""The figures of the page of a comparison: first one map with a selector, and what it shows by
+depth, as a plane, and as a tree; then the maps of whole families, and how far measures agree."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
 
 from ...arrangements import Curve, best_matches, plane, tree
-from ...comparison import MeasureInfo, most_similar
+from ...comparison import Comparison, MeasureInfo, chance_of, most_similar
+from ...display import without_rounding
+from ...inference.result import Evidence, above_chance
 from ...results.figures import (
     Chart,
     Choice,
@@ -22,9 +26,9 @@ from ...results.figures import (
     Switch,
 )
 from ...results.sections import Section
-from ..evidence_words import words_of
+from ..data import MeasureAgreement, chance_words, colour_scale, definition
+from ..evidence_words import ALPHA, Readings, words_of
 from ..numbers import minus, number
-from .maps import above_map, family_name, value_map
 from .shown import Shown, curves_of, has_chance, places_of_curve, trained_curves
 
 SELECTOR, SHOW = "measure", "show"
@@ -40,6 +44,18 @@ DEPTHS = "Layers of equal depth"
 MATCHES = "Best match of each layer"
 PLANE = "Plane"
 TREE = "Tree"
+HATCHING = f"not beyond chance (adjusted p > {ALPHA:g})"
+FEW = 4  # measures whose maps are not worth sections by family
+ENDS = ("different", "similar")
+Entries = tuple[tuple[float | None, ...], ...]
+AGREEMENT = "Do the measures agree?"
+AGREEING = (
+    "Spearman correlation, over all pairs, between the differences that two measures find. Dark "
+    "blue: they rank the pairs alike; brown: the other way round. Measures that agree are next to "
+    "each other."
+)
+CONSTANT = "one of the two has the same value for all pairs"
+UNRELATED = 1.0  # the distance of measures whose correlation is unknown
 
 
 def first_section(shown: Shown) -> Section:
@@ -56,7 +72,7 @@ def _maps(shown: Shown) -> Choice:
     options, maps, groups = [], list[HeatMap](), []
     for info in shown.measures:
         for name, heat in _of_measure(shown, info):
-            choices = (_name(shown, info), *((name,) if shown.evidence else ()))
+            choices = (shown.label(info), *((name,) if shown.evidence else ()))
             options.append(Option(choices, (len(maps),), heat.note))
             groups.append(family_name(info))
             maps.append(heat)
@@ -71,10 +87,6 @@ def _maps(shown: Shown) -> Choice:
         is_linked=True,
         groups=tuple(groups) if several else (),
     )
-
-
-def _name(shown: Shown, info: MeasureInfo) -> str:
-    return shown.label(info)
 
 
 def _of_measure(shown: Shown, info: MeasureInfo) -> Iterator[tuple[str, HeatMap]]:
@@ -109,7 +121,7 @@ Draw = Callable[[Shown, MeasureInfo], Chart | Dendrogram]
 
 
 def _switch(shown: Shown, name: str, title: str, draw: Draw) -> Switch:
-    names = tuple(_name(shown, info) for info in shown.measures)
+    names = tuple(shown.label(info) for info in shown.measures)
     figures = tuple(draw(shown, info) for info in shown.measures)
     return Switch(name, title, SELECTOR, names, figures)
 
@@ -280,3 +292,161 @@ def _unit(info: MeasureInfo, shown: Shown) -> str:
 
 def _first_words(error: ValueError) -> str:
     return f"{str(error)[0].upper()}{str(error)[1:]}."
+
+
+# --------------------------------------------------------------------------------- maps of measures
+
+
+def heat_map(comparison: Comparison, info: MeasureInfo, *, stretch: bool = False) -> HeatMap:
+    """Return the matrix of a measure with its colour scale and the reasons of missing values."""
+    values = without_rounding(comparison.values[info.spec], info)
+    ends, scale_note = colour_scale(values, info.range, stretch=stretch)
+    direction = "Larger" if info.larger_is_more_similar else "Smaller"
+    chance = chance_words(comparison, info)
+    facts = (f"{direction} is more similar", scale_note, chance and f"chance is {chance}")
+    reading = "; ".join(filter(None, facts))
+    reasons = {(f.x, f.y): f.reason for f in comparison.failures if f.measure == info.spec}
+    return HeatMap(
+        info.spec,
+        info.label,
+        comparison.rows,
+        comparison.columns,
+        map_entries(values),
+        " ".join(filter(None, (definition(info), f"{reading}."))),
+        ends,
+        is_diverging=ends[0] < 0 < ends[1],
+        is_reversed=not info.larger_is_more_similar,
+        titles=map_titles(comparison.rows, comparison.columns, reasons),
+        subtitle=info.spec if info.spec != info.label else "",
+        ends=ENDS,
+        chance=map_entries(chance_of(comparison, info.spec)) if chance else (),
+    )
+
+
+def value_map(shown: Shown, info: MeasureInfo) -> HeatMap:
+    """Return the map of a measure; with evidence, cells not beyond chance are hatched, and the
+    pointer reads all that is known of each."""
+    heat = heat_map(shown.comparison, info, stretch=shown.stretch)
+    known = shown.readings.get(info.spec)
+    return heat if known is None else marked(heat, known)
+
+
+def marked(heat: HeatMap, known: Readings) -> HeatMap:
+    """Return a map with what the pointer reads in each cell, hatched where it is not beyond
+    chance."""
+    titles = tuple(tuple(minus(words_of(cell)) for cell in row) for row in known.cells)
+    hatched = tuple(
+        (i, j)
+        for i, row in enumerate(known.cells)
+        for j, cell in enumerate(row)
+        if cell.is_tested and not cell.is_beyond
+    )
+    return heat._replace(titles=titles, hatched=hatched, hatching=HATCHING, chance=())
+
+
+def map_titles(
+    rows: Sequence[str], columns: Sequence[str], reasons: Mapping[tuple[str, str], str]
+) -> tuple[tuple[str, ...], ...]:
+    """Return what the pointer reads in the cells that have a reason; nothing if none has."""
+    if not reasons:
+        return ()
+    return tuple(tuple(reasons.get((x, y), "") for y in columns) for x in rows)
+
+
+def map_entries(values: np.ndarray) -> Entries:
+    """Return the values of a map, None for those that are not finite."""
+    return tuple(
+        tuple(value if math.isfinite(value) else None for value in row) for row in values.tolist()
+    )
+
+
+def above_map(evidence: Evidence, info: MeasureInfo, stretch: bool) -> HeatMap:
+    """Return the map of what is above chance, 0 at chance and 1 for the most similar value."""
+    above = np.round(above_chance(evidence, info), 3) + 0.0  # no −0
+    known = above[np.isfinite(above)]
+    low = min(0.0, float(known.min(initial=0.0)))
+    high = float(known.max(initial=low)) if stretch and known.size else 1.0
+    return HeatMap(
+        f"{info.spec} above chance",
+        info.label,
+        evidence.rows,
+        evidence.columns,
+        map_entries(above),
+        "0 is chance, 1 the most similar value.",
+        span=(low, high if high > low else 1.0),
+        is_diverging=low < 0,
+        ends=("at chance", "most similar"),
+    )
+
+
+def family_sections(shown: Shown) -> Iterator[Section]:
+    """Yield the maps of all measures, closed: a section for each family, one for few measures."""
+    measures = shown.comparison.measures
+    if len(measures) < 2:
+        return
+    families: dict[str, list[MeasureInfo]] = {}
+    for info in measures:
+        families.setdefault(family_name(info), []).append(info)
+    if len(measures) <= FEW or len(families) == 1:
+        yield _family_section(shown, "maps", f"All {len(measures)} maps", measures)
+        return
+    for name, members in families.items():
+        title = f"Maps: {name} ({len(members)})"
+        yield _family_section(shown, f"maps-{name.replace(' ', '-')}", title, members)
+
+
+def _family_section(
+    shown: Shown, name: str, title: str, measures: Sequence[MeasureInfo]
+) -> Section:
+    maps = (value_map(shown, info) for info in measures)
+    about = "Each scale is the range of its measure, unless the map has another end."
+    return Section(name, title, about, figures=tuple(maps), is_closed=True)
+
+
+def family_name(info: MeasureInfo) -> str:
+    """Return the name of the family of a measure in words."""
+    return info.family.replace("_", " ")
+
+
+# ---------------------------------------------------------------------------- agreement of measures
+
+
+def agreement_section(together: MeasureAgreement) -> Section:
+    """Return how far the measures agree."""
+    labels, values = together
+    if len(labels) == 2:
+        value = float(values[0, 1])
+        words = f"no correlation, for {CONSTANT}" if math.isnan(value) else f"{value:.2f}"
+        sentence = (
+            "Spearman correlation, over all pairs, between the differences that the two measures "
+            f"find: {labels[0]} and {labels[1]}: {words.replace('-', '−')}."
+        )
+        return Section("agreement", AGREEMENT, sentence)
+    return Section("agreement", AGREEMENT, AGREEING, figures=(_agreement_map(together),))
+
+
+def _agreement_map(together: MeasureAgreement) -> HeatMap:
+    order = measure_order(together.values)
+    labels = tuple(together.labels[i] for i in order)
+    values = together.values[np.ix_(order, order)]
+    missing = {(labels[i], labels[j]): CONSTANT for i, j in np.argwhere(np.isnan(values))}
+    return HeatMap(
+        "agreement",
+        "Agreement",
+        labels,
+        labels,
+        map_entries(values),
+        span=(-1.0, 1.0),
+        is_diverging=True,
+        titles=map_titles(labels, labels, missing),
+    )
+
+
+def measure_order(values: np.ndarray) -> list[int]:
+    """Return the order in which measures that agree are next to each other: by average linkage of
+    1 minus their correlation."""
+    distances = np.where(np.isnan(values), UNRELATED, 1 - values)
+    distances = np.maximum((distances + distances.T) / 2, 0.0)
+    np.fill_diagonal(distances, 0.0)
+    joined = linkage(squareform(distances, checks=False), "average", optimal_ordering=True)
+    return leaves_list(joined).tolist()
