@@ -7,20 +7,11 @@ samples give intervals, differences, influence and sample sizes.
 """
 
 from .across import Across, across
-from .cautions import equal_rows
+from .cautions import BiasedDifferenceWarning, equal_rows
 from .evidence import evidence
 from .intervals import PartCells
 from .nulls import NullCells
-from .result import (
-    Best,
-    BiasedDifferenceWarning,
-    Contributions,
-    CurvePoint,
-    Difference,
-    Evidence,
-    Influence,
-    load_evidence,
-)
+from .result import Best, Contributions, CurvePoint, Difference, Evidence, Influence, load_evidence
 
 __all__ = [
     "Across",

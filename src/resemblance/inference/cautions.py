@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import math
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..arrays import to_numpy
+from ..catalogue import get_measure
 from ..representation import Representation, as_representation
 from ..significance.orders import Design
 from .layout import Layout
@@ -114,3 +116,20 @@ def _shares(x: Representation) -> np.ndarray:
         squares = np.array([np.square(row - mean).sum() for row in source])
         total = float(squares.sum())
     return squares / total if 0 < total < math.inf else np.zeros(len(squares))
+
+
+class BiasedDifferenceWarning(UserWarning):
+    """A difference between values of a biased estimator, whose bias depends on the widths."""
+
+
+def warn_of_bias(spec: str) -> None:
+    """Warn of the estimator of CKA whose bias depends on the widths."""
+    if spec.partition("[")[0] != "cka":
+        return
+    measure = get_measure(spec)
+    if {**measure.defaults, **dict(measure.parameters)}["estimator"] == "biased":
+        message = (
+            f"{spec} is biased, the more the wider the representations are: pairs of equal "
+            "similarity and different widths differ; use cka[estimator=debiased]"
+        )
+        warnings.warn(message, BiasedDifferenceWarning, stacklevel=3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -12,7 +11,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..catalogue import get_measure
 from ..compare import compare_many
 from ..comparison import AnyMeasure, Comparison, Failure, MeasureInfo, most_similar
 from ..display import did_you_mean, drawn, shown, worded
@@ -25,6 +23,7 @@ from ..significance.multiple_testing import ROUNDING, holm, step_down
 from ..significance.orders import Design
 from ..significance.resampling import half_width, standard_error
 from ..statistic import classes
+from .cautions import warn_of_bias
 from .evidence_file import read, write
 from .intervals import PartCells
 from .jackknife import left_out_values, on_rows, rows_of, values_without
@@ -65,10 +64,6 @@ class Difference(NamedTuple):
     def __repr__(self) -> str:
         numbers = (f"{name} = {getattr(self, name):.3g}" for name in ("value", "low", "high"))
         return f"Difference({', '.join(numbers)}, {p_words(self.p)})"
-
-
-class BiasedDifferenceWarning(UserWarning):
-    """A difference between values of a biased estimator, whose bias depends on the widths."""
 
 
 class Influence(NamedTuple):
@@ -274,7 +269,7 @@ class Evidence:
         from scipy.special import stdtr, stdtrit
 
         spec, values, parts, kinds = self.comparison.info(measure).spec, [], [], []
-        _warn_of_bias(spec)
+        warn_of_bias(spec)
         for evidence, pair in ((self, one), (of or self, other)):
             place = evidence.place(*pair)
             kind, table, _ = evidence.parts[spec]
@@ -484,19 +479,6 @@ def above_chance(evidence: Evidence, info: MeasureInfo) -> np.ndarray:
     if not math.isfinite(most_similar(info)):
         return np.full(evidence[info].shape, np.nan)
     return evidence.above_chance(info)
-
-
-def _warn_of_bias(spec: str) -> None:
-    """Warn of the estimator of CKA whose bias depends on the widths."""
-    if spec.partition("[")[0] != "cka":
-        return
-    measure = get_measure(spec)
-    if {**measure.defaults, **dict(measure.parameters)}["estimator"] == "biased":
-        message = (
-            f"{spec} is biased, the more the wider the representations are: pairs of equal "
-            "similarity and different widths differ; use cka[estimator=debiased]"
-        )
-        warnings.warn(message, BiasedDifferenceWarning, stacklevel=3)
 
 
 def _groups(numbers: np.ndarray, labels: Any) -> dict[Hashable, np.ndarray]:
