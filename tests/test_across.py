@@ -419,6 +419,9 @@ def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys,
         ("subjects --models models --level 2", "level"),
         ("subjects --models nowhere", "nowhere"),
         ("subjects", "--fitted"),
+        ("subjects --models models --fitted models/half.npy", "'half'"),
+        ("rdms --models models", "--dissimilarities"),
+        ("subjects --fitted models --folds 9", "--folds 1"),
     ):
         with subtests.test(text):
             status, written = run(text)
