@@ -200,6 +200,11 @@ def test_fits_do_not_depend_on_order_or_executor(subtests: Any) -> None:
     plain = rs.across(subjects, models)
     alone = {name: [x] for name, x in models.items()}
     assert rs.across(subjects, alone, folds=1).error == pytest.approx(plain.error, abs=1e-12)
+    whitened = {"rdm": "sqeuclidean", "compare": "whitened_pearson"}
+    unequal = rs.rsa.where(**whitened, variances=tuple(np.linspace(0.5, 2, 20)))
+    one, other = (rs.across(subjects, models, measure=unequal, folds=f) for f in (None, 1))
+    assert other.error == pytest.approx(one.error, abs=1e-12)
+    assert other.ceiling == pytest.approx(one.ceiling, abs=1e-12)
     steps = list[tuple[int, int]]()
     rs.across(subjects, models, progress=lambda *step: steps.append(step))
     assert steps[-1] == (6, 6)
