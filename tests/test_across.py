@@ -317,14 +317,18 @@ def test_p_values_are_adjusted_by_hand() -> None:
     assert result.above_0("fdr")[order] == pytest.approx(by_rate)
 
 
-def test_a_subject_with_a_hole_is_left_out() -> None:
+def test_a_subject_with_a_hole_is_left_out(subtests: Any) -> None:
     subjects, models = experiment()
-    whole = rs.across({k: v for k, v in subjects.items() if k != "s3"}, models)
+    others = {name: x for name, x in subjects.items() if name != "s3"}
     subjects["s3"] = np.where(np.arange(20)[:, None] == 4, np.nan, subjects["s3"])
-    result = rs.across(subjects, models)
-    assert list(result.failures) == ["s3"]
-    assert "NaN" in result.failures["s3"]
-    assert np.array_equal(result.error, whole.error)
+    for folds in (None, 2):
+        with subtests.test(f"folds {folds}"):
+            whole = rs.across(others, models, folds=folds)
+            result = rs.across(subjects, models, folds=folds)
+            assert list(result.failures) == ["s3"]
+            assert "NaN" in result.failures["s3"]
+            assert np.array_equal(result.error, whole.error)
+            assert result != whole  # and no error
 
 
 def test_what_cannot_be_tested_is_refused(subtests: Any) -> None:
