@@ -200,6 +200,11 @@ def test_fits_do_not_depend_on_order_or_executor(subtests: Any) -> None:
     plain = rs.across(subjects, models)
     alone = {name: [x] for name, x in models.items()}
     assert rs.across(subjects, alone, folds=1).error == pytest.approx(plain.error, abs=1e-12)
+    whitened = {"rdm": "sqeuclidean", "compare": "whitened_pearson"}
+    unequal = rs.rsa.where(**whitened, variances=tuple(np.linspace(0.5, 2, 20)))
+    one, other = (rs.across(subjects, models, measure=unequal, folds=f) for f in (None, 1))
+    assert other.error == pytest.approx(one.error, abs=1e-12)
+    assert other.ceiling == pytest.approx(one.ceiling, abs=1e-12)
     steps = list[tuple[int, int]]()
     rs.across(subjects, models, progress=lambda *step: steps.append(step))
     assert steps[-1] == (6, 6)
@@ -312,14 +317,18 @@ def test_p_values_are_adjusted_by_hand() -> None:
     assert result.above_0("fdr")[order] == pytest.approx(by_rate)
 
 
-def test_a_subject_with_a_hole_is_left_out() -> None:
+def test_a_subject_with_a_hole_is_left_out(subtests: Any) -> None:
     subjects, models = experiment()
-    whole = rs.across({k: v for k, v in subjects.items() if k != "s3"}, models)
+    others = {name: x for name, x in subjects.items() if name != "s3"}
     subjects["s3"] = np.where(np.arange(20)[:, None] == 4, np.nan, subjects["s3"])
-    result = rs.across(subjects, models)
-    assert list(result.failures) == ["s3"]
-    assert "NaN" in result.failures["s3"]
-    assert np.array_equal(result.error, whole.error)
+    for folds in (None, 2):
+        with subtests.test(f"folds {folds}"):
+            whole = rs.across(others, models, folds=folds)
+            result = rs.across(subjects, models, folds=folds)
+            assert list(result.failures) == ["s3"]
+            assert "NaN" in result.failures["s3"]
+            assert np.array_equal(result.error, whole.error)
+            assert result != whole  # and no error
 
 
 def test_what_cannot_be_tested_is_refused(subtests: Any) -> None:
@@ -419,6 +428,9 @@ def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys,
         ("subjects --models models --level 2", "level"),
         ("subjects --models nowhere", "nowhere"),
         ("subjects", "--fitted"),
+        ("subjects --models models --fitted models/half.npy", "'half'"),
+        ("rdms --models models", "--dissimilarities"),
+        ("subjects --fitted models --folds 9", "--folds 1"),
     ):
         with subtests.test(text):
             status, written = run(text)

@@ -17,7 +17,7 @@ from .comparing import read_inputs
 from .declaring import Inputs, Jobs, Pool, Scheduler, Seed, commands_of, run_provenance, writing
 from .executors import executors
 from .labels import check_count, read_labels
-from .options import check_inputs, chosen_measures
+from .options import check_inputs, chosen_measures, rewording
 
 ACROSS = (
     "across subjects/ --models layers/",
@@ -98,14 +98,21 @@ def across_command(
         subjects = {name: _given(name, x) for name, x in subjects.items()}
     layers: dict[str, Any] = read_inputs(models, pool) if models else {}
     for place in fitted:
+        if Path(place).stem in layers:
+            raise ValueError(f"two models are called {Path(place).stem!r}; rename one of them")
         layers[Path(place).stem] = list(read_inputs([place], pool).values())
     labels = read_labels(blocks, "--blocks")
     check_count(labels, next(iter(subjects.values())).shape[0], blocks, "--blocks")
     options: dict[str, Any] = {"fit": fit, "folds": folds, "blocks": labels, "level": level}
-    with executors(jobs, scheduler, usual=1) as (executor, _):
+    with executors(jobs, scheduler, usual=1) as (executor, _), rewording(_for_terminals):
         options |= {"seed": seed, "executor": executor, "progress": progress}
         scores = across(subjects, layers, measure=chosen[0], **options)
     return across_output(scores, run_provenance(context))
+
+
+def _for_terminals(text: str) -> str:
+    text = text.replace("write rs.from_dissimilarities(D)", "of subjects add --dissimilarities")
+    return text.replace("folds=", "--folds ")
 
 
 def _given(name: str, x: Representation) -> Representation:

@@ -33,7 +33,7 @@ PIECES_PER_WORKER = 4
 Adjust = Literal["holm", "fdr"] | None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Across:
     """Scores of models, averaged over subjects, with errors that allow for other subjects and other
     stimuli: what :func:`across` returns.
