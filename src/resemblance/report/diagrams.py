@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..results.figures import Diagram
-from .numbers import decimals, digits, number
+from .numbers import decimals, digits, listed, number
 from .svg import (
     NOTHING,
     Axis,
@@ -83,7 +83,7 @@ def _arm(figure: Diagram, i: int, x: Axis, y: float, *, is_left: bool) -> str:
     kind, sign = ("end", -1) if is_left else ("start", 1)
     words = f"{name}: {figure.x} {number(value)}"
     tied = [figure.names[j] for j in range(len(figure.names)) if _are_tied(figure, i, j)]
-    words += f"; not told from {_listed(tied)}" if tied else "; told from all others"
+    words += f"; not told from {listed(tied, SPOKEN, 1)}" if tied else "; told from all others"
     return tag(
         "g",
         title(words),
@@ -98,16 +98,11 @@ def _arm(figure: Diagram, i: int, x: Axis, y: float, *, is_left: bool) -> str:
 def _bar(figure: Diagram, group: tuple[int, int], x: Axis, y: float) -> str:
     first, last = group
     d = f"M{x(figure.values[first]) - 3:.1f} {y:g}H{x(figure.values[last]) + 3:.1f}"
-    words = f"no two can be told apart: {_listed(figure.names[first : last + 1])}"
+    words = f"no two can be told apart: {listed(figure.names[first : last + 1], SPOKEN, 1)}"
     return tag("g", title(words), tag("path", d=d), class_="branch tie")
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - SPOKEN
-    return ", ".join(names) if more <= 1 else f"{', '.join(names[:SPOKEN])} and {more} more"
 
 
 def _label(figure: Diagram) -> str:
     """Return a diagram in words: what is joined."""
-    joined = "; ".join(_listed(figure.names[a : b + 1]) for a, b in figure.groups)
+    joined = "; ".join(listed(figure.names[a : b + 1], SPOKEN, 1) for a, b in figure.groups)
     return f"{figure.title}: {figure.x} of {len(figure.names)}; {joined or 'none are joined'}"

@@ -37,6 +37,12 @@ def counted(value: int, word: str) -> str:
     return f"{count(value)} {word}{'' if value == 1 else 's'}"
 
 
+def listed(names: Sequence[str], most: int, slack: int = 0) -> str:
+    """Join names by commas; with over ``slack`` more than ``most`` of them, the rest is counted."""
+    rest = len(names) - most
+    return ", ".join(names) if rest <= slack else f"{', '.join(names[:most])} and {rest} more"
+
+
 def duration(seconds: float) -> str:
     """Write a time in the unit that suits it."""
     if seconds < 100:

@@ -18,7 +18,7 @@ from ..json_files import write_atomically
 from ..measure import Measure
 from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
 from ..results.figures import Bars, Choice, HeatMap
-from ..results.headlines import size_words
+from ..results.headlines import TRIAL, size_words
 from ..results.result import Result
 from .chapters import chapters, common_legend, worth_a_legend
 from .citing import citing_of, meanings_of
@@ -31,7 +31,6 @@ from .of_evidence import result_of_evidence
 from .page_data import page_data
 from .rows import bars
 from .standing import standing, ties_of
-from .strip import strip
 
 SIGNS: Mapping[str, str] = {REPRODUCED: "✓", PARTLY: "◐", NOT: "✗", CONTRADICTED: "≠", NO_DATA: "–"}
 KINDS: Mapping[str, str] = {
@@ -111,7 +110,9 @@ def _content(result: Result, facts: Mapping[str, str]) -> dict[str, Any]:
     keys = [key for c in shown for _, key in c.keys]
     return {
         "result": result,
-        "strip": strip_of(result, facts),
+        "strip": _strip(result) | dict(facts),
+        "trial": TRIAL if result.is_trial else "",
+        "remarks": [remark for remark in (*result.remarks, result.idle()) if remark],
         "lead": [] if result.is_trial else result.headline().splitlines(),
         **_verdicts(result),
         "chapters": shown,
@@ -159,12 +160,10 @@ def _verdicts(result: Result) -> dict[str, Any]:
     }
 
 
-def strip_of(result: Result, facts: Mapping[str, str]) -> Any:
-    """Return what is under the title: suite, size, data sets, models, seeds, trial, remarks."""
+def _strip(result: Result) -> dict[str, str]:
+    """Return what the line under the title names: suite, size, data sets, models, seeds."""
     run = {"suite": result.suite, "size": size_words(result.suite, result.size)}
-    run = {} if result.suite in COMMANDS or not result.size else run
-    remarks = filter(None, (*result.remarks, result.idle()))
-    return strip({**run, **result.facts, **facts}, is_trial=result.is_trial, remarks=remarks)
+    return (run if result.size and result.suite not in COMMANDS else {}) | dict(result.facts)
 
 
 def verdict(result: Result) -> str:
@@ -210,14 +209,7 @@ def environment(*folders: Path) -> Any:
     common |= {"written": written, "signs": SIGNS, "kinds": KINDS, "worth": worth_a_legend}
     templates.globals |= common
     templates.filters["minus"] = minus
-    templates.filters["badge"] = lambda name: need("markupsafe").Markup(badge(name))
     return templates
-
-
-def badge(name: str) -> str:
-    """Return a verdict with its sign, as markup; a verdict that is none of ours is an error."""
-    sign = f'<b aria-hidden="true">{SIGNS[name]}</b>'
-    return f'<span class="badge {KINDS[name]}">{sign}{name}</span>'
 
 
 def written(value: Any) -> str:

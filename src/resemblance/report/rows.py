@@ -14,9 +14,9 @@ from .svg import (
     Axis,
     apart,
     axis_ticks,
+    columns,
     drawing,
     limit,
-    numbers_below,
     reach,
     room,
     shortened,
@@ -99,13 +99,7 @@ def _columns(x: Axis, tall: float, name: str, base: float) -> list[str]:
         at = [x.low, *(t for t in at if x.low + width / 2 < t < x.high - width / 2), x.high]
     elif base and not x.is_log:
         at = [base, *(t for t in at if t > base + width / 2)]
-    parts = [
-        tag("path", d=f"M{x(t):.1f} 0V{tall:g}", class_="grid zero" if t == base else "grid")
-        for t in at
-    ]
-    middle = round((x.start + x.end) / 2, 1)
-    parts += numbers_below(x, at, tall + 16)
-    return [*parts, text(name, middle, tall + 36, class_="mid axis")]
+    return columns(x, at, tall, name, base)
 
 
 def _bar(bar: Bar, x: Axis, top: float, value: str, base: float, kind: str) -> str:

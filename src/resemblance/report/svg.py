@@ -177,6 +177,20 @@ def numbers_below(axis: Axis, at: Iterable[float], y: float) -> list[str]:
     return parts
 
 
+def columns(
+    x: Axis, at: Sequence[float], tall: float, name: str, base: float = math.nan
+) -> list[str]:
+    """Draw the upright lines of an axis, a darker one at ``base``, with numbers and name below."""
+    kinds = ("grid zero" if tick == base else "grid" for tick in at)
+    lines = [tag("path", d=f"M{x(t):.1f} 0V{tall:g}", class_=kind) for t, kind in zip(at, kinds)]
+    middle = round((x.start + x.end) / 2, 1)
+    return [
+        *lines,
+        *numbers_below(x, at, tall + 16),
+        text(name, middle, tall + 36, class_="mid axis"),
+    ]
+
+
 def limit(at: float, d: str) -> str:
     """Draw the line of a threshold, and an invisible broad one for the pointer."""
     wide = tag("path", d=d, class_="reach")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..results.figures import Dendrogram
-from .numbers import number
+from .numbers import listed, number
 from .svg import (
     NOTHING,
     Axis,
     apart,
     axis_ticks,
+    columns,
     drawing,
-    numbers_below,
     room,
     shortened,
     tag,
@@ -24,7 +24,7 @@ WIDTH = 480.0
 LEAF, LEAST = 17.0, 10.5  # heights of a leaf: of few leaves, of many
 FEW = 40  # leaves
 NAMES = 190.0  # room at the left
-SPOKEN = 4  # names of a branch that the pointer reads; more are counted
+SPOKEN = 3  # names of a branch that the pointer reads; more are counted
 
 
 class Branch(NamedTuple):
@@ -43,7 +43,7 @@ def dendrogram(figure: Dendrogram) -> str:
     tall, names = pitch * len(figure.leaves), room(figure.leaves, NAMES)
     high = apart(0.0, max(merge.height for merge in figure.merges))[1]
     x = Axis(0.0, high, names + 4, WIDTH - 12)
-    parts = _grid(figure, x, tall)
+    parts = columns(x, axis_ticks(x, 5), tall, figure.x)
     branches: list[Branch] = [Branch(x.start, 0.0, ())] * len(figure.leaves)
     for place, leaf in enumerate(figure.order):
         name, y = figure.leaves[leaf], pitch * (place + 0.5)
@@ -68,7 +68,7 @@ def _leaf(name: str, x: float, y: float) -> str:
 def label_of(figure: Dendrogram) -> str:
     """Return a tree in words: which branches are joined last."""
     last = figure.merges[-1]
-    one, other = (_words(_leaves(figure, side)) for side in last[:2])
+    one, other = (listed(_leaves(figure, side), SPOKEN, 1) for side in last[:2])
     return (
         f"{figure.title}: tree of {len(figure.leaves)}; joined last, at {number(last.height)}: "
         f"{one}, and {other}"
@@ -87,23 +87,10 @@ def _leaves(figure: Dendrogram, branch: int) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _words(names: tuple[str, ...]) -> str:
-    if len(names) > SPOKEN:
-        return f"{', '.join(names[: SPOKEN - 1])} and {len(names) - SPOKEN + 1} more"
-    return ", ".join(names)
-
-
-def _grid(figure: Dendrogram, x: Axis, tall: float) -> list[str]:
-    at = axis_ticks(x, 5)
-    parts = [tag("path", d=f"M{x(t):.1f} 0V{tall:g}", class_="grid") for t in at]
-    parts += numbers_below(x, at, tall + 16)
-    middle = round((x.start + x.end) / 2, 1)
-    return [*parts, text(figure.x, middle, tall + 36, class_="mid axis")]
-
-
 def _joined(figure: Dendrogram, one: Branch, other: Branch, at: float, height: float) -> str:
     """Draw the lines of a merge, with broad ones for the pointer."""
     d = f"M{one.x:.1f} {one.y:.1f}H{at:.1f}V{other.y:.1f}H{other.x:.1f}"
-    words = f"{_words(one.leaves)}  with  {_words(other.leaves)}: {figure.x} {number(height)}"
+    first, second = (listed(branch.leaves, SPOKEN, 1) for branch in (one, other))
+    words = f"{first}  with  {second}: {figure.x} {number(height)}"
     wide = [tag("path", d=d, class_="reach")] if len(figure.leaves) <= FEW else []
     return tag("g", title(words), *wide, tag("path", d=d), class_="branch")

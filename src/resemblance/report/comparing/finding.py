@@ -31,7 +31,7 @@ from ...arrangements import Curve, models_of, tree
 from ...comparison import MeasureInfo, most_similar
 from ..data import FEW_PAIRS, is_square, off_diagonal, spearman
 from ..evidence_words import ALPHA, brief
-from ..numbers import counted, minus
+from ..numbers import counted, listed, minus
 from .shown import Shown, between, curves_of, mean_chance, named, places_of_curve, trained_curves
 
 LOW = 0.5  # correlation of the orders of pairs: below it, measures disagree
@@ -102,9 +102,8 @@ def _left_out(shown: Shown, curves: Sequence[Curve]) -> str:
     rest = [m for m in models if m not in drawn]
     if not rest:
         return ""
-    more = f" and {len(rest) - MOST_NAMED} more" if len(rest) > MOST_NAMED else ""
-    names = ", ".join(map(named, rest[:MOST_NAMED]))
-    return f"Left out, for another number of layers or too few values: {names}{more}."
+    names = listed(list(map(named, rest)), MOST_NAMED)
+    return f"Left out, for another number of layers or too few values: {names}."
 
 
 def _beyond(shown: Shown, places: Places) -> str:
@@ -138,12 +137,11 @@ def _disagreement(shown: Shown, pairs: int) -> str:
     low, label = [pair for pair in known if pair[0] < LOW], shown.label(shown.leading)
     if not low:
         return ""
-    each = ", ".join(f"{shown.label(m)} {written(r)}" for r, m in low[:MOST_NAMED])
-    more = f" and {len(low) - MOST_NAMED} more" if len(low) > MOST_NAMED else ""
+    each = listed([f"{shown.label(m)} {written(r)}" for r, m in low], MOST_NAMED)
     verb = "orders" if len(low) == 1 else "order"
     return (
         f"{len(low)} of {counted(len(known), 'measure')} of other families {verb} the pairs "
-        f"otherwise (Spearman correlation with {label} below {LOW:g}): {each}{more}."
+        f"otherwise (Spearman correlation with {label} below {LOW:g}): {each}."
     )
 
 
@@ -206,8 +204,7 @@ def reference_words(shown: Shown, curves: Sequence[Curve]) -> Iterator[str]:
             yield f"At all {len(known)} depths {closer.format('closer')}."
             continue
         label, k = shown.label(shown.leading), low[0]
-        where = ", ".join(_layer(curve, k) for k in low[:MOST_NAMED])
-        where += f" and {len(low) - MOST_NAMED} more" if len(low) > MOST_NAMED else ""
+        where = listed([_layer(curve, k) for k in low], MOST_NAMED)
         scores = f" ({label} {written(curve.values[k])}, the copy {written(copy.values[k])})"
         yield f"At {where} {closer.format('no closer')}{scores if len(low) == 1 else ''}."
 

@@ -18,7 +18,7 @@ from ...results.sections import Entry, Section, Sign, Table
 from ..data import MeasureRow, chance_words, failure_groups, is_square, summary
 from ..evidence_tables import interval_of, places_of
 from ..evidence_words import ALPHA, Reading, Readings, furthest, level_words
-from ..numbers import count, counted, span
+from ..numbers import count, counted, listed, span
 from .shown import Shown, curves_of, places_of_curve
 
 COLUMNS = (
@@ -333,7 +333,5 @@ def fact_words(fact: Any) -> Entry:
     if isinstance(fact, Mapping):
         return ", ".join(f"{name} {fact_words(part)}" for name, part in fact.items())
     if isinstance(fact, Sequence):
-        words = ", ".join(str(fact_words(part)) for part in fact[:LONGEST_LIST])
-        rest = len(fact) - LONGEST_LIST
-        return f"{words} and {rest} more" if rest > 0 else words
+        return listed([str(fact_words(part)) for part in fact], LONGEST_LIST)
     return str(fact)
