@@ -29,7 +29,9 @@ if _TYPE_CHECKING:
     from .dissimilarities import rdm as rdm
     from .drift import Drift as Drift
     from .drift import DriftReport as DriftReport
+    from .drift import Upgrade as Upgrade
     from .drift import drift as drift
+    from .drift import upgrade as upgrade
     from .engine.forecast import Forecast as Forecast
     from .engine.forecast import plan as plan
     from .engine.saved import load as load
@@ -83,7 +85,7 @@ _MODULES = {
     "compare": ("compare",),
     "comparison": ("Comparison",),
     "dissimilarities": ("dissimilarities", "from_dissimilarities", "noise_covariance", "rdm"),
-    "drift": ("Drift", "DriftReport", "drift"),
+    "drift": ("Drift", "DriftReport", "Upgrade", "drift", "upgrade"),
     "engine.forecast": ("Forecast", "plan"),
     "engine.saved": ("load",),
     "inference": ("Across", "Evidence", "across", "equal_rows", "evidence", "load_evidence"),

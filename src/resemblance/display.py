@@ -77,9 +77,11 @@ def drawn(thing: object, *arguments: Any, **options: Any) -> Any:
     return import_module(PLOT, __package__).draw(thing, *arguments, **options)
 
 
-def written(thing: object, path: Path) -> None:
-    """Write a result to a file, in the format that its suffix names."""
-    import_module(".report.of_across", __package__).write(thing, path)
+def written(thing: object, module: str, path: Path) -> None:
+    """Write a result, for which a module of ``report`` knows the output, in the format that the
+    suffix of the file names."""
+    content = import_module(f".report.{module}", __package__).output_of(thing)
+    import_module(".report.output", __package__).save(content, path)
 
 
 # ---------------------------------------------------------------------------------------- in words

@@ -28,7 +28,10 @@ PANELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "evidence": ("evidence", "Compute intervals, chance levels and p-values of similarities."),
         "across": ("across", "Score models on several subjects, with the noise ceiling."),
     },
-    "Drift": {"drift": ("drift", "Report how a representation changed between two versions.")},
+    "Drift": {
+        "drift": ("drift", "Report how a representation changed between two versions."),
+        "upgrade": ("upgrade", "Keep an index under a new embedding model, or embed again?"),
+    },
     "Benchmarks": {
         "resi": ("entries", "The ReSi benchmark: six tests on models of three domains."),
         "sensitivity": ("entries", "Do measures respond to what affects function?"),

@@ -12,7 +12,16 @@ from ..display import encodable
 from ..drift import DriftReport, drift
 from ..drift.findings import WORDS, brief
 from ..drift.verdict import PURPOSES, Purpose
-from ..report.of_drift import bounds, document, outcome, samples_used, status, tone, unassessed
+from ..report.of_drift import (
+    bounds,
+    document,
+    next_step,
+    outcome,
+    samples_used,
+    status,
+    tone,
+    unassessed,
+)
 from ..report.output import Output, toned
 from ..report.terminal import plain_table
 from ..representation import Representation
@@ -97,8 +106,8 @@ def drift_command(
     """
     check_choice("for", purpose, tuple(PURPOSES))
     report = drift(
-        _read(reference),
-        _read(current),
+        read_version(reference),
+        read_version(current),
         purpose=cast(Purpose, purpose),
         labels=read_labels(labels, "--labels"),
         threshold=_limit(threshold),
@@ -129,7 +138,8 @@ def _provenance(
     return report.provenance | sides | run_provenance(context)
 
 
-def _read(path: Path) -> Representation:
+def read_version(path: Path) -> Representation:
+    """Return the one array of a file."""
     from ..sources.files import read_files
 
     arrays = list(read_files([path]).values())
@@ -177,6 +187,7 @@ def _tables(report: DriftReport) -> list[Any]:
         *report.lines,
         toned(report.verdict, tone(report)),
         *_hint(report),
+        *next_step(report),
     ]
 
 

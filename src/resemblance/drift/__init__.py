@@ -1,10 +1,22 @@
-"""Drift between two versions of a representation: how much, and in what way."""
+"""Drift between two versions of a representation: how much, in what way, and what becomes of an
+index."""
 
 from .drift import drift
 from .findings import Finding
 from .moved import Moved, MovedClass
 from .result import DriftReport
 from .table import Drift
+from .upgrade import Upgrade, upgrade
 from .verdict import Judgement
 
-__all__ = ["Drift", "DriftReport", "Finding", "Judgement", "Moved", "MovedClass", "drift"]
+__all__ = [
+    "Drift",
+    "DriftReport",
+    "Finding",
+    "Judgement",
+    "Moved",
+    "MovedClass",
+    "Upgrade",
+    "drift",
+    "upgrade",
+]

@@ -146,7 +146,7 @@ class Across:
 
         Raises ``ValueError`` for another kind of file.
         """
-        written(self, Path(path))
+        written(self, "of_across", Path(path))
 
     def plot(self, **options: Any) -> Any:
         """Draw it by :func:`resemblance.plot.across`; return the axes (extra ``plot``)."""

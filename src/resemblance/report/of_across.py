@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ..inference.across import Across
 from ..inference.nulls import p_text
 from .numbers import number
-from .output import FORMATS, SUFFIXES, Output, emit
+from .output import Output
 from .terminal import plain_table
 
 
-def across_output(scores: Across, provenance: Mapping[str, str] | None = None) -> Output:
+def output_of(scores: Across, provenance: Mapping[str, str] | None = None) -> Output:
     """Return what is written of the scores of models."""
     rows = scores.records()
     return Output(_tables(scores, rows), _document(scores, rows, provenance), rows)
-
-
-def write(scores: Across, path: Path) -> None:
-    """Write the scores to a file in the format that its suffix names."""
-    suffix = path.suffix.removeprefix(".").lower()
-    kind = {**SUFFIXES, "txt": "table"}.get(suffix, suffix)
-    if kind not in FORMATS:
-        known = ", ".join(f".{name}" for name in ("csv", "json", "parquet", "txt", *SUFFIXES))
-        raise ValueError(f"{path}: scores are written as {known}; got .{suffix}")
-    emit(across_output(scores), kind, path)
 
 
 def _tables(scores: Across, rows: Sequence[Mapping[str, Any]]) -> list[Any]:

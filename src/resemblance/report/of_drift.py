@@ -38,7 +38,7 @@ def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
         tuple(sections),
         provenance={**report.provenance, **_settings(report)},
         facts={"purpose": settings["purpose"]},
-        lead="\n".join((report.verdict, *report.lines)),
+        lead="\n".join((report.verdict, *report.lines, *next_step(report))),
         title=title,
         counts={
             _samples_of(settings): f"{settings['samples']:,}",
@@ -49,6 +49,16 @@ def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
         },
         tone=tone(report),
     )
+
+
+def next_step(report: DriftReport) -> list[str]:
+    """Say what to do next about an index, where new queries no longer find their neighbours."""
+    if not (report.index.drifted and report.index.counts and report.reordered is None):
+        return []
+    return [
+        "Then: rs.upgrade, or resemblance upgrade, says whether the index can be kept: by queries "
+        "as they are, by a map of queries, or only if everything is embedded again."
+    ]
 
 
 def document(report: DriftReport) -> dict[str, Any]:

@@ -85,6 +85,16 @@ def emit(content: Content, kind: str, output: Path | None, table: str = "") -> N
             write_parquet(_frame_of(content, columns, records), output, index=False)
 
 
+def save(content: Content, path: Path) -> None:
+    """Write a content to a file in the format that its suffix names."""
+    suffix = path.suffix.removeprefix(".").lower()
+    kind = {**SUFFIXES, "txt": "table"}.get(suffix, suffix)
+    if kind not in FORMATS:
+        known = ", ".join(f".{name}" for name in ("csv", "json", "parquet", "txt", *SUFFIXES))
+        raise ValueError(f"{path}: results are written as {known}; got .{suffix}")
+    emit(content, kind, path)
+
+
 def _tables_of(content: Content) -> list[Any]:
     from .evidence_tables import evidence_tables
     from .result_tables import result_tables

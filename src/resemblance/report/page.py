@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..comparison import Comparison
-from ..drift import DriftReport
+from ..drift import DriftReport, Upgrade
 from ..extras import need
 from ..inference.result import Evidence
 from ..json_files import write_atomically
@@ -28,6 +28,7 @@ from .numbers import duration, minus
 from .of_comparison import result_of
 from .of_drift import drift_result
 from .of_evidence import result_of_evidence
+from .of_upgrade import upgrade_result
 from .page_data import page_data
 from .rows import bars
 from .standing import standing, ties_of
@@ -43,6 +44,7 @@ KINDS: Mapping[str, str] = {
 COMMANDS: Mapping[str, str] = {
     "joint": "resemblance joint STUDY ...",
     "drift": "resemblance drift REFERENCE CURRENT",
+    "upgrade": "resemblance upgrade OLD NEW OLD_QUERIES NEW_QUERIES",
     "compare": "resemblance compare",
     "evidence": "resemblance evidence",
 }
@@ -51,7 +53,7 @@ MANY_MAPS = 6  # more of them are smaller
 
 
 def write_page(
-    result: Result | Comparison | Evidence | DriftReport,
+    result: Result | Comparison | Evidence | DriftReport | Upgrade,
     path: str | Path,
     *,
     title: str = "",
@@ -62,18 +64,19 @@ def write_page(
     stretch: bool = False,
     provenance: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a result, comparison, evidence or drift report to one HTML file and return its path.
+    """Write a result, comparison, evidence, drift report or upgrade to one HTML file.
 
-    The page has what leads, then for every section what it is about, its claims, figures and
-    tables, and why something has no value; at the end the mean ranks of the measures, times, and
-    how it was made. Any line can be shown or hidden, any table sorted, any mark read. It needs no
-    network; two calls with equal results write the same bytes, and a reader sees the old or the new
-    file, never a part.
+    Returns the path. The page has what leads, then for every section what it is about, its claims,
+    figures and tables, and why something has no value; at the end the mean ranks of the measures,
+    times, and how it was made. Any line can be shown or hidden, any table sorted, any mark read. It
+    needs no network; two calls with equal results write the same bytes, and a reader sees the old
+    or the new file, never a part.
 
     Parameters
     ----------
     result : from the ``run`` of a suite, or ``load_result``; or what :func:`resemblance.compare`,
-        :func:`resemblance.load`, ``resemblance.evidence`` or :func:`resemblance.drift` returned.
+        :func:`resemblance.load`, ``resemblance.evidence``, :func:`resemblance.drift` or
+        :func:`resemblance.upgrade` returned.
     path : the file to write; its folder must exist.
     title : the heading; by default that of the result.
     introduction : a paragraph before everything else, as plain text.
@@ -95,6 +98,8 @@ def write_page(
         result = result_of_evidence(result, measure=measure, stretch=stretch)
     elif isinstance(result, DriftReport):
         result = drift_result(result)
+    elif isinstance(result, Upgrade):
+        result = upgrade_result(result)
     result = replace(result, provenance={**result.provenance, **(provenance or {})})
     heading = title or result.title or f"The {result.suite} suite"
     content = _content(result, facts or {})
