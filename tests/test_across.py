@@ -287,11 +287,13 @@ def test_distances_are_shown_the_most_similar_first() -> None:
     assert result.order.tolist() == np.argsort(result.mean).tolist()
     assert result.models[result.order[0]] == "true"
     assert str(result).index("true") < str(result).index("other")
-    assert {row["above_0"] for row in result.records()} == {None}
+    by_cosine = rs.across(*experiment(count=3), measure=COSINE)
+    for scores in (result, by_cosine):
+        assert {row["above_0"] for row in scores.records()} == {None}
+        with pytest.raises(ValueError, match="difference"):
+            scores.above_0()
     legend = [t.get_text() for t in rs.plot.across(result).get_legend().get_texts()]
     assert legend == ["mean, 95% interval"]
-    with pytest.raises(ValueError, match="difference"):
-        result.above_0()
     with pytest.raises(ValueError, match=r"plot\.across"):
         rs.plot.intervals(result)  # type: ignore[arg-type]
 
@@ -338,7 +340,7 @@ def test_what_cannot_be_tested_is_refused(subtests: Any) -> None:
     cases: dict[str, tuple[str, Any, Any, dict[str, Any]]] = {
         "one subject": ("rs.evidence", {"s0": subjects["s0"]}, models, {}),
         "few stimuli": ("stimuli", *few, {}),
-        "few blocks": ("stimuli", subjects, models, {"blocks": np.repeat(range(4), 5)}),
+        "few blocks": ("labels", subjects, models, {"blocks": np.repeat(range(4), 5)}),
         "other stimuli": ("samples", subjects, shorter, {}),
         "a level": ("level", subjects, models, {"level": 95}),
         "levels": ("0.95", subjects, models, {"level": "95%"}),
@@ -435,3 +437,23 @@ def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys,
         with subtests.test(text):
             status, written = run(text)
             assert (status, words in written.err) == (2, True), written.err
+
+
+def test_rows_that_may_be_in_another_order_are_refused(subtests: Any) -> None:
+    (subjects, models), labels = experiment(count=2), [f"img{i}" for i in range(20)]
+    named = {name: rs.dissimilarities(x, labels) for name, x in subjects.items()}
+    numbered = {name: rs.dissimilarities(x, range(20)) for name, x in subjects.items()}
+    short = {**named, "s": rs.dissimilarities(subjects["s0"][1:], labels[1:])}
+    one = next(iter(models.values()))
+    cases = {
+        "models without ids": (named, models, "ids"),
+        "a stimulus is missing": (short, {"m": named["s0"]}, "lacks sample 'img0'.*join_samples"),
+        "one array": (subjects, one, "mappings"),
+    }
+    for name, (rows, columns, words) in cases.items():
+        with subtests.test(name), pytest.raises(ValueError, match=words):
+            rs.across(rows, columns)
+    same = rs.across(numbered, models, measure=COSINE).mean
+    assert same == pytest.approx(rs.across(subjects, models, measure=COSINE).mean)
+    with pytest.raises(ValueError, match=r"join_samples\(\*x"):
+        rs.join_samples(named)

@@ -128,6 +128,13 @@ def _check_samples(representations: Sequence[Representation]) -> None:
     first = representations[0]
     with_ids = next((r for r in representations if r.ids is not None), first)
     for r in representations:
+        if r.n_samples != first.n_samples and r.ids and first.ids:
+            less, more = sorted((first, r), key=lambda x: x.n_samples)
+            missing = next(i for i in more.ids or () if i not in set(less.ids or ()))
+            raise ValueError(
+                f"compare: {less.name!r} lacks sample {missing!r} of {more.name!r}; "
+                "rs.join_samples keeps the samples that all have"
+            )
         if r.n_samples != first.n_samples:
             hint = transposition(first.shape, r.shape, (repr(first.name), repr(r.name)))
             hint = hint_of_counts(r.n_samples, first.n_samples) or hint

@@ -85,11 +85,11 @@ def software() -> str:
     from . import __version__
 
     return (
-        "@software{resemblance,\n"
+        "@misc{resemblance,\n"
         "  author  = {{The resemblance developers}},\n"
         "  title   = {resemblance: Comparing Neural-Network Representations},\n"
-        f"  version = {{{__version__}}},\n"
         "  year    = {2026},\n"
+        f"  note    = {{Version {__version__}}},\n"
         "}"
     )
 

@@ -37,6 +37,12 @@ class MeasureInfo(NamedTuple):
     version: int
     parameters: Mapping[str, Any]
 
+    @property
+    def title(self) -> str:
+        """The label with the parameters: "CKA (debiased)"."""
+        words = [v if isinstance(v, str) else f"{k}={v}" for k, v in self.parameters.items()]
+        return f"{self.label} ({', '.join(words)})" if words else self.label
+
 
 AnyMeasure = str | Measure | MeasureInfo  # what names a measure of a result
 
@@ -426,9 +432,9 @@ def most_similar(info: MeasureInfo) -> float:
 
 
 def label_of(comparison: Comparison, info: MeasureInfo) -> str:
-    """Return the label of a measure, or its specification if another one here has that label."""
-    labels = [m.label for m in comparison.measures]
-    return info.label if labels.count(info.label) == 1 else info.spec
+    """Return the title of a measure, or its specification if another one here has that title."""
+    titles = [m.title for m in comparison.measures]
+    return info.title if titles.count(info.title) == 1 else info.spec
 
 
 def chance_of(comparison: Comparison, measure: str | Measure) -> np.ndarray:
@@ -490,7 +496,5 @@ def fingerprints_of(
 ) -> tuple[list[str], list[str]]:
     """Return the fingerprints of the data with these names."""
     first, second = provenance["rows"], provenance["columns"]
-    return (
-        [first[name]["fingerprint"] for name in rows],
-        [second[name]["fingerprint"] for name in columns],
-    )
+    of_rows = [first[name]["fingerprint"] for name in rows]
+    return of_rows, [second[name]["fingerprint"] for name in columns]

@@ -238,7 +238,9 @@ def _trials(called: str, X: Any, name: str = "") -> Representation:
     if np.ndim(X) == 3:
         raise ValueError(
             f"{called}: X must be (trials, features); got {np.shape(X)}; average over time, "
-            'rs.from_trials(X, axes="trials units time", pool="mean"), or choose a bin, X[:, :, 0]'
+            'rs.from_trials(X, axes="trials units time", pool="mean"), or choose a bin, X[:, :, 0];'
+            " for (runs, conditions, features) write X.reshape(-1, X.shape[2]), with "
+            "conditions=np.tile(labels, len(X)) and runs=np.repeat(range(len(X)), X.shape[1])"
         )
     return as_representation(X, name)
 

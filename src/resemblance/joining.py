@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,11 @@ def join_samples(*representations: Any) -> tuple[Representation, ...]:
 
     Raises ``ValueError`` when one has no ids or repeats one, or when no id is common to all.
     """
+    if len(representations) == 1 and isinstance(representations[0], Mapping):
+        raise ValueError(
+            "join_samples: it takes representations one by one; for a mapping write "
+            "dict(zip(x, rs.join_samples(*x.values())))"
+        )
     inputs = [as_representation(data) for data in representations]
     for r in inputs:
         repeated = [i for i, uses in Counter(r.order or ()).items() if uses > 1]

@@ -188,7 +188,10 @@ def init_command(
     """Write the files of a new repository of results, with a workflow that verifies submissions."""
     files = init(folder, packs_for(None, series))
     if not quiet:
-        print(f"wrote {len(files)} files in {folder}; to begin:\n  git -C {folder} init")
+        git = shlex.join(["git", "-C", str(folder)])
+        print(f"wrote {len(files)} files in {folder}; to begin:")
+        print(f"  {git} init\n  {git} add .\n  {git} commit -m 'Begin a board'")
+        print(f"  {git} remote add origin ADDRESS\n  {git} push -u origin HEAD")
 
 
 Results = Annotated[

@@ -18,7 +18,7 @@ from ..catalogue import get_measure
 from ..claims import cosine
 from ..display import drawn, written
 from ..engine.workers import Call, check_travel, run, single_threaded, workers_of
-from ..inputs import holds_named
+from ..inputs import holds_named, is_single
 from ..measure import Measure
 from ..progress import Progress, reporting
 from ..representation import Representation, Undefined, title
@@ -58,6 +58,7 @@ class Across:
     freedom: int
     level: float
     larger_is_more_similar: bool
+    is_0_by_chance: bool  # the mean score of an unrelated model
     covariances: np.ndarray  # (3, columns, columns): of subjects, stimuli, both; the ceiling last
     folds: np.ndarray | None = None
     failures: Mapping[str, str] = field(default_factory=dict)
@@ -81,14 +82,15 @@ class Across:
     def above_0(self, adjust: Adjust = "holm") -> np.ndarray:
         """Return the one-sided p-value that each model scores above 0, (models,).
 
-        An unrelated model has 0 on average by correlations (``compare=pearson``,
-        ``whitened_pearson``, ranks). By the cosines, and by CKA, it has more, because all its
-        dissimilarities are positive: compare it with a random one by :meth:`difference`.
-
-        Raises ``ValueError`` for a distance, which is 0 for equal representations only.
+        Raises ``ValueError`` unless an unrelated model has 0 on average, as it has by correlations
+        of dissimilarities (``compare=pearson``, ``whitened_pearson``, ranks) and by CKA without
+        bias. By cosines it has more, because all dissimilarities of features are positive.
         """
-        if not self.larger_is_more_similar:
-            raise ValueError(f"above_0: {self.measure} is a distance; compare models by difference")
+        if not self.is_0_by_chance:
+            raise ValueError(
+                f"above_0: an unrelated model does not score 0 by {self.measure}; compare models "
+                "with a random one by difference, or take compare=whitened_pearson"
+            )
         return _adjusted(self._p(np.eye(len(self.mean)), self.mean), adjust)
 
     def below_ceiling(self, adjust: Adjust = "holm") -> np.ndarray:
@@ -129,7 +131,7 @@ class Across:
     def records(self) -> list[dict[str, Any]]:
         """Return one row for each model: its mean, error, interval and p-values."""
         nothing = [None] * len(self.mean)
-        above = self.above_0() if self.larger_is_more_similar else nothing
+        above = self.above_0() if self.is_0_by_chance else nothing
         below = self.below_ceiling() if self.ceiling else nothing
         columns = (self.models, self.mean, self.error, self.low, self.high, above, below)
         names = ("model", "mean", "error", "low", "high", "above_0", "below_ceiling")
@@ -232,17 +234,21 @@ def across(
         raise ValueError(f"across: level must be between 0 and 1, such as 0.95; got {level!r}")
     if not isinstance(measure, str | Measure):
         raise ValueError(f"across: measure is one measure; got {measure!r}")
+    if is_single(subjects) or is_single(models):
+        raise ValueError("across: subjects and models are mappings of names to arrays: {'A': x}")
     models, owners = _with_parts(models)
     rows, columns = sides_of(subjects, {} if models is None else models)
     columns = columns or []
     _check_features(rows + columns)
+    _check_ids(rows, columns)
     if len(rows) < 2:
         raise ValueError("across: it takes two subjects or more; for one use rs.evidence")
     m, n = get_measure(measure) if isinstance(measure, str) else measure, rows[0].n_samples
     groups = None if blocks is None else numbers_of("across", blocks, n, "blocks")
     count = n if groups is None else int(groups.max()) + 1
     if count < FEWEST:
-        raise ValueError(f"across: other stimuli need at least {FEWEST} of them; got {count}")
+        what = "stimuli" if groups is None else "different labels of blocks"
+        raise ValueError(f"across: it takes at least {FEWEST} {what}; got {count}")
     names = {k: len(list(of)) for k, of in groupby(owners.get(c.name, c.name) for c in columns)}
     numbers, parts, upper = None, list[np.ndarray](), None
     if owners or folds is not None:
@@ -293,8 +299,17 @@ def _result(
         freedom=freedom,
         level=level,
         larger_is_more_similar=measure.larger_is_more_similar,
+        is_0_by_chance=_is_0_by_chance(measure),
         covariances=covariances,
     )
+
+
+def _is_0_by_chance(measure: Measure) -> bool:
+    """Whether unrelated representations score 0 on average, as far as is known."""
+    chosen = dict(measure.parameters)
+    if measure.name == "rsa":
+        return "cosine" not in chosen.get("compare", "")
+    return measure.name == "cka" and chosen.get("estimator") == "debiased"
 
 
 def two_factors(values: np.ndarray, without: np.ndarray) -> np.ndarray:
@@ -358,6 +373,19 @@ def _check_features(everything: Sequence[Representation]) -> None:
                     f"across: {title(x)} is a symmetric matrix with a zero diagonal; for "
                     "dissimilarities write rs.from_dissimilarities(D)"
                 )
+
+
+def _check_ids(rows: Sequence[Representation], columns: Sequence[Representation]) -> None:
+    """Raise ``ValueError`` where rows are named on one side only: their order need not be that of
+    the other, since :func:`dissimilarities` sorts the names of conditions."""
+    named = next((x for x in rows if x.ids is not None), None)
+    bare = next((y for y in columns if y.order is None), None)
+    if named and bare and named.ids != tuple(range(named.n_samples)):
+        raise ValueError(
+            f"across: {bare.name!r} has no ids, and the rows of {named.name!r} are "
+            f"{', '.join(map(str, (named.ids or ())[:3]))}, ...; name the rows of models, too: "
+            "rs.Representation(x, ids=labels), or a data frame with an index"
+        )
 
 
 def _usable(

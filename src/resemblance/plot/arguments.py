@@ -58,7 +58,7 @@ def chance_level(
 
 def direction(info: MeasureInfo) -> str:
     """Return the label of a measure with what is more similar."""
-    return f"{info.label} ({'larger' if info.larger_is_more_similar else 'smaller'} = more similar)"
+    return f"{info.title} ({'larger' if info.larger_is_more_similar else 'smaller'} = more similar)"
 
 
 def taken(comparison: Comparison, info: MeasureInfo, order: list[int]) -> Comparison:

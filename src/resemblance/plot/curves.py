@@ -184,7 +184,7 @@ def _name_partners(ax: Axes, curves: Sequence[Curve], xs: Sequence[np.ndarray]) 
 
 def _name_values(ax: Axes, info: MeasureInfo, against: str | None) -> None:
     """Name the axis of values and the direction of the measure, on two lines where one is short."""
-    label, _, which = direction(info).partition(" (")
+    label, _, which = direction(info).rpartition(" (")
     label += f" with {shortened(against, 20)}" if against else ""
     tall = ax.get_window_extent().height * POINTS / ax.figure.dpi
     fits = text_width(f"{label} ({which}", letter_size("axes.labelsize")) <= tall

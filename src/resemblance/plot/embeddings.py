@@ -59,7 +59,7 @@ def mds(
 def _shown(info: MeasureInfo, plane: Plane, left_out: int) -> str:
     """Say how much of the differences the plane shows, and of how many representations none."""
     more = f"\n({left_out} without some value left out)" if left_out else ""
-    return f"{plain(info.label)}: {100 * plane.share:.0f} % of the differences shown{more}"
+    return f"{plain(info.title)}: {100 * plane.share:.0f} % of the differences shown{more}"
 
 
 def _path(ax: Axes, plane: Plane, i: int, at: list[int]) -> Any:
@@ -142,6 +142,6 @@ def _leaves(ax: Axes, names: list[str], models: list[str]) -> None:
 
 def _difference(info: MeasureInfo) -> str:
     if not info.larger_is_more_similar:
-        return f"difference: {info.label}"
+        return f"difference: {info.title}"
     most = info.range[1]
-    return f"difference: {number(most)} − {info.label}" if np.isfinite(most) else "difference"
+    return f"difference: {number(most)} − {info.title}" if np.isfinite(most) else "difference"

@@ -123,7 +123,8 @@ def drift(report: DriftReport, *, ax: Axes | None = None) -> Axes:
 def across(result: Across, *, ax: Axes | None = None) -> Axes:
     """Draw the mean score of each model with its interval, the most similar first; return the axes.
 
-    Hollow points are not above 0 (adjusted p above 0.05). The band is the noise ceiling, from the
+    Hollow points are not above 0 (adjusted p above 0.05), by a measure for which that is chance.
+    The band is the noise ceiling, from the
     scores of subjects with the others to the highest mean that a model can reach.
 
     Parameters
@@ -136,7 +137,7 @@ def across(result: Across, *, ax: Axes | None = None) -> Axes:
     if not isinstance(result, Across):
         raise ValueError(f"plot.across draws an Across; got {type(result).__name__}")
     order, is_above = result.order, np.ones(len(result.mean), bool)
-    if result.larger_is_more_similar:
+    if result.is_0_by_chance:
         is_above = result.above_0() <= ALPHA
     words = {True: f"mean, {result.level:.0%} interval", False: f"not above 0 (p > {ALPHA:g})"}
     marks, labels = list[Any](), list[str]()
