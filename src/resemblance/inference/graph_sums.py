@@ -228,7 +228,8 @@ def _sparse_triangles(matrix: np.ndarray, constant: float) -> tuple[float, float
     from scipy.sparse import csr_array
 
     n, sparse = len(matrix), csr_array(matrix - constant)
-    rows, columns = (np.asarray(sparse.sum(axis=axis)) for axis in (1, 0))
+    rows: np.ndarray = sparse.sum(axis=1)
+    columns: np.ndarray = sparse.sum(axis=0)
     paths, offset = sparse @ sparse, constant * n
     common = constant * (rows @ columns + 3 * offset * rows.sum() + offset * offset * n)
     passed = (paths * sparse).sum() + constant * (rows @ rows + columns @ columns) + common
