@@ -11,9 +11,10 @@ import pytest
 import torch
 
 import resemblance as rs
+from resemblance.inference.jackknife import rows_of
 from resemblance.views import search as searching
 from resemblance.views.distances import row_blocks
-from resemblance.views.neighbours import nearest
+from resemblance.views.neighbours import nearest, nearest_in_part
 from resemblance.views.search import nearest_to, pays, search
 from resemblance.views.similarities import Similarity, similarity_of
 from resemblance.views.ties import Nearest, stacked, top
@@ -99,6 +100,22 @@ def test_the_neighbours_are_those_of_double_precision(subtests):
                     assert_same(quick, in_full(similarity, k))
                     if is_open is not None and metric == "euclidean" and k == 10:
                         assert (quick.redone > 0) == is_open
+
+
+def test_those_of_a_part_are_taken_from_the_neighbours_of_all_samples(subtests):
+    half = np.sort(np.random.default_rng(3).choice(N, N // 2, replace=False))
+    for k in [1, 10]:
+        for case, (data, _) in CASES.items():
+            for metric in AFFINITIES:
+                with subtests.test(f"{k}, {case}, {metric}"):
+                    part = rows_of(rs.Representation(data), half)
+                    anew = rs.Representation(data[half])
+                    a, b = (nearest(r, k=k, metric=metric) for r in (part, anew))
+                    assert_same(a, b)
+    whole = rs.Representation(gaussian())
+    assert nearest_in_part(whole, half, 10, "cosine", "exact") is not None
+    with pytest.raises(rs.Undefined, match="k must be"):
+        nearest(rows_of(whole, half[:5]), k=10, metric="cosine")
 
 
 # Samples here differ by about as much as two libraries may in the last digits.

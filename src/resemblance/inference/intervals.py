@@ -193,6 +193,8 @@ def _on_parts(
         works = [_work_on(layout, rows, measures) for rows in parts[start : start + batch]]
         comparisons += compare_many(works, **bench.options, described=False)
         bench.advance(len(works) * pairs)
+    for r in layout.all:  # parts take their neighbours from those of all samples
+        r.forget()
     return comparisons
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from inspect import unwrap
+from typing import Any
 
 import numpy as np
 
 from ..arrays import device, scalar
 from ..measure import Measure
 from ..representation import Representation, Undefined, comparing, with_rows, without_gradient
+from ..views.neighbours import nearest, nearest_in_part
 
 
 def is_closed(measure: Measure, n: int) -> bool:
@@ -65,9 +68,18 @@ def values_without(
 
 
 def rows_of(x: Representation, rows: np.ndarray) -> Representation:
-    """Return a representation of some of the samples, without the views of all of them."""
+    """Return a representation of some of the samples; of the views of all of them it has the
+    nearest neighbours, where these are among the samples."""
     chosen = x.xp.take(x.source, x.xp.asarray(rows, device=device(x.source)), axis=0)
-    return with_rows(x, chosen)
+    part = with_rows(x, chosen)
+
+    def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
+        function, parameters = key
+        is_known = function is unwrap(nearest)
+        return nearest_in_part(x, rows, **dict(parameters)) if is_known else None
+
+    part._carry = carry
+    return part
 
 
 def on_rows(measure: Measure, rows: np.ndarray, n: int) -> Measure:

@@ -68,9 +68,15 @@ def ranks_of_rows(values: np.ndarray) -> np.ndarray:
 
     Values may be infinite. A row with a NaN has no ranks: all are NaN.
     """
-    from scipy.stats import rankdata  # takes as long to import as the rest of the library
+    order = np.argsort(values, axis=-1)
+    ordered, ranks = np.take_along_axis(values, order, axis=-1), np.empty(np.shape(values))
+    np.put_along_axis(ranks, order, np.arange(1.0, order.shape[-1] + 1), axis=-1)
+    has_ties = ~(ordered[..., :-1] < ordered[..., 1:]).all(axis=-1)  # or a NaN
+    if has_ties.any():
+        from scipy.stats import rankdata  # takes as long to import as the rest of the library
 
-    return rankdata(values, axis=-1)
+        ranks[has_ties] = rankdata(values[has_ties], axis=-1)
+    return ranks
 
 
 def rank_correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -8,13 +8,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..arrays import to_numpy
-from ..representation import Representation, Undefined, title, view
+from ..representation import Representation, Undefined, title, view, with_rows
 from .approximate import proposed
-from .search import search
-from .similarities import Affinity, Similarity, cosines_to, similarity_of
-from .ties import Nearest, largest_of
+from .search import certain_places, completed, search
+from .similarities import Affinity, Similarity, cosines_to, similarity_of, take_rows
+from .ties import Nearest, largest_of, no_ties
 
 Index = Literal["exact", "hnsw"]
+MORE_OF_ALL = 6  # times as many neighbours among all samples as are needed in a half of them
+FEW = 8  # samples for each that is listed, below which searching the part is faster
 
 
 class NeighbourSearch(NamedTuple):
@@ -54,6 +56,45 @@ def neighbours(x: Representation, k: int, metric: Affinity, index: Index = "exac
     Those that tie for the last places with others that are not listed have the smallest indices.
     """
     return nearest(x, k=k, metric=metric, index=index).listed
+
+
+def nearest_in_part(
+    x: Representation, rows: np.ndarray, k: int, metric: Affinity, index: Index
+) -> Nearest | None:
+    """:func:`nearest` of a representation of some rows, from the neighbours among all rows; None
+    where these say too little.
+
+    The first k of them that are in the part are its nearest, as a search there would find them, if
+    no rounding can change their order. Other rows are searched in full. Euclidean distances are
+    rounded by the mean of the part.
+    """
+    more, is_double = MORE_OF_ALL * k, x.precision == "float64"
+    if metric == "euclidean" or index != "exact" or not is_double or FEW * more > x.shape[0]:
+        return None
+    listed, certain = _certainly_nearest(x, k=more, metric=metric)
+    places = np.full(x.shape[0], -1)
+    places[rows] = np.arange(len(rows))
+    listed = places[listed[rows]]
+    usable = (listed >= 0) & (np.arange(more) < certain[rows, None])
+    count = np.cumsum(usable, axis=1)
+    is_full = count[:, -1] >= k
+    if 2 * np.count_nonzero(is_full) < len(rows):
+        return None
+    first = np.zeros((len(rows), k), dtype=np.int64)
+    first[is_full] = listed[usable & (count <= k) & is_full[:, None]].reshape(-1, k)
+    if is_full.all():
+        return Nearest(first, no_ties(k))
+    part = with_rows(x, take_rows(x.source, rows))
+    return completed(similarity_of(part, metric), first, is_full)
+
+
+@view
+def _certainly_nearest(
+    x: Representation, k: int, metric: Affinity
+) -> tuple[np.ndarray, np.ndarray]:
+    """The k nearest other samples, (n, k), and how many of them no rounding can reorder, (n,)."""
+    similarity, listed = similarity_of(x, metric), neighbours(x, k=k, metric=metric)
+    return listed, certain_places(similarity, listed)
 
 
 def _best_proposed(x: Representation, similarity: Similarity, k: int) -> Nearest:

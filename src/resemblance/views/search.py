@@ -75,6 +75,13 @@ def _certified(similarity: Similarity, k: int) -> Nearest:
         listed[start:stop], certain[start:stop] = _proposed(similarity, single, rows, k)
         if 2 * np.count_nonzero(certain[:stop]) < stop:
             break  # many ties, or clusters too tight for single precision: so are the rest
+    return completed(similarity, listed, certain)
+
+
+def completed(similarity: Similarity, listed: np.ndarray, certain: np.ndarray) -> Nearest:
+    """The nearest neighbours of every row: those listed where they are certain, else by a search in
+    full."""
+    k = listed.shape[1]
     open_rows = np.flatnonzero(~certain)
     if not len(open_rows):
         return Nearest(listed, no_ties(k))
@@ -85,6 +92,22 @@ def _certified(similarity: Similarity, k: int) -> Nearest:
     listed[open_rows] = again.listed
     ties = again.ties._replace(rows=open_rows[again.ties.rows])
     return Nearest(listed, ties, len(open_rows))
+
+
+def certain_places(similarity: Similarity, listed: np.ndarray) -> np.ndarray:
+    """How many of the neighbours listed for every row, nearest first, come in this order in every
+    search, without ties, shape (n,)."""
+    values = similarity.to_listed(np.arange(len(listed)), listed)
+    gaps = values[:, :-1] - values[:, 1:] > _rounding(similarity, similarity.terms, values)[:, None]
+    return np.asarray(np.logical_and.accumulate(gaps, axis=1).sum(axis=1))
+
+
+def _rounding(similarity: Similarity, terms: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The gap between two values of a row, from which on all searches have them in this order."""
+    # Squared lengths are at most 4 |x|^2 + 2 |t|, so this bounds all that is subtracted; 16 eps of
+    # it are the tolerance for ties, the others twice the rounding of two values.
+    magnitude, d = 10 * terms + 5 * np.abs(values).max(axis=1), similarity.points.shape[1]
+    return (3 * d + 48) * DOUBLE.eps * magnitude + 16 * (d + 1) * DOUBLE.tiny
 
 
 def _relative_error(d: int) -> float:
@@ -114,10 +137,7 @@ def _proposed(
     ordered = np.take_along_axis(values, order, axis=1)
     terms, d = similarity.terms[rows], similarity.points.shape[1]
     others = smallest + _relative_error(d) * terms + 16 * (d + 1) * float(SINGLE.tiny)
-    # Squared lengths are at most 4 |x|^2 + 2 |t|, so this bounds all that is subtracted; 16 eps of
-    # it are the tolerance for ties, the others twice the rounding of two values.
-    magnitude = 10 * terms + 5 * np.abs(values).max(axis=1)
-    rounding = (3 * d + 48) * DOUBLE.eps * magnitude + 16 * (d + 1) * DOUBLE.tiny
+    rounding = _rounding(similarity, terms, values)
     gaps = np.minimum((ordered[:, :-1] - ordered[:, 1:]).min(axis=1), ordered[:, k - 1] - others)
     listed = np.take_along_axis(to_numpy(columns), order[:, :k], axis=1)
     return listed, gaps > rounding

@@ -178,22 +178,26 @@ def _ranks_in_rows(x: Representation, kind: str) -> np.ndarray:
 
     Single precision is exact for ranks of up to 8 million samples.
     """
-    n, r = x.shape[0], rank_of_pairs(x, kind)
-    ranks = np.zeros((n, n), dtype=np.float32)
-    for start, stop in row_blocks(n):
-        at = np.stack([_pairs_of(i, n) for i in range(start, stop)])
-        of_rows = ranks_of_rows(r[at]) - 0.5
-        for i, row in enumerate(of_rows, start):
-            ranks[i, :i], ranks[i, i + 1 :] = row[:i], row[i:]
+    pairs = _square(rank_of_pairs(x, kind))
+    np.fill_diagonal(pairs, -np.inf)
+    ranks = np.empty(pairs.shape, dtype=np.float32)
+    for start, stop in row_blocks(len(pairs)):
+        ranks[start:stop] = ranks_of_rows(pairs[start:stop]) - 1.5
+    np.fill_diagonal(ranks, 0)
     return ranks
+
+
+def _square(pairs: np.ndarray) -> np.ndarray:
+    """Return numbers of all pairs on both sides of a zero diagonal, (n, n)."""
+    from scipy.spatial.distance import squareform
+
+    return squareform(pairs, checks=False)
 
 
 def _sums_in_rows(x: Representation, y: Representation, kind: str) -> np.ndarray:
     """Return sums over the pairs of each sample, of the products c s, e r and c e: shape (3, n)."""
-    from scipy.spatial.distance import squareform
-
     c, e = (_ranks_in_rows(v, kind) for v in (x, y))
-    r, s = (squareform(rank_of_pairs(v, kind), checks=False) for v in (x, y))
+    r, s = (_square(rank_of_pairs(v, kind)) for v in (x, y))
     sums = np.empty((3, len(c)))
     for start, stop in row_blocks(len(c)):
         rows = slice(start, stop)
@@ -221,11 +225,14 @@ def _binned(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]:
     counts = np.bincount(bins, minlength=BINS)
     higher = counts[::-1].cumsum()[::-1] - counts
     share = (len(r) / 2 - r - higher[bins]) / counts[bins]  # of the pairs of the bin, those above
-    means = np.empty((n, BINS))
-    for i in range(n):
-        at = _pairs_of(i, n)
-        mine = np.bincount(bins[at], minlength=BINS)
-        means[i] = mine.cumsum() - mine + np.bincount(bins[at], share[at], minlength=BINS)
+    at, shares, means = _square(bins), _square(share), np.empty((n, BINS))
+    for start, stop in row_blocks(n):
+        places = (at[start:stop] + BINS * np.arange(stop - start)[:, None]).ravel()
+        size = BINS * (stop - start)
+        mine = np.bincount(places, minlength=size).reshape(-1, BINS)
+        mine[:, 0] -= 1  # on the diagonal
+        within = np.bincount(places, shares[start:stop].ravel(), size).reshape(-1, BINS)
+        means[start:stop] = mine.cumsum(axis=1) - mine + within
     return bins.astype(np.int16), means
 
 
@@ -244,7 +251,7 @@ def _rank_squares(x: Representation, kind: str) -> np.ndarray:
     """
     n, place = x.shape[0], _place(x, kind)
     m, sizes = (n - 1) * (n - 2) // 2, np.bincount(place)
-    missing = np.full(n, _cubes(sizes).sum())
+    missing = np.full(n, _cubes(sizes[sizes > 1]).sum())
     for i in range(n if missing.any() else 0):
         touched, counts = np.unique(place[_pairs_of(i, n)], return_counts=True)
         missing[i] += (_cubes(sizes[touched] - counts) - _cubes(sizes[touched])).sum()
