@@ -116,7 +116,7 @@ def test_cite_prints_each_work_once(call):
         "klabunde2025resi",
     ]
     assert call("cite")[1] == call("cite", "resemblance")[1]
-    assert call("cite")[1].startswith("@software{resemblance")
+    assert call("cite")[1].startswith("@misc{resemblance")
 
 
 def test_cite_as_text_and_of_unknown_names(call):

@@ -161,11 +161,11 @@ def test_notebooks_need_no_other_package():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_maps_of_one_label_are_named_by_their_specifications():
+def test_maps_of_one_label_are_named_with_their_parameters():
     rng = np.random.default_rng(0)
     arrays = {name: rng.standard_normal((20, 3)) for name in "abc"}
     measures = ["cka", "cka[estimator=debiased]", "rsa"]
     page = rs.compare(arrays, measures=measures)._repr_html_()
-    assert "<b>cka</b>" in page
-    assert "<b>cka[estimator=debiased]</b>" in page
+    assert "<b>CKA</b>" in page
+    assert "<b>CKA (debiased)</b>" in page
     assert "<b>RSA</b>" in page

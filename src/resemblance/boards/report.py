@@ -72,7 +72,10 @@ def _shift_parts(shifts: Mapping[str, tuple[int, int]], labels: Mapping[str, str
 
 def _check_parts(submission: Submission) -> Iterator[Any]:
     decided = [o for o in submission.outcomes if o.holds is not None]
-    yield f"{sum(bool(o.holds) for o in decided)} of {counted(len(decided), 'check')} hold."
+    open_checks = len(submission.outcomes) - len(decided)
+    rest = f"; {open_checks} could not be decided" if open_checks else ""
+    holding = sum(bool(o.holds) for o in decided)
+    yield f"{holding} of {counted(len(decided), 'check')} hold{rest}."
     if submission.failing:
         rows = [(o.check, o.claimed, o.detail) for o in submission.failing]
         yield plain_table(("check that fails", "claimed", "what was found"), rows)

@@ -19,7 +19,7 @@ from ..report.numbers import duration
 from ..report.output import Output
 from ..report.terminal import plain_table
 from ..results.standing import PLACES, place_words
-from .declaring import Opened, add_command, new_group, show_page, writing
+from .declaring import Opened, Quiet, add_command, new_group, show_page, writing
 from .submitting import INIT, VERIFY, init_command, verify_command
 
 SHOW = (
@@ -70,11 +70,13 @@ def build_command(
     results: Results = None,
     series: Series = SERIES,
     opened: Opened = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write the board as a static site, which needs neither a server nor a network."""
     check("jinja2")
     page = build_site(*results_in(results or ()), output=output, series=series)
-    print(f"Open {page.resolve()}")
+    if not quiet:
+        print(f"Open {page.resolve()}")
     show_page(page, opened)
 
 
