@@ -51,7 +51,7 @@ LAYERS = [
     {"measures", "statistics"},
     {"catalogue"},
     {"citations"},
-    {"stability", "mean_shapes", "dissimilarities"},
+    {"stability", "mean_shapes", "stochastic_shapes", "dissimilarities"},
     {
         "populations",
         "provenance",

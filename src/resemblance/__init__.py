@@ -68,6 +68,8 @@ if _TYPE_CHECKING:
     from .sources.trials import from_conditions as from_conditions
     from .statistic import Statistic as Statistic
     from .statistic import statistic as statistic
+    from .stochastic_shapes import energy_stochastic_shape as energy_stochastic_shape
+    from .stochastic_shapes import gaussian_stochastic_shape as gaussian_stochastic_shape
     from .stream import Stream as Stream
     from .stream import stream_from_model as stream_from_model
     from .subject import Subject as Subject
@@ -102,6 +104,7 @@ _MODULES = {
     "sources.model_folder": ("read_subjects", "save_subject"),
     "sources.trials": ("from_conditions",),
     "statistic": ("Statistic", "statistic"),
+    "stochastic_shapes": ("energy_stochastic_shape", "gaussian_stochastic_shape"),
     "stream": ("Stream", "stream_from_model"),
     "subject": ("Subject",),
     "views.recall": ("neighbour_recall",),

@@ -384,13 +384,19 @@ def is_passing(x: Representation) -> bool:
     return x._carry is None and math.prod(x.shape) >= LARGE and is_copied(x)
 
 
+def stimuli_of(x: Representation) -> tuple[Hashable, ...]:
+    """Return the stimulus of each row, its id or the first of (stimulus, trial), if rows repeat."""
+    names = [i[0] if isinstance(i, tuple) and len(i) == 2 else i for i in x.ids or ()]
+    return tuple(names) if len(set(names)) < len(names) else ()
+
+
 @view
 def fingerprint(x: Representation) -> str:
-    """Return a hash of the original values, their shape and precision, and that of computation.
-
-    Where it is recorded of a file that is unchanged since, the file is not read.
+    """Return a hash of the original values, their shape and precision, that of computation, and
+    which rows are repeats. Where it is recorded of a file that is unchanged, the file is not read.
     """
-    if x.path and x.precision == "float64" and (known := recorded_fingerprint(x.path)):
+    repeats, is_plain = stimuli_of(x), x.precision == "float64"
+    if x.path and is_plain and not repeats and (known := recorded_fingerprint(x.path)):
         return known
     source = np.ascontiguousarray(to_numpy(x.source))
     name = str(x.source.dtype).rpartition(".")[2]
@@ -401,6 +407,8 @@ def fingerprint(x: Representation) -> str:
         digest.update(block)
     if x.signed:
         digest.update(x.signed.signs.tobytes())
+    if repeats:
+        digest.update(repr(repeats).encode())
     return digest.hexdigest()[:32]
 
 

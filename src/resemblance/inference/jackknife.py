@@ -71,7 +71,7 @@ def rows_of(x: Representation, rows: np.ndarray) -> Representation:
     """Return a representation of some of the samples; of the views of all of them it has the
     nearest neighbours, where these are among the samples."""
     chosen = x.xp.take(x.source, x.xp.asarray(rows, device=device(x.source)), axis=0)
-    part = with_rows(x, chosen)
+    part = with_rows(x, chosen, None if x.ids is None else [x.ids[i] for i in rows])
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
         function, parameters = key

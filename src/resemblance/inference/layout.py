@@ -10,14 +10,15 @@ from functools import cached_property
 import numpy as np
 
 from ..measure import Measure
-from ..representation import Representation, fingerprint
+from ..representation import Representation, fingerprint, stimuli_of
 
 Pair = tuple[int, int]  # positions among all representations: of x, and of y, whose samples move
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Representations whose pairs are tested, without sample ids: orders would contradict them."""
+    """Representations whose pairs are tested, without sample ids, which orders would contradict;
+    those that say which rows are repeats stay in their places."""
 
     rows: tuple[Representation, ...]
     columns: tuple[Representation, ...] | None
@@ -103,7 +104,7 @@ def layout_of(rows: Sequence[Representation], columns: Sequence[Representation] 
 
 
 def _without_ids(x: Representation) -> Representation:
-    if x.order is None:
+    if x.order is None or stimuli_of(x):
         return x
     plain = copy(x)
     plain.order = None

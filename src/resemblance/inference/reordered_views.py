@@ -55,10 +55,11 @@ RECOMPUTE = Moves(None, False)  # carries nothing
 def reordered(y: Representation, order: np.ndarray | Permutation, moves: Moves) -> Representation:
     """Return ``y`` with its samples in another order; its views are carried over from ``y``.
 
-    Row i of the result is row ``order[i]`` of ``y``; name, dtype and precision are the same, and it
-    has no ids. A view is carried when it is asked for, and so is the array: it is not copied for
-    measures that need only other views. A view whose move is not known is computed from the moved
-    array, and so are all views if ``moves.of_view`` is None or gradients are recorded.
+    Row i of the result is row ``order[i]`` of ``y``; name, dtype, precision and ids are the same,
+    so the rows of a stimulus move to the place of another one. A view is carried when it is asked
+    for, and so is the array: it is not copied for measures that need only other views. A view whose
+    move is not known is computed from the moved array, and so are all views if ``moves.of_view`` is
+    None or gradients are recorded.
 
     Raises ``ValueError`` for an order that does not hold each sample once.
     """
@@ -69,7 +70,7 @@ def reordered(y: Representation, order: np.ndarray | Permutation, moves: Moves) 
         )
     if moves.of_view is None or carries_gradient(y.source):
         return _moved_array(y, to)
-    z = with_rows(y, _blank(y))
+    z = with_rows(y, _blank(y), y.ids)
     of_view = moves.of_view
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
@@ -92,7 +93,7 @@ def _moved_array(y: Representation, to: Permutation) -> Representation:
     # The source of a representation that was moved itself is blank.
     source, xp = y.array if y._carry else y.source, y.xp
     rows = xp.take(source, xp.asarray(to.rows, device=device(source)), axis=0)
-    z = with_rows(y, rows)
+    z = with_rows(y, rows, y.ids)
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
         # Any rotation will do: that of the first order saves a decomposition.

@@ -1,0 +1,186 @@
+"""Shape distances of noisy responses: recorded values, closed forms, repeats, and hostile input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import resemblance as rs
+
+N, REPEATS, D = 15, 30, 6
+GAUSS, ENERGY = rs.gaussian_stochastic_shape, rs.energy_stochastic_shape
+
+
+def network(g: np.random.Generator, size: float = 0.8) -> np.ndarray:
+    """Responses (stimuli, repeats, units) with a covariance of their own for each stimulus."""
+    means = g.standard_normal((N, D))
+    mixing = g.standard_normal((N, REPEATS, D)), g.standard_normal((N, D, D)) / 2
+    return means[:, None] + size * np.einsum("nri,nij->nrj", *mixing)
+
+
+def named(x: np.ndarray, name: str = "x") -> rs.Representation:
+    """A representation of (stimuli, repeats, units) with the stimuli for ids."""
+    stimuli = np.repeat([f"s{i}" for i in range(len(x))], x.shape[1])
+    return rs.Representation(x.reshape(-1, x.shape[2]), name, ids=list(stimuli))
+
+
+RANDOM = np.random.default_rng(0)
+X, Y = network(RANDOM), network(RANDOM)
+TURN = np.linalg.qr(np.random.default_rng(1).standard_normal((D, D)))[0]
+
+
+def test_values_are_those_of_netrep_where_it_minimises_what_it_reports() -> None:
+    # netrep of July 2024: GaussianStochasticMetric(alpha=2), EnergyStochasticMetric(tol=1e-12)
+    assert GAUSS(named(X), named(Y), alpha=2) == pytest.approx(3.968834210326853, rel=1e-12)
+    assert ENERGY(named(X), named(Y)) == pytest.approx(1.015989151290426, rel=1e-9)
+    # Its own start gives 3.35803 and 2.18756 for these: a local minimum
+    assert GAUSS(named(X), named(Y)) == pytest.approx(3.354851270496, rel=1e-9)
+    assert GAUSS(named(X), named(Y), alpha=0) == pytest.approx(2.12234850336, rel=1e-9)
+
+
+def test_swapped_arguments_and_turned_copies(subtests: Any) -> None:
+    cases = {
+        **{f"alpha={a}": lambda x, y, a=a: GAUSS(x, y, alpha=a) for a in (0, 0.5, 1, 2)},
+        "energy": ENERGY,
+    }
+    for name, distance in cases.items():
+        with subtests.test(name):
+            assert distance(named(Y), named(X)) == pytest.approx(
+                distance(named(X), named(Y)), rel=1e-7
+            )
+            assert distance(named(X), named(X @ TURN)) == pytest.approx(0, abs=1e-4)
+            more = distance(named(X), named(np.pad(Y, [(0, 0), (0, 0), (0, 3)])))
+            assert more == pytest.approx(distance(named(X), named(Y)), rel=0.02)
+    for distance in (GAUSS, ENERGY):
+        assert distance(named(X), named(X @ TURN), alignment="none") > 0.5
+        order = [3, 1, 0, 5, 4, 2]
+        moved = distance(named(X), named(X[:, :, order]), alignment="permutation")
+        assert moved == pytest.approx(0, abs=1e-4)
+
+
+def test_equal_round_covariances_leave_the_distance_of_means(subtests: Any) -> None:
+    """Trials at ± s along each axis have the covariance s² times 2 over (2d - 1)."""
+    g, corners = np.random.default_rng(2), np.concatenate([np.eye(D), -np.eye(D)])
+    m, w = g.standard_normal((2, N, 1, D))
+    unit = np.sqrt(2 / (2 * D - 1))
+    x, y = named(m + 0.7 / unit * corners), named(w + 1.9 / unit * corners)
+    nuclear = np.linalg.svd(m[:, 0].T @ w[:, 0], compute_uv=False).sum()
+    means = (m**2).sum() + (w**2).sum() - 2 * nuclear
+    for alpha in (0.0, 1.3, 2.0):
+        with subtests.test(f"{alpha}"):
+            squared = alpha * means / N + (2 - alpha) * D * (0.7 - 1.9) ** 2
+            assert GAUSS(x, y, alpha=alpha) ** 2 == pytest.approx(squared, rel=1e-10)
+
+
+def test_without_a_rotation_it_is_the_mean_of_bures_distances() -> None:
+    from scipy.linalg import sqrtm
+
+    total = 0.0
+    for a, b in zip(X, Y):
+        s, t = np.cov(a.T), np.cov(b.T)
+        root = sqrtm(s)
+        total += ((a.mean(0) - b.mean(0)) ** 2).sum() + np.trace(s + t)
+        total -= 2 * np.trace(sqrtm(root @ t @ root)).real
+    value = GAUSS(named(X), named(Y), alignment="none")
+    assert value**2 == pytest.approx(total / N, rel=1e-9)
+
+
+def test_the_triangle_inequality_holds(subtests: Any) -> None:
+    for seed in range(6):
+        g = np.random.default_rng(seed)
+        a, b, c = (named(network(g)[:6]) for _ in range(3))
+        for distance in (lambda x, y: GAUSS(x, y, alpha=0.5), ENERGY):
+            with subtests.test(f"{seed}"):
+                sides = sorted([distance(a, b), distance(b, c), distance(a, c)])
+                assert sides[2] <= sides[0] + sides[1] + 1e-9
+
+
+def test_repeats_are_rows_of_one_stimulus_in_any_order() -> None:
+    order = np.random.default_rng(3).permutation(N * REPEATS)
+    mixed = []
+    for z in (X, Y):
+        r = named(z)
+        rows, ids = np.asarray(r.source)[order], [r.ids[i] for i in order]
+        mixed.append(rs.Representation(rows, ids=ids))
+    assert GAUSS(*mixed) == pytest.approx(GAUSS(named(X), named(Y)), rel=1e-9)
+    trials, _ = rs.from_conditions({f"s{i}": x for i, x in enumerate(X)})
+    other, _ = rs.from_conditions({f"s{i}": y for i, y in enumerate(Y)})
+    assert GAUSS(trials, other) == pytest.approx(GAUSS(named(X), named(Y)), rel=1e-9)
+
+
+def test_noise_that_means_do_not_show() -> None:
+    g = np.random.default_rng(4)
+    noise = g.standard_normal((N, REPEATS, 2)) * [1.0, 0.1]
+    noise -= noise.mean(axis=1, keepdims=True)
+    means = g.standard_normal((N, 1, 2))
+    x, y = named(means + noise), named(means + noise[:, :, ::-1])
+    by_means = rs.procrustes_size_shape(*(rs.condition_means(r, r.ids) for r in (x, y)))
+    assert by_means == pytest.approx(0, abs=1e-6)
+    assert GAUSS(x, y) > 0.5
+    assert ENERGY(x, y) > 0.1
+
+
+def test_inference_moves_stimuli_as_wholes() -> None:
+    g = np.random.default_rng(5)
+    near = X + 0.1 * g.standard_normal(X.shape)
+    blocks = np.repeat(np.arange(N), REPEATS)
+    rows, columns = {"x": named(X)}, {"near": named(near), "other": named(Y)}
+    options: dict[str, Any] = {"blocks": blocks, "draws": 49, "progress": False}
+    evidence = rs.evidence(rows, columns, measures=[GAUSS], **options)
+    p = evidence.p("gaussian_stochastic_shape")[0]
+    assert p[0] == pytest.approx(1 / 50)
+    assert p[1] > 0.05
+    again = rs.evidence(rows, columns, measures=[GAUSS], **options)
+    assert (again.p("gaussian_stochastic_shape")[0] == p).all()
+
+
+def test_saved_values_belong_to_their_stimuli(tmp_path: Any) -> None:
+    save = tmp_path / "a.comparison"
+    whole, names = named(X), [f"t{i % 10}" for i in range(N * REPEATS)]
+    other = rs.Representation(whole.source, "x", ids=names)
+    for r in (whole, other):
+        y = rs.Representation(named(Y).source, "y", ids=r.ids)
+        value = rs.compare({"x": r}, {"y": y}, measures=[GAUSS], save=save, progress=False)
+        assert value["gaussian_stochastic_shape"][0, 0] == pytest.approx(GAUSS(r, y))
+
+
+def test_what_has_no_distance_is_refused(subtests: Any) -> None:
+    bare = rs.Representation(named(X).source)
+    single = rs.Representation(bare.source[:31], ids=["a"] * 30 + ["b"])
+    ids = ["a"] * 3 + ["b"] * 2
+    unequal = rs.Representation(bare.source[:5], ids=ids)
+    holes = named(np.where(X > 2, np.nan, X))
+    cases = {
+        "no ids": (GAUSS, bare, {}, "ids=stimuli"),
+        "one repeat": (GAUSS, single, {}, "one row of 'b'"),
+        "unequal repeats": (ENERGY, unequal, {}, "equally many"),
+        "NaN": (GAUSS, holes, {}, "NaN"),
+        "alignment": (GAUSS, named(X), {"alignment": "rotation"}, "alignment"),
+        "alpha": (GAUSS, named(X), {"alpha": 3.0}, "alpha"),
+        "other stimuli": (
+            lambda x, _: GAUSS(x, rs.Representation(x.source, ids=x.ids[::-1])),
+            named(X), {}, "order",
+        ),
+    }  # fmt: skip
+    for name, (distance, x, options, words) in cases.items():
+        with subtests.test(name), pytest.raises(ValueError, match=words):
+            distance(x, x, **options) if options else distance(x, x)
+    assert GAUSS(unequal, unequal) == pytest.approx(0, abs=1e-6)
+
+
+def test_unusual_data_have_a_distance(subtests: Any) -> None:
+    wide = np.random.default_rng(6).standard_normal((4, 3, 40))
+    cases = {
+        "more units than trials": wide,
+        "float16": X.astype(np.float16),
+        "zero vectors": np.concatenate([X, np.zeros((2, REPEATS, D))]),
+        "one stimulus": X[:1],
+        "no noise": np.repeat(X[:, :1], 4, axis=1),
+    }
+    for name, x in cases.items():
+        for distance in (GAUSS, ENERGY):
+            with subtests.test(name):
+                assert distance(named(x), named(x)) == pytest.approx(0, abs=2e-3)
+                assert np.isfinite(distance(named(x), named(x[::-1].copy())))
