@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, detach, namespace, norm, reuse, scalar
-from ..representation import Representation, Undefined, is_passing, lasting, title, view
+from ..arrays import Array, detach, has_safe_squares, namespace, norm, reuse, scalar, sum_of_squares
+from ..representation import (
+    ROWS,
+    Representation,
+    Undefined,
+    has_many_values,
+    is_passing,
+    lasting,
+    title,
+    value_blocks,
+    view,
+)
 
 
 @view
@@ -69,7 +80,31 @@ def _divisor(length: Array) -> Array:
 
 def size(x: Representation) -> Array:
     """Frobenius norm of the centred points (Kendall's centroid size)."""
-    return scaled(x).size
+    return _extent(x).size if has_many_values(x) else scaled(x).size
+
+
+class Extent(NamedTuple):
+    """The first row, the mean of the rows minus it, both (1, d), and the size of the centred
+    points."""
+
+    first: np.ndarray
+    mean: np.ndarray
+    size: np.ndarray
+
+
+@view
+def _extent(x: Representation) -> Extent:
+    """What :func:`scaled` takes off many points, to the last digit, from blocks of rows."""
+    first, total = next(value_blocks(x))[:1], np.zeros(x.shape[1])
+    for block in value_blocks(x):
+        shifted = block - first
+        shifted[0] += total
+        total = shifted.sum(axis=0)
+    mean = total[None, :] / x.shape[0]
+    rows = [sum_of_squares(block - first - mean, axis=1) for block in value_blocks(x)]
+    squares = np.concatenate(rows).sum()
+    is_safe = has_safe_squares(squares)
+    return Extent(first, mean, np.sqrt(squares) if is_safe else norm(_without_mean(x)[0]))
 
 
 @view
@@ -90,11 +125,37 @@ def norm_of(x: Representation) -> Array:
 def unit(x: Representation, centered: bool = True) -> Array:
     """The points with unit Frobenius norm, centred by default; ``Undefined`` when that
     norm is 0."""
+    length = _positive_size(x, centered)
+    return scaled(x).points if centered else x.array / length
+
+
+def _positive_size(x: Representation, centered: bool) -> Array:
     length = size(x) if centered else norm_of(x)
     if scalar(length) == 0:
         what = "is constant (all its rows are equal)" if centered else "is all zero"
         raise Undefined(f"{title(x)} {what}: it has no shape to compare")
-    return scaled(x).points if centered else x.array / length
+    return length
+
+
+def unit_blocks(x: Representation) -> Iterator[Array]:
+    """Yield the rows of :func:`unit`; of many points only a block of rows is in memory."""
+    length = _positive_size(x, centered=True)
+    if has_many_values(x):
+        first, mean, _ = _extent(x)
+        yield from ((block - first - mean) / length for block in value_blocks(x))
+    else:
+        points, n = unit(x), x.shape[0]
+        yield from (points[i : min(i + ROWS, n), :] for i in range(0, n, ROWS))
+
+
+def products_by_blocks(x: Representation, y: Representation) -> np.ndarray:
+    """Inner products between the columns of both in unit size, (d_x, d_y), added up over blocks of
+    rows."""
+    products = np.zeros((x.shape[1], y.shape[1]))
+    blocks = zip(unit_blocks(x), unit_blocks(y)) if y is not x else ((b, b) for b in unit_blocks(x))
+    for a, b in blocks:
+        products += a.T @ b
+    return products
 
 
 @view
