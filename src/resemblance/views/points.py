@@ -7,13 +7,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, detach, has_safe_squares, namespace, norm, reuse, scalar, sum_of_squares
+from ..arrays import (
+    Array,
+    detach,
+    has_safe_squares,
+    namespace,
+    norm,
+    reuse,
+    scalar,
+    stacked,
+    sum_of_squares,
+)
 from ..representation import (
     ROWS,
     Representation,
     Undefined,
     has_many_values,
-    is_passing,
     lasting,
     title,
     value_blocks,
@@ -37,18 +46,30 @@ def centered(x: Representation) -> Array:
 
 def _without_mean(x: Representation) -> tuple[Array, Array]:
     """Rows minus the mean row, and the mean row."""
-    first, shifted = _from_first(x)
+    if has_many_values(x):
+        points = stacked(_centred_blocks(x), np.empty(x.shape, dtype=x.precision))
+        return points, np.sum(_first_and_mean(x), axis=0)
+    first = detach(x.array[:1, :])
+    shifted = x.array - first
     row = x.xp.mean(shifted, axis=0, keepdims=True)
     return reuse(x.xp.subtract, shifted, row), (row + first)[0, :]
 
 
-def _from_first(x: Representation) -> tuple[Array, Array]:
-    """The first row, and the rows minus it, without a copy of the rows where these are many."""
-    if is_passing(x) and isinstance(x.source, np.ndarray):
-        first = x.source[:1].astype(x.precision)
-        return first, np.subtract(x.source, first, dtype=x.precision, order="C")
-    first = detach(x.array[:1, :])
-    return first, x.array - first
+@view
+def _first_and_mean(x: Representation) -> tuple[Array, Array]:
+    """The first row of many, and the mean of the rows minus it, shape (d,)."""
+    first, total = next(value_blocks(x))[0], np.zeros(x.shape[1], dtype=x.precision)
+    for block in value_blocks(x):
+        shifted = block - first
+        shifted[0] += total  # as in one sum of all
+        total = shifted.sum(axis=0)
+    return first, total / x.shape[0]
+
+
+def _centred_blocks(x: Representation) -> Iterator[Array]:
+    """Yield :func:`centered` in blocks of rows, to the same digits."""
+    first, mean = _first_and_mean(x)
+    return (block - first - mean for block in value_blocks(x))
 
 
 class Scaled(NamedTuple):
@@ -80,31 +101,13 @@ def _divisor(length: Array) -> Array:
 
 def size(x: Representation) -> Array:
     """Frobenius norm of the centred points (Kendall's centroid size)."""
-    return _extent(x).size if has_many_values(x) else scaled(x).size
-
-
-class Extent(NamedTuple):
-    """The first row, the mean of the rows minus it, both (1, d), and the size of the centred
-    points."""
-
-    first: np.ndarray
-    mean: np.ndarray
-    size: np.ndarray
+    return _size_by_blocks(x) if has_many_values(x) else scaled(x).size
 
 
 @view
-def _extent(x: Representation) -> Extent:
-    """What :func:`scaled` takes off many points, to the last digit, from blocks of rows."""
-    first, total = next(value_blocks(x))[:1], np.zeros(x.shape[1])
-    for block in value_blocks(x):
-        shifted = block - first
-        shifted[0] += total
-        total = shifted.sum(axis=0)
-    mean = total[None, :] / x.shape[0]
-    rows = [sum_of_squares(block - first - mean, axis=1) for block in value_blocks(x)]
-    squares = np.concatenate(rows).sum()
-    is_safe = has_safe_squares(squares)
-    return Extent(first, mean, np.sqrt(squares) if is_safe else norm(_without_mean(x)[0]))
+def _size_by_blocks(x: Representation) -> Array:
+    squares = np.concatenate([sum_of_squares(b, axis=1) for b in _centred_blocks(x)]).sum()
+    return np.sqrt(squares) if has_safe_squares(squares) else norm(_without_mean(x)[0])
 
 
 @view
@@ -141,8 +144,7 @@ def unit_blocks(x: Representation) -> Iterator[Array]:
     """Yield the rows of :func:`unit`; of many points only a block of rows is in memory."""
     length = _positive_size(x, centered=True)
     if has_many_values(x):
-        first, mean, _ = _extent(x)
-        yield from ((block - first - mean) / length for block in value_blocks(x))
+        yield from (block / length for block in _centred_blocks(x))
     else:
         points, n = unit(x), x.shape[0]
         yield from (points[i : min(i + ROWS, n), :] for i in range(0, n, ROWS))
@@ -151,7 +153,7 @@ def unit_blocks(x: Representation) -> Iterator[Array]:
 def products_by_blocks(x: Representation, y: Representation) -> np.ndarray:
     """Inner products between the columns of both in unit size, (d_x, d_y), added up over blocks of
     rows."""
-    products = np.zeros((x.shape[1], y.shape[1]))
+    products = np.zeros((x.shape[1], y.shape[1]), dtype=x.precision)
     blocks = zip(unit_blocks(x), unit_blocks(y)) if y is not x else ((b, b) for b in unit_blocks(x))
     for a, b in blocks:
         products += a.T @ b
