@@ -27,10 +27,11 @@ from resemblance.engine.shared_views import (
     lent_views,
     opened,
     pack,
+    stored,
     take_views,
     with_views,
 )
-from resemblance.representation import Representation, comparing, stored, values, view
+from resemblance.representation import Representation, comparing, values, view
 
 MEASURES = (rs.cka, rs.get_measure("rsa"), rs.get_measure("pwcca"))
 ALL = [m for m in rs.preset("all") if m.extra is None]

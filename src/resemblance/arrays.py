@@ -72,6 +72,12 @@ def has_float64(array: Array) -> bool:
     return "float64" in namespace(array).__array_namespace_info__().dtypes(device=device(array))
 
 
+def working_precision(array: Array) -> str:
+    """Return the default dtype to compute in: float64 on the CPU, at least float32 elsewhere."""
+    is_wide = (is_double(array) or on_processor(array)) and has_float64(array)
+    return "float64" if is_wide else "float32"
+
+
 def detach(array: Array) -> Array:
     """Return the same values outside any gradient graph."""
     if _is_traced(array):

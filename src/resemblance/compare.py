@@ -141,8 +141,9 @@ def run(works: Sequence[Work], options: RunOptions, described: bool = True) -> N
             file.close()
             store = None
         # closed before what is lent is removed
+        keep = options.get("keep", False)
         scores = stack.enter_context(
-            closing(run_tasks(streams, executor, lender, save, workers_write))
+            closing(run_tasks(streams, executor, lender, save, workers_write, keep=keep))
         )
         for batch in scores:
             _take(batch, works, store, advance)

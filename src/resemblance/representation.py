@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from copy import copy
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -22,13 +21,12 @@ from .arrays import (
     detach,
     has_float64,
     has_safe_squares,
-    is_double,
     is_torch,
     namespace,
-    on_processor,
     scalar,
     sum_of_squares,
     to_numpy,
+    working_precision,
 )
 from .inputs import Order, array_file, check_order, open_array, receive
 from .json_files import recorded_fingerprint
@@ -37,6 +35,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 BLOCK = 2**20  # bytes of a file that are read at a time
 LARGE = 2**25  # values, from which on a copy of all in another precision is not kept
+ROWS = 2**11  # of which a copy is made at a time, where one of all is avoided
 # From the key of a view, and a function that takes this view of another representation, to the
 # view; None where it has to be computed.
 Carry = Callable[[Hashable, Callable[["Representation"], Any]], Any]
@@ -209,14 +208,6 @@ def with_rows(
     return y
 
 
-def stored(x: Representation, path: Path) -> Representation:
-    """Write an array to a file, and return a representation of it that travels as the path."""
-    x.source.tofile(path)
-    y = copy(x)
-    y.path, y.source = path, np.memmap(path, x.source.dtype, "r", shape=x.shape)
-    return y
-
-
 def _layout_of(array: Any) -> dict[str, Any]:
     """Return what maps the array of a file again without its header, which threads of Python 3.11
     can fail to read."""
@@ -369,12 +360,30 @@ def converted(x: Representation) -> Array:
         return x.xp.astype(source, getattr(x.xp, x.precision), copy=False)
 
 
+def value_blocks(x: Representation) -> Iterator[Array]:
+    """Yield the values in the precision they are computed in, in blocks of rows where they are
+    many."""
+    if not has_many_values(x):
+        yield x.array
+        return
+    for start in range(0, x.shape[0], ROWS):
+        with np.errstate(over="ignore"):
+            block = np.ascontiguousarray(x.source[start : start + ROWS], dtype=x.precision)
+        yield block
+
+
 def is_copied(x: Representation) -> bool:
     """Say whether the values take memory besides the source: in another precision or layout."""
     if isinstance(x.source, np.ndarray):
         return bool(x.source.dtype != x.precision or not x.source.flags.c_contiguous)
     has_layout = is_torch(x.source) and not x.source.is_contiguous()
     return has_layout or str(x.source.dtype).rpartition(".")[2] != x.precision
+
+
+def has_many_values(x: Representation) -> bool:
+    """Say whether a copy of all values is avoided where blocks of rows will do, by the shape."""
+    is_plain = isinstance(x.source, np.ndarray) and not (x._carry or x.origin)
+    return is_plain and math.prod(x.shape) >= LARGE
 
 
 def is_passing(x: Representation) -> bool:
@@ -431,7 +440,9 @@ def finite(x: Representation) -> bool:
     Values so large that a sum over rows or columns could overflow are refused, too. Two numbers
     come from the device, unless there is something to name.
     """
-    if has_safe_squares(sum_of_squares(x.array)):
+    with np.errstate(over="ignore"):
+        squares = sum(x.xp.sum(sum_of_squares(block, axis=1)) for block in value_blocks(x))
+    if has_safe_squares(squares):
         return True
     largest = max(scalar(x.xp.max(x.array)), -scalar(x.xp.min(x.array)))
     if not math.isfinite(largest):
@@ -456,12 +467,6 @@ def title(x: Representation | str) -> str:
     """Return what error messages call a representation, or one of this name."""
     name = x if isinstance(x, str) else x.name
     return f"representation {name!r}" if name else "a representation"
-
-
-def working_precision(array: Array) -> str:
-    """Return the default dtype to compute in: float64 on the CPU, at least float32 elsewhere."""
-    is_wide = (is_double(array) or on_processor(array)) and has_float64(array)
-    return "float64" if is_wide else "float32"
 
 
 def as_array(data: Any, name: str = "") -> Array:

@@ -30,7 +30,7 @@ from ..json_files import replacing
 from ..locks import is_alive, locked
 from ..measure import Measure
 from ..reasons import is_out_of_memory
-from ..representation import Representation, comparing, fingerprint, stored
+from ..representation import Representation, comparing, fingerprint
 from .memory import available_memory
 from .view_sizes import bytes_of_views
 from .work import TileTask
@@ -366,6 +366,14 @@ def _room(folder: Path) -> float:
     rest = shutil.disk_usage(folder).free
     available = available_memory() if folder == IN_MEMORY else None
     return min(rest, rest if available is None else available) / SHARE
+
+
+def stored(x: Representation, path: Path) -> Representation:
+    """Write an array to a file, and return a representation of it that travels as the path."""
+    x.source.tofile(path)
+    y = copy(x)
+    y.path, y.source = path, np.memmap(path, x.source.dtype, "r", shape=x.shape)
+    return y
 
 
 @contextmanager

@@ -26,14 +26,16 @@ def run_tasks(
     save: str | Path | None,
     workers_write: bool,
     called: str = "compare",
+    keep: bool = False,
 ) -> Generator[list[Column], None, None]:
     """Yield scores as they come: in this process, or task by task from an executor.
 
     ``streams`` are the tasks of each comparison; ``workers_write``: into the file of ``save``.
-    ``called`` is the function that errors name.
+    ``called`` is the function that errors name. ``keep``: views are not forgotten.
     """
     if executor is None:
-        yield from _run_here(chain.from_iterable(streams))
+        tasks = chain.from_iterable(streams)
+        yield from chain.from_iterable(map(columns_of, tasks)) if keep else _run_here(tasks)
         return
     checked = set[Measure]()
     call_of = partial(_call_of, file=save if workers_write else None)

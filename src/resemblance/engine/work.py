@@ -31,7 +31,10 @@ Data = tuple[Representation, ...]
 
 
 class RunOptions(TypedDict, total=False):
-    """How comparisons are computed: the parameters of :func:`compare` of these names."""
+    """How comparisons are computed: the parameters of :func:`compare` of these names.
+
+    ``keep``: representations in this process keep their views, and the caller forgets them.
+    """
 
     executor: Executor | None
     memory: int | str
@@ -39,6 +42,7 @@ class RunOptions(TypedDict, total=False):
     progress: Progress
     save: str | Path | None
     spill: str | Path | bool | None
+    keep: bool
 
 
 Job = Callable[[Any], Iterator[list[Column]]]  # of a task

@@ -106,7 +106,8 @@ class Bench:
             if workers_write:  # a process that is forked with the file open would keep it
                 file.close()
                 store = None
-            batches = run_tasks([tasks], executor, views, save, workers_write, "evidence")
+            keep = self.options.get("keep", False)
+            batches = run_tasks([tasks], executor, views, save, workers_write, "evidence", keep)
             for batch in stack.enter_context(closing(batches)):
                 self._take(batch)
                 if store:

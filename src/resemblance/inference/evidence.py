@@ -12,7 +12,8 @@ import numpy as np
 
 from ..arguments import select_measures, sides_of
 from ..compare import compare_many
-from ..engine.memory import budget_of
+from ..engine.memory import budget_of, parse_bytes
+from ..engine.view_sizes import bytes_of_views
 from ..engine.work import RunOptions, Work
 from ..inputs import check_order, order_of
 from ..measure import Measure
@@ -22,7 +23,7 @@ from ..significance.orders import DRAWS, design_of
 from ..streamed import need_samples_at_hand
 from .bench import Bench
 from .cautions import cautions_of
-from .intervals import intervals_of, kind_of, steps_of
+from .intervals import VIEWS, intervals_of, kind_of, steps_of
 from .layout import layout_of
 from .nulls import chunks_of, nulls_of
 from .result import Evidence, EvidenceOrigin
@@ -113,6 +114,8 @@ def evidence(
     )
     options: RunOptions = {"executor": executor, "memory": budget_of(memory, executor)}
     options |= {"save": save, "spill": spill, "progress": False}
+    views = bytes_of_views(tuple(chosen), layout.n, layout.widest) * len(everything)
+    options["keep"] = VIEWS * views <= parse_bytes(options["memory"])
     pairs = {m: len(layout.pairs(m)) for m in chosen}
     of_null = 1 + len(chunks_of(design))
     of_interval = {m: steps_of(kind_of(m, design, layout.widest), design) for m in chosen}
@@ -124,6 +127,8 @@ def evidence(
         bench.remember()
         nulls = nulls_of(bench, comparison, chosen, design, exact)
         parts = intervals_of(bench, comparison, chosen, design)
+    for r in layout.all:
+        r.forget()
     names = ({r.name: r for r in side} for side in (rows, columns or rows))
     origin = EvidenceOrigin(*names, {m.spec: m for m in chosen})
     cautions, is_square = cautions_of(layout, design), layout.is_square

@@ -189,12 +189,11 @@ def _on_parts(
     pairs = sum(len(layout.pairs(m)) for m in counted)
     batch = max(1, bench.memory // (2 * sum(8 * math.prod(r.shape) for r in layout.all)))
     comparisons: list[Comparison] = []
+    options = bench.options | {"keep": False}
     for start in range(0, len(parts), batch):
         works = [_work_on(layout, rows, measures) for rows in parts[start : start + batch]]
-        comparisons += compare_many(works, **bench.options, described=False)
+        comparisons += compare_many(works, **options, described=False)
         bench.advance(len(works) * pairs)
-    for r in layout.all:  # parts take their neighbours from those of all samples
-        r.forget()
     return comparisons
 
 

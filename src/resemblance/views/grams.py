@@ -24,7 +24,7 @@ from ..arrays import (
 from ..representation import Representation, Undefined, lasting, title, view
 from .distances import above, double_centered, rdm, row_blocks
 from .passes import kernel_diagonal, kernel_entries, kernel_margins
-from .points import is_rotated, preshape, row_directions, unit
+from .points import is_rotated, preshape, row_directions, unit, unit_blocks
 from .rectangles import is_large, rows_from
 from .spectra import energy
 
@@ -131,8 +131,8 @@ def inner_of_pairs(x: Representation, y: Representation) -> Array:
 def gram_diagonal(x: Representation, kernel: GramKernel) -> Array:
     """Diagonal of the centred Gram matrix, shape (n,)."""
     if kernel.name in ("linear", "cosine"):
-        points = unit(x) if kernel.name == "linear" else centered_directions(x)
-        return x.xp.vecdot(points, points)
+        blocks = unit_blocks(x) if kernel.name == "linear" else [centered_directions(x)]
+        return x.xp.concat([x.xp.vecdot(points, points) for points in blocks])
     if is_large(x):
         return kernel_diagonal(x, kernel)
     return x.xp.linalg.diagonal(distance_gram(x, kernel))

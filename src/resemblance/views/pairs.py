@@ -20,7 +20,7 @@ from ..arrays import (
     svd,
     to_numpy,
 )
-from ..representation import Representation, pair_view, title
+from ..representation import Representation, has_many_values, pair_view, title
 from .grams import (
     Estimator,
     GramKernel,
@@ -30,7 +30,16 @@ from .grams import (
     inner_of_pairs,
     is_by_pairs,
 )
-from .points import column_norms, is_rotated, offset, preshape, row_directions, size, unit
+from .points import (
+    column_norms,
+    is_rotated,
+    offset,
+    preshape,
+    products_by_blocks,
+    row_directions,
+    size,
+    unit,
+)
 from .spectra import (
     decomposition,
     direction_lost,
@@ -57,6 +66,8 @@ def feature_products(x: Representation, y: Representation, centered: bool = True
         # Those of the centred points, which other measures need, too, and those of the mean rows.
         (a, m), (b, k) = offset(x), offset(y)
         return feature_products(x, y) * (a * b) + m[:, None] * k[None, :]
+    if centered and (has_many_values(x) or has_many_values(y)):
+        return products_by_blocks(x, y)
     return _transpose(unit(x, centered=centered)) @ unit(y, centered=centered)
 
 

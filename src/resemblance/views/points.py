@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, detach, namespace, norm, reuse, scalar
-from ..representation import Representation, Undefined, is_passing, lasting, title, view
+from ..arrays import (
+    Array,
+    detach,
+    has_safe_squares,
+    namespace,
+    norm,
+    reuse,
+    scalar,
+    stacked,
+    sum_of_squares,
+)
+from ..representation import (
+    ROWS,
+    Representation,
+    Undefined,
+    has_many_values,
+    lasting,
+    title,
+    value_blocks,
+    view,
+)
 
 
 @view
@@ -26,18 +46,30 @@ def centered(x: Representation) -> Array:
 
 def _without_mean(x: Representation) -> tuple[Array, Array]:
     """Rows minus the mean row, and the mean row."""
-    first, shifted = _from_first(x)
+    if has_many_values(x):
+        points = stacked(_centred_blocks(x), np.empty(x.shape, dtype=x.precision))
+        return points, np.sum(_first_and_mean(x), axis=0)
+    first = detach(x.array[:1, :])
+    shifted = x.array - first
     row = x.xp.mean(shifted, axis=0, keepdims=True)
     return reuse(x.xp.subtract, shifted, row), (row + first)[0, :]
 
 
-def _from_first(x: Representation) -> tuple[Array, Array]:
-    """The first row, and the rows minus it, without a copy of the rows where these are many."""
-    if is_passing(x) and isinstance(x.source, np.ndarray):
-        first = x.source[:1].astype(x.precision)
-        return first, np.subtract(x.source, first, dtype=x.precision, order="C")
-    first = detach(x.array[:1, :])
-    return first, x.array - first
+@view
+def _first_and_mean(x: Representation) -> tuple[Array, Array]:
+    """The first row of many, and the mean of the rows minus it, shape (d,)."""
+    first, total = next(value_blocks(x))[0], np.zeros(x.shape[1], dtype=x.precision)
+    for block in value_blocks(x):
+        shifted = block - first
+        shifted[0] += total  # as in one sum of all
+        total = shifted.sum(axis=0)
+    return first, total / x.shape[0]
+
+
+def _centred_blocks(x: Representation) -> Iterator[Array]:
+    """Yield :func:`centered` in blocks of rows, to the same digits."""
+    first, mean = _first_and_mean(x)
+    return (block - first - mean for block in value_blocks(x))
 
 
 class Scaled(NamedTuple):
@@ -69,7 +101,13 @@ def _divisor(length: Array) -> Array:
 
 def size(x: Representation) -> Array:
     """Frobenius norm of the centred points (Kendall's centroid size)."""
-    return scaled(x).size
+    return _size_by_blocks(x) if has_many_values(x) else scaled(x).size
+
+
+@view
+def _size_by_blocks(x: Representation) -> Array:
+    squares = np.concatenate([sum_of_squares(b, axis=1) for b in _centred_blocks(x)]).sum()
+    return np.sqrt(squares) if has_safe_squares(squares) else norm(_without_mean(x)[0])
 
 
 @view
@@ -90,11 +128,36 @@ def norm_of(x: Representation) -> Array:
 def unit(x: Representation, centered: bool = True) -> Array:
     """The points with unit Frobenius norm, centred by default; ``Undefined`` when that
     norm is 0."""
+    length = _positive_size(x, centered)
+    return scaled(x).points if centered else x.array / length
+
+
+def _positive_size(x: Representation, centered: bool) -> Array:
     length = size(x) if centered else norm_of(x)
     if scalar(length) == 0:
         what = "is constant (all its rows are equal)" if centered else "is all zero"
         raise Undefined(f"{title(x)} {what}: it has no shape to compare")
-    return scaled(x).points if centered else x.array / length
+    return length
+
+
+def unit_blocks(x: Representation) -> Iterator[Array]:
+    """Yield the rows of :func:`unit`; of many points only a block of rows is in memory."""
+    length = _positive_size(x, centered=True)
+    if has_many_values(x):
+        yield from (block / length for block in _centred_blocks(x))
+    else:
+        points, n = unit(x), x.shape[0]
+        yield from (points[i : min(i + ROWS, n), :] for i in range(0, n, ROWS))
+
+
+def products_by_blocks(x: Representation, y: Representation) -> np.ndarray:
+    """Inner products between the columns of both in unit size, (d_x, d_y), added up over blocks of
+    rows."""
+    products = np.zeros((x.shape[1], y.shape[1]), dtype=x.precision)
+    blocks = zip(unit_blocks(x), unit_blocks(y)) if y is not x else ((b, b) for b in unit_blocks(x))
+    for a, b in blocks:
+        products += a.T @ b
+    return products
 
 
 @view

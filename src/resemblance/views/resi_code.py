@@ -78,6 +78,7 @@ def resi_pwcca(x: Representation, y: Representation) -> float:
     return float(weights @ rho / weights.sum())
 
 
+@view
 def _covariance(x: Representation) -> np.ndarray:
     product = to_numpy(x.xp.matrix_transpose(unit(x)) @ unit(x))
     return product / (x.n_samples - 1)

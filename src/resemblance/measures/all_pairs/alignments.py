@@ -10,9 +10,10 @@ import numpy as np
 from ...arrays import scalar
 from ...claims import Scores
 from ...engine.scores import CHANCE
-from ...representation import Representation
-from ...views.grams import inner_of_pairs, is_by_pairs
+from ...representation import Representation, has_many_values
+from ...views.grams import is_by_pairs
 from ...views.matrices import LINEAR, expected_cosine, kernel_gram
+from ...views.pairs import gram_inner
 from ...views.points import is_rotated, preshape
 from ..chance import is_low
 
@@ -33,12 +34,12 @@ def linear_alignments(xs: Sequence[Representation], ys: Sequence[Representation]
     for i, x in enumerate(xs):
         for members, points in stacks:
             later = members[sum(j < i for j in members) if is_square else 0 :]
-            if points is None or is_by_pairs(x, ys[members[0]]):
-                products[i, later] = [scalar(inner_of_pairs(x, ys[j])) for j in later]
+            if points is None or has_many_values(x) or is_by_pairs(x, ys[members[0]]):
+                products[i, later] = [scalar(gram_inner(x, ys[j], LINEAR)) for j in later]
             else:
                 _fill(products[i], preshape(x).T, later, points[len(members) - len(later) :])
         for j in (j for j, y in enumerate(ys) if y is x):
-            products[i, j], chance[i, j] = _with_itself(x), math.nan
+            products[i, j], chance[i, j] = scalar(gram_inner(x, x, LINEAR)), math.nan
     if is_square:
         products = np.triu(products) + np.triu(products, 1).T
     values = products / np.outer(norms[0], norms[1])
@@ -48,26 +49,19 @@ def linear_alignments(xs: Sequence[Representation], ys: Sequence[Representation]
 
 def _stacks(representations: Sequence[Representation]) -> list[tuple[list[int], np.ndarray | None]]:
     """Return the positions of all representations of each width, and their points; none of those
-    with more features than samples."""
+    with more features than samples, or with many values."""
     members: dict[int, list[int]] = {}
     for j, r in enumerate(representations):
         members.setdefault(r.shape[1], []).append(j)
     return [
-        (of, None if is_rotated(representations[of[0]]) else _points(representations, of))
+        (of, None if is_rotated(r) or has_many_values(r) else _points(representations, of))
         for of in members.values()
+        for r in [representations[of[0]]]
     ]
 
 
 def _points(representations: Sequence[Representation], places: Sequence[int]) -> np.ndarray:
     return np.stack([preshape(representations[j]) for j in places])
-
-
-def _with_itself(x: Representation) -> float:
-    """The squared norm of the Gram matrix; of a product with itself, half is enough to compute."""
-    if is_by_pairs(x, x):
-        return scalar(inner_of_pairs(x, x))
-    product = np.ravel(preshape(x).T @ preshape(x))
-    return float(product @ product)
 
 
 def _fill(row: np.ndarray, x: np.ndarray, members: Sequence[int], points: np.ndarray) -> None:

@@ -236,13 +236,6 @@ def _binned(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]:
     return bins.astype(np.int16), means
 
 
-def _pairs_of(i: int, n: int) -> np.ndarray:
-    """Return where the pairs of sample i are among all pairs, shape (n - 1,)."""
-    before, after = np.arange(i), np.arange(i + 1, n)
-    columns = before * n - before * (before + 1) // 2 + i - before - 1
-    return np.concatenate([columns, i * n - i * (i + 1) // 2 + after - i - 1])
-
-
 @view
 def _rank_squares(x: Representation, kind: str) -> np.ndarray:
     """Return the sums of squares of the centred average ranks of the pairs without each sample.
@@ -252,8 +245,8 @@ def _rank_squares(x: Representation, kind: str) -> np.ndarray:
     n, place = x.shape[0], _place(x, kind)
     m, sizes = (n - 1) * (n - 2) // 2, np.bincount(place)
     missing = np.full(n, _cubes(sizes[sizes > 1]).sum())
-    for i in range(n if missing.any() else 0):
-        touched, counts = np.unique(place[_pairs_of(i, n)], return_counts=True)
+    for i, row in enumerate(_square(place) if missing.any() else ()):
+        touched, counts = np.unique(np.delete(row, i), return_counts=True)
         missing[i] += (_cubes(sizes[touched] - counts) - _cubes(sizes[touched])).sum()
     whole = _cubes(np.array(m))
     squares: np.ndarray = (whole - missing) / 12
