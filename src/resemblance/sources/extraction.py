@@ -29,11 +29,11 @@ from .features import (
     writing,
 )
 from .growing import GrowingArrays
+from .hooks import as_numpy, as_tensor, check_pool, evaluating, rows_of_batch, titled
 from .model_folder import check_file_names
 from .models import LoadedModel, Samples, load_model, load_samples
 from .models.contents import digest_after
 from .modules import check_any_called, watched_modules
-from .running import as_numpy, as_tensor, check_pool, evaluating, rows_of_batch, titled
 
 OUTPUTS = "outputs"
 POOLED = "pooled"  # what a model's layers return besides vectors: tokens, positions
