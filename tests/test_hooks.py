@@ -24,9 +24,8 @@ from transformers import (
 
 import resemblance as rs
 from resemblance.sources.batches import batch_of, inputs_of
-from resemblance.sources.hooks import subject_from_model
+from resemblance.sources.hooks import evaluating, rows_of_batch, subject_from_model, titled
 from resemblance.sources.modules import watched_modules
-from resemblance.sources.running import evaluating, rows_of_batch, titled
 
 IMAGES = torch.linspace(-1, 1, 7 * 3 * 8 * 8).reshape(7, 3, 8, 8).sin()
 WORDS = torch.arange(30).reshape(5, 6) % 19

@@ -13,7 +13,8 @@ from factories import graph_data
 
 from resemblance.rng import generator
 from resemblance.sources.recipe import Recipe
-from resemblance.sources.training.graphs import archive, paper, pgnn
+from resemblance.sources.training import archive
+from resemblance.sources.training.graphs import paper, pgnn
 from resemblance.sources.training.graphs.data import read
 from resemblance.sources.training.loop import Resources
 

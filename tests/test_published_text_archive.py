@@ -14,9 +14,9 @@ from factories.text_data import TINY, save, write_all
 from safetensors.torch import load_file, save_file
 
 from resemblance.sources.recipe import Recipe
-from resemblance.sources.training import Portion
+from resemblance.sources.training import Portion, archive
 from resemblance.sources.training import paper_recipes as recipes
-from resemblance.sources.training.language import archive, paper
+from resemblance.sources.training.language import paper
 from resemblance.sources.training.language.pretrained import batch_of
 from resemblance.sources.training.loop import Resources
 
@@ -57,22 +57,22 @@ def recipe_of(dataset, architecture, setting="normal", strength=0.0, seed=0):
     ("dataset", "architecture", "setting", "strength", "seed", "name"), FOLDERS
 )
 def test_folders_have_the_names_that_the_authors_gave_them(
-    tmp_path, dataset, architecture, setting, strength, seed, name
+    dataset, architecture, setting, strength, seed, name
 ):
     recipe = recipe_of(dataset, architecture, setting, strength, seed)
-    assert archive.folder_of(recipe, tmp_path) == tmp_path / "models" / "nlp" / name
+    assert archive.place_of(recipe).parent == Path("models") / "nlp" / name
 
 
 @pytest.mark.parametrize(("dataset", "setting", "strength", "seed", "part"), PROMPTED)
-def test_folders_of_smollm2(tmp_path, dataset, setting, strength, seed, part):
-    place = archive.folder_of(recipe_of(dataset, "smollm2", setting, strength, seed), tmp_path)
+def test_folders_of_smollm2(dataset, setting, strength, seed, part):
+    place = archive.place_of(recipe_of(dataset, "smollm2", setting, strength, seed)).parent
     name = f"ft_smollm2_1-7b_{part}_bs16_ff"
-    assert place == tmp_path / "models" / "nlp" / "smollm" / name / "checkpoint-500"
+    assert place == Path("models") / "nlp" / "smollm" / name / "checkpoint-500"
 
 
-def test_every_model_of_the_paper_has_a_folder_of_its_own(tmp_path):
+def test_every_model_of_the_paper_has_a_folder_of_its_own():
     of_the_paper = list(recipes(Portion(datasets=("sst2", "mnli"))))
-    folders = {archive.folder_of(recipe, tmp_path) for recipe in of_the_paper}
+    folders = {archive.place_of(recipe) for recipe in of_the_paper}
     assert len(folders) == len(of_the_paper) == 225
 
 
@@ -109,7 +109,7 @@ def test_released_weights_have_the_hidden_states_of_the_module_that_wrote_them(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
         model = kind(make_config(**entries, num_labels=outputs)).eval()
-    save(model, archive.folder_of(recipe, tmp_path))
+    save(model, tmp_path / archive.place_of(recipe).parent)
     extraction = paper.extract(recipe, archive.load(recipe, resources), resources)
     net = paper.network(recipe, paper._task(recipe, resources), resources)
     task = paper._task(recipe, resources)
@@ -132,16 +132,16 @@ def test_released_models_that_are_not_there(folder, tmp_path):
     with pytest.raises(ValueError, match="no folder of released models was named"):
         archive.load(recipe, Resources(folder))
     with pytest.raises(ValueError, match="the authors did not train minilm"):
-        archive.folder_of(recipe_of("sst2", "minilm"), tmp_path)
+        archive.place_of(recipe_of("sst2", "minilm"))
     with pytest.raises(ValueError, match="did not train SmolLM2 with augmentation"):
-        archive.folder_of(recipe_of("sst2", "smollm2", "augmentation", 1.0), tmp_path)
+        archive.place_of(recipe_of("sst2", "smollm2", "augmentation", 1.0))
 
 
 def test_a_released_model_with_other_outputs_is_refused(folder, tmp_path):
     recipe = recipe_of("sst2", "bert", "labels", 1.0)
     resources = Resources(folder, device="cpu", archive=tmp_path)
     model = transformers.BertForSequenceClassification(transformers.BertConfig(**TINY))
-    save(model, archive.folder_of(recipe, tmp_path))
+    save(model, tmp_path / archive.place_of(recipe).parent)
     with pytest.raises(ValueError, match=r"classifier\.bias has shape \(2,\), expected \(7,\)"):
         paper.extract(recipe, archive.load(recipe, resources), resources)
 
@@ -149,7 +149,7 @@ def test_a_released_model_with_other_outputs_is_refused(folder, tmp_path):
 def test_a_released_model_without_some_of_its_weights_is_refused(folder, tmp_path):
     """The library would draw them at random."""
     recipe = recipe_of("sst2", "bert")
-    place = archive.folder_of(recipe, tmp_path)
+    place = tmp_path / archive.place_of(recipe).parent
     save(transformers.BertForSequenceClassification(transformers.BertConfig(**TINY)), place)
     state = load_file(place / "model.safetensors")
     save_file(
@@ -163,7 +163,7 @@ def test_a_released_model_without_some_of_its_weights_is_refused(folder, tmp_pat
 
 def test_a_released_model_of_another_kind_or_with_code_is_refused(folder, tmp_path):
     recipe, resources = recipe_of("sst2", "bert"), Resources(folder, archive=tmp_path)
-    place = archive.folder_of(recipe, tmp_path)
+    place = tmp_path / archive.place_of(recipe).parent
     transformers.AlbertConfig(**TINY).save_pretrained(place)
     with pytest.raises(ValueError, match="expected model_type 'bert', got 'albert'"):
         archive.load(recipe, resources)

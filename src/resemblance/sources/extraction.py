@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,11 +29,11 @@ from .features import (
     writing,
 )
 from .growing import GrowingArrays
+from .hooks import as_numpy, as_tensor, check_pool, evaluating, rows_of_batch, titled
 from .model_folder import check_file_names
 from .models import LoadedModel, Samples, load_model, load_samples
 from .models.contents import digest_after
 from .modules import check_any_called, watched_modules
-from .running import as_numpy, as_tensor, check_pool, evaluating, rows_of_batch, titled
 
 OUTPUTS = "outputs"
 POOLED = "pooled"  # what a model's layers return besides vectors: tokens, positions
@@ -116,15 +115,19 @@ def extract(
     modules = watched_modules(loaded.module, [name for names in asked.values() for name in names])
     check_file_names(modules)
     settings = {"batch_size": batch_size if samples.read else None}
-    facts = StoreFacts(loaded.name, loaded.facts, _about(samples), settings)
+    count = samples.count if samples.read else None
+    about = {"name": samples.name, "kind": samples.kind, "n_samples": count}
+    about |= {"fingerprint": samples.fingerprint, **samples.facts}
+    facts = StoreFacts(loaded.name, loaded.facts, about, settings)
     with writing(folder):
         tidy(folder)
         facts = with_files(folder, begin(folder, facts))
         if todo := _todo(facts, asked, modules, poolings):
             _run(loaded, samples, folder, facts, todo, batch_size, progress)
         elif samples.fingerprint is None:
-            content = {"fingerprint": _content(samples, batch_size)}
-            check_data(folder, content, facts.data)
+            # That of a loader, which must be read for it
+            *_, content = ["", *(digest for _, digest in _batches(samples, batch_size))]
+            check_data(folder, {"fingerprint": content}, facts.data)
     subject = open_features(folder, pool=poolings[0])
     chosen = {k: r for k, r in subject.layers.items() if k.partition("#")[0] in modules}
     return replace(subject, layers=chosen)
@@ -142,17 +145,6 @@ def _asked(loaded: LoadedModel, layers: str | Sequence[str]) -> dict[str, tuple[
     words = [layers] if isinstance(layers, str) else layers
     names = {word: loaded.blocks if word == "blocks" else [word] for word in words}
     return {word: tuple(watched_modules(loaded.module, names[word])) for word in names}
-
-
-def _about(samples: Samples) -> dict[str, Any]:
-    """Return what a store keeps of its samples."""
-    return {
-        "name": samples.name,
-        "kind": samples.kind,
-        "n_samples": samples.count if samples.read else None,
-        "fingerprint": samples.fingerprint,
-        **samples.facts,
-    }
 
 
 def _todo(
@@ -187,8 +179,8 @@ def _run(
     with GrowingArrays(place) as arrays:
         done = len(arrays.batches)
         pooled = _fill(arrays, loaded, samples, todo, batch_size, progress)
-        pooled |= set(facts.model.get(POOLED, ()))
         if len(arrays.batches) > done:
+            pooled |= set(facts.model.get(POOLED, ()))
             facts = replace(facts, model={**facts.model, POOLED: sorted(pooled)})
         _finish(folder, facts, todo, arrays, samples, loaded.module)
     take_in(folder, place)
@@ -206,16 +198,21 @@ def _fill(
     pooled = set[str]()
     torch, inputs, done = need("torch"), inputs_of(loaded.module), len(arrays.batches)
     first = done if samples.read else 0  # a loader begins with the batches that are done
-    digest = arrays.batches[first - 1].digest if first else ""
+    total = 1 if samples.kind == "graph" else None
+    total = -(-len(samples) // batch_size) if samples.read else total
+    before = arrays.batches[first - 1].digest if first else ""
     with (
         evaluating(torch, loaded.module) as device,
-        reporting(progress, _count(samples, batch_size), f"running {loaded.name}") as count,
+        reporting(progress, total, f"running {loaded.name}") as count,
     ):
         count(done)
-        for k, part in enumerate(_parts(samples, batch_size, first), first):
-            digest = _after(digest, samples, part)
+        for k, (part, digest) in enumerate(_batches(samples, batch_size, first, before), first):
             if k < done:
-                _check_batch(k, digest, arrays.batches[k].digest)
+                if digest != arrays.batches[k].digest:
+                    raise ValueError(
+                        f"batch {k} is not the one that the interrupted run had; give the same "
+                        "samples in the same order, or another folder"
+                    )
                 continue
             raw = _prepared(loaded, part) if samples.read and loaded.prepare else part
             batch = batch_of(torch, raw, device, inputs, None)
@@ -231,6 +228,19 @@ def _fill(
     return pooled
 
 
+def _batches(
+    samples: Samples, size: int, first: int = 0, digest: str = ""
+) -> Iterator[tuple[Any, str]]:
+    """Yield the samples of each batch from the first that is wanted, or the batches of a loader,
+    and the fingerprint of all so far, which no size of batches changes."""
+    starts = range(first * size, len(samples), size) if samples.read else ()
+    parts = (samples.batch(start, start + size) for start in starts)
+    for part in parts if samples.read else samples.batches():
+        for value in part if samples.read else (part,):
+            digest = digest_after(digest, value)
+        yield part, digest
+
+
 def _prepared(loaded: LoadedModel, part: Any) -> Any:
     """Return the batch that the preparation of a model makes of samples."""
     assert loaded.prepare is not None
@@ -243,34 +253,6 @@ def _prepared(loaded: LoadedModel, part: Any) -> Any:
             f"{loaded.name}: the preparation of a batch of {len(part)} samples fails: "
             f"{type(error).__name__}: {error}"
         ) from error
-
-
-def _count(samples: Samples, batch_size: int) -> int | None:
-    """Return the number of batches, None where it is not known."""
-    if samples.kind == "graph":
-        return 1
-    return -(-len(samples) // batch_size) if samples.read else None
-
-
-def _parts(samples: Samples, batch_size: int, first: int = 0) -> Iterator[Any]:
-    """Yield the samples of each batch from the first that is wanted, or the batches of a loader."""
-    if samples.read is None:
-        yield from samples.batches()
-        return
-    for start in range(first * batch_size, len(samples), batch_size):
-        yield samples.batch(start, start + batch_size)
-
-
-def _after(digest: str, samples: Samples, part: Any) -> str:
-    """Return the fingerprint of the samples so far, which no size of batches changes."""
-    for value in part if samples.read else (part,):
-        digest = digest_after(digest, value)
-    return digest
-
-
-def _content(samples: Samples, batch_size: int) -> str:
-    """Return the fingerprint of samples that must be read for it."""
-    return reduce(lambda d, part: _after(d, samples, part), _parts(samples, batch_size), "")
 
 
 def _rows(
@@ -295,14 +277,6 @@ def _rows(
         check_any_called(word, names, called)
     rows |= {} if result.logits is None else {OUTPUTS: result.logits}
     return rows, result.pooled
-
-
-def _check_batch(k: int, digest: str, before: str) -> None:
-    if digest != before:
-        raise ValueError(
-            f"batch {k} is not the one that the interrupted run had; give the same samples in the "
-            "same order, or another folder"
-        )
 
 
 def _finish(

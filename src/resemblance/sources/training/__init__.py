@@ -73,7 +73,7 @@ def fit(recipe: Recipe, resources: Resources | None = None, start: State | None 
         return weights
     needed = _needed(recipe, resources)
     if needed.archive is not None:
-        weights = part_of(recipe.dataset, "archive").load(recipe, needed)
+        weights = _module("archive").load(recipe, needed)
     else:
         weights = part_of(recipe.dataset, "paper").fit(recipe, needed)
     return weights
@@ -252,7 +252,7 @@ DATASETS: Mapping[str, Dataset] = {
 
 
 def part_of(dataset: str, part: str) -> Any:
-    """Return a module of the package of a data set: "data", "paper" or "archive"."""
+    """Return a module of the package of a data set: "data" or "paper"."""
     return _module(f"{DATASETS[dataset].domain}.{part}")
 
 
