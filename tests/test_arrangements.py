@@ -55,6 +55,19 @@ def test_curves_by_depth_and_best_matches():
     assert match.values == pytest.approx([3, 3])
 
 
+def test_layers_of_unlike_models_are_paired_by_their_share_of_the_depth():
+    g = np.random.default_rng(0)
+    layers = {
+        f"{m}/{i}": g.standard_normal((20, 3)) for m, n in (("a", 7), ("b", 4)) for i in range(n)
+    }
+    c = rs.compare(layers, measures="procrustes", progress=False)
+    (curve,) = by_depth(c, "procrustes")
+    assert curve.layers == tuple("0123456")
+    assert curve.partners == tuple("0112233")
+    place = c.rows.index("a/2"), c.columns.index("b/1")
+    assert curve.values[2] == c["procrustes"][place]
+
+
 def test_a_layer_without_a_value_keeps_its_depth_among_best_matches():
     layers = {name: np.random.default_rng(7).standard_normal((20, 3)) for name in ("a/0", "b/0")}
     others = {f"b/{i}": np.random.default_rng(i).standard_normal((20, 3)) for i in (1, 2)}

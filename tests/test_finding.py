@@ -165,18 +165,20 @@ def test_an_untrained_copy_is_what_similarity_is_compared_with():
     assert result_of(referred(values)).title == "Comparison of A and B"
 
 
-def test_models_of_another_depth_are_named_or_compared_by_their_layers():
+def test_models_of_another_depth_are_compared_at_the_nearest_share_of_it():
     names = ["A/1", "A/2", "B/1", "B/2", "C/1", "C/2", "C/3"]
     values = np.full((7, 7), 0.4)
     values[4:, 4:] = 0.95
     values[0, 2] = values[2, 0] = 0.8
-    *_, last = lines(made(values, names))
-    assert last == "Left out, for another number of layers or too few values: C."
-    only = lines(made(values[2:, 2:], names[2:]))
-    assert only[0] == "All 6 pairs of layers of different models score CKA 0.40."
+    first, *_ = lines(made(values, names))
+    assert first.startswith("Over 3 pairs of models, layers of nearest relative depth")
+    *_, last = lines(made(values[:5, :5], names[:5]))
+    assert last == "Left out, for too few layers or values: C."
     values[3, 6] = values[6, 3] = 0.7
     (first, *_) = lines(made(values[2:, 2:], names[2:]))
-    assert first.startswith("Between models, most similar are B/2 and C/3 (CKA 0.70)")
+    assert first.startswith(
+        "Layers of nearest relative depth of B and C are most similar at 2 with 3"
+    )
 
 
 def test_a_pair_has_both_directions_of_a_measure_with_two():
@@ -313,13 +315,15 @@ def test_models_of_unequal_depth_have_their_best_matches():
     np.fill_diagonal(values, 1.0)
     names = ["A/1", "A/2", "A/3", "B/1", "B/2"]
     figures = result_of(made(values, names))["similarity"].figures
-    matches = figures[1].figures[0]
-    assert figures[1].name == "matches"
+    depths, matches = figures[1].figures[0], figures[2].figures[0]
+    assert figures[1].title == "Layers of nearest relative depth"
+    assert depths.lines[0].points == ((1.0, 0.7), (2.0, 0.3), (3.0, 0.7))
+    assert figures[2].name == "matches"
     assert [y for _, y in matches.lines[0].points] == [0.7] * 3
     assert matches.lines[0].titles[2] == "A/3 and B/2: 0.7"
     names = ["A/1", "A/2", "A/3", "B/1", "B/2", "C/1", "C/2", "C/3", "C/4"]
     figures = result_of(made(np.full((9, 9), 0.3), names))["similarity"].figures
-    relative = figures[1].figures[0]
+    relative = figures[2].figures[0]
     assert relative.x == "relative depth of the first model"
     assert [[x for x, _ in line.points] for line in relative.lines] == [[0, 0.5, 1]] * 2 + [[0, 1]]
 

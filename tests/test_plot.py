@@ -149,7 +149,7 @@ def test_a_new_figure_each_time_and_none_after_an_error(layered):
     assert ax.figure is not current
     assert not current.axes
     count = len(plt.get_fignums())
-    with pytest.raises(ValueError, match="equally many of both; layers here: one: 1"):
+    with pytest.raises(ValueError, match=r"several layers.*layers here: one: 1"):
         plot.layers(compared(arrays(["one/a", "two/b"])), "cka")
     with pytest.raises(ValueError, match=r"must be axes of matplotlib.*got Figure"):
         plot.heatmap(layered, "cka", ax=current)

@@ -105,18 +105,25 @@ def tree(comparison: Comparison, measure: str | Measure) -> Tree:
 
 
 def by_depth(comparison: Comparison, measure: str | Measure) -> tuple[Curve, ...]:
-    """Return, for every two models with equally many layers, the values of layers of equal depth.
+    """Return, for every two models with several layers, the values of layers of equal depth.
 
-    Models are those of the names ``model/layer``; the second model of each pair comes later, or is
-    among the columns of a rectangle.
+    Of models with unlike numbers of layers, each layer of the first is compared with the layer of
+    the second at the nearest share of the depth: layer k of n with layer round(k (m - 1) / (n - 1))
+    of m, from 0, halves up. Models are those of the names ``model/layer``; the second model of each
+    pair comes later, or is among the columns of a rectangle.
     """
     values = _values(comparison, measure)
     curves = []
     for (model, i), (other, j) in _model_pairs(comparison):
-        if len(i) == len(j) > 1:
-            pairs = list(zip(i, j))
+        if min(len(i), len(j)) > 1:
+            pairs = [(a, j[k]) for a, k in zip(i, nearest_depths(len(i), len(j)))]
             curves.append(_curve(comparison, values, (model, other), pairs))
     return tuple(curves)
+
+
+def nearest_depths(count: int, other: int) -> list[int]:
+    """Return for each of ``count`` depths the nearest of ``other`` depths of the same range."""
+    return [(2 * k * (other - 1) + count - 1) // (2 * (count - 1)) for k in range(count)]
 
 
 def best_matches(comparison: Comparison, measure: str | Measure) -> tuple[Curve, ...]:

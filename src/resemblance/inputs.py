@@ -6,7 +6,7 @@ import os
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -70,6 +70,12 @@ def order_of(data: Any, called: str) -> Order:
     if numbers.dtype.kind in "iu" and np.array_equal(numbers, np.arange(len(numbers))):
         return range(len(numbers))
     return tuple(index)
+
+
+def stimuli_of(ids: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
+    """Return the stimulus of each row, its id or the first of (stimulus, trial), if rows repeat."""
+    names = [i[0] if isinstance(i, tuple) and len(i) == 2 else i for i in ids or ()]
+    return tuple(names) if len(set(names)) < len(names) else ()
 
 
 def check_order(called: str, x: str, of_x: Order, y: str, of_y: Order) -> None:

@@ -28,7 +28,7 @@ from .arrays import (
     to_numpy,
     working_precision,
 )
-from .inputs import Order, array_file, check_order, open_array, receive
+from .inputs import Order, array_file, check_order, open_array, receive, stimuli_of
 from .json_files import recorded_fingerprint
 
 P = ParamSpec("P")
@@ -393,18 +393,12 @@ def is_passing(x: Representation) -> bool:
     return x._carry is None and math.prod(x.shape) >= LARGE and is_copied(x)
 
 
-def stimuli_of(x: Representation) -> tuple[Hashable, ...]:
-    """Return the stimulus of each row, its id or the first of (stimulus, trial), if rows repeat."""
-    names = [i[0] if isinstance(i, tuple) and len(i) == 2 else i for i in x.ids or ()]
-    return tuple(names) if len(set(names)) < len(names) else ()
-
-
 @view
 def fingerprint(x: Representation) -> str:
     """Return a hash of the original values, their shape and precision, that of computation, and
     which rows are repeats. Where it is recorded of a file that is unchanged, the file is not read.
     """
-    repeats, is_plain = stimuli_of(x), x.precision == "float64"
+    repeats, is_plain = stimuli_of(x.ids), x.precision == "float64"
     if x.path and is_plain and not repeats and (known := recorded_fingerprint(x.path)):
         return known
     source = np.ascontiguousarray(to_numpy(x.source))

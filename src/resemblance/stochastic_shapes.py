@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from .arrays import as_float64, to_numpy
+from .inputs import stimuli_of
 from .measure import measure
-from .representation import Representation, Undefined, finite, stimuli_of, title, view
+from .representation import Representation, Undefined, finite, title, view
 from .rng import generator
 
 Alignment = Literal["orthogonal", "permutation", "none"]
@@ -151,7 +152,7 @@ def _starts(a: np.ndarray, b: np.ndarray, count: int, seed: int) -> Iterator[np.
 
 def _rows(x: Representation) -> list[np.ndarray]:
     """Return the rows of each stimulus, in the order in which stimuli first occur."""
-    names = stimuli_of(x)
+    names = stimuli_of(x.ids)
     if not names:
         raise Undefined(
             f"{title(x)} has no repeats: give the rows of a stimulus one id, "

@@ -9,8 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ..inputs import stimuli_of
 from ..measure import Measure
-from ..representation import Representation, fingerprint, stimuli_of
+from ..representation import Representation, fingerprint
 
 Pair = tuple[int, int]  # positions among all representations: of x, and of y, whose samples move
 
@@ -104,7 +105,7 @@ def layout_of(rows: Sequence[Representation], columns: Sequence[Representation] 
 
 
 def _without_ids(x: Representation) -> Representation:
-    if x.order is None or stimuli_of(x):
+    if x.order is None or stimuli_of(x.ids):
         return x
     plain = copy(x)
     plain.order = None

@@ -50,9 +50,9 @@ def layers(
     measure : which of its measures; may be left out where there is one.
     against : the name of a model: draw it with each other model, by its own layers; by default
         every two models.
-    match : "depth" compares layers of equal depth, of models with equally many; "best" each layer
-        of the first model with the most similar layer of the other, which is named on one or two
-        lines where there is room.
+    match : "depth" compares layers of equal depth, or of the nearest relative depth; "best" each
+        layer of the first model with the most similar layer of the other, which is named on one or
+        two lines where there is room.
     evidence : the evidence on the comparison, if that is what is drawn.
     ax : axes of matplotlib to draw in; by default those of a new figure.
 
@@ -101,7 +101,7 @@ def _curves(
         counts = ", ".join(f"{model or 'no model'}: {len(i)}" for model, i in rows.items())
         raise ValueError(
             "plot.layers needs two models with several layers named 'model/layer'"
-            f"{', equally many of both' if match == 'depth' else ''}; layers here: {counts}"
+            f"; layers here: {counts}"
         )
     return curves
 

@@ -29,7 +29,7 @@ from ...results.sections import Section
 from ..data import MeasureAgreement, chance_words, colour_scale, definition
 from ..evidence_words import ALPHA, Readings, words_of
 from ..numbers import minus, number
-from .shown import Shown, curves_of, has_chance, places_of_curve, trained_curves
+from .shown import EQUAL, Shown, curves_of, depth_words, has_chance, places_of_curve, trained_curves
 
 SELECTOR, SHOW = "measure", "show"
 VALUE, ABOVE = "value", "above chance"
@@ -40,7 +40,6 @@ READING = (
     "Dark blue is similar, whatever the direction of a measure. Rows are the first argument of the "
     "measure, columns the second. Point at a cell or tap it to read it, or use the arrow keys."
 )
-DEPTHS = "Layers of equal depth"
 MATCHES = "Best match of each layer"
 PLANE = "Plane"
 TREE = "Tree"
@@ -108,9 +107,11 @@ def _of_measure(shown: Shown, info: MeasureInfo) -> Iterator[tuple[str, HeatMap]
 def _arrangements(shown: Shown) -> Iterator[Switch]:
     """Yield what can be drawn of the comparison besides its map, for each of its measures."""
     rows, columns = shown.comparison.rows, shown.comparison.columns
-    if curves_of(shown, shown.leading):
-        yield _switch(shown, "depths", DEPTHS, _depths)
-    elif _matches(shown, shown.leading):
+    curves = curves_of(shown, shown.leading)
+    depth = depth_words(shown, curves)
+    if curves:
+        yield _switch(shown, "depths", f"Layers of {depth}", _depths)
+    if (not curves or depth != EQUAL) and _matches(shown, shown.leading):
         yield _switch(shown, "matches", MATCHES, _best)
     if rows == columns and len(rows) >= FEWEST:
         yield _switch(shown, "plane", PLANE, _plane)
@@ -141,9 +142,8 @@ def _depths(shown: Shown, info: MeasureInfo) -> Chart:
         f"{rest} more pairs of models are in the map only." if rest else "",
     )
     lines += [chance] if chance else []
-    return Chart(
-        "depths", DEPTHS, "layer", shown.label(info), tuple(lines), " ".join(filter(None, facts))
-    )
+    title, note = f"Layers of {depth_words(shown, curves)}", " ".join(filter(None, facts))
+    return Chart("depths", title, "layer", shown.label(info), tuple(lines), note)
 
 
 def _middle_line(curves: Sequence[Curve]) -> Line:

@@ -2,14 +2,15 @@
 
 The rules, for the measure that leads:
 
-- Two models with equally many layers: the depth at which layers of equal depth are most similar,
-  and least; with their intervals, and that these overlap if they do. Where all values are the same
-  in the digits shown, that.
+- Two models with several layers: the depth at which layers of equal depth, or of the nearest
+  share of the depth where they have unlike numbers of layers, are most similar, and least; with
+  their intervals, and that these overlap if they do. Where all values are the same in the digits
+  shown, that.
 - More models: the same for the medians over all pairs of models, and the models with the largest
   and the smallest mean, both over the depths with a value for all pairs of models.
 - For how many layers the most similar layer of the other model is the one of equal depth; layers
   that share the first place are counted apart.
-- Models that these sentences leave out, for unlike numbers of layers, are named.
+- Models that these sentences leave out, for a single layer, are named.
 - Without such models: the most and the least similar pair, of layers of different models if there
   are any; and two groups, if every pair within them is more similar than every pair between them.
 - With an untrained copy of the first model, which the other sentences leave out: where a model is
@@ -32,7 +33,17 @@ from ...comparison import MeasureInfo, most_similar
 from ..data import FEW_PAIRS, is_square, off_diagonal, spearman
 from ..evidence_words import ALPHA, brief
 from ..numbers import counted, listed, minus
-from .shown import Shown, between, curves_of, mean_chance, named, places_of_curve, trained_curves
+from .shown import (
+    Shown,
+    between,
+    curves_of,
+    depth_words,
+    layers_of,
+    mean_chance,
+    named,
+    places_of_curve,
+    trained_curves,
+)
 
 LOW = 0.5  # correlation of the orders of pairs: below it, measures disagree
 MOST_NAMED = 3  # measures, models or layers in one sentence
@@ -103,7 +114,7 @@ def _left_out(shown: Shown, curves: Sequence[Curve]) -> str:
     if not rest:
         return ""
     names = listed(list(map(named, rest)), MOST_NAMED)
-    return f"Left out, for another number of layers or too few values: {names}."
+    return f"Left out, for too few layers or values: {names}."
 
 
 def _beyond(shown: Shown, places: Places) -> str:
@@ -167,17 +178,17 @@ def two_models(shown: Shown, curve: Curve) -> str:
     info, models = shown.leading, f"{named(curve.model)} and {named(curve.other)}"
     known = [k for k, value in enumerate(curve.values) if math.isfinite(value)]
     places = [places_of_curve(shown, curve)[k] for k in known]
-    label = shown.label(info)
+    label, depth = shown.label(info), depth_words(shown, [curve])
     most, least = ends(shown, [curve.values[k] for k in known])
     chance = chance_words(shown, places)
     if is_same([curve.values[k] for k in known]):
         score = written(float(shown.values(info)[places[0]]))
         top = top_words(info, [curve.values[k] for k in known])
-        return f"Layers of equal depth of {models} all score {label} {score}{top}{chance}."
+        return f"Layers of {depth} of {models} all score {label} {score}{top}{chance}."
     first, last = (shown.score(info, *places[k]) for k in (most, least))
     overlap = overlap_words(shown, places[most], places[least])
     return (
-        f"Layers of equal depth of {models} are most similar at {_layer(curve, known[most])} "
+        f"Layers of {depth} of {models} are most similar at {_layer(curve, known[most])} "
         f"({label} {first}) and least similar at {_layer(curve, known[least])} ({last})"
         f"{overlap}{chance}."
     )
@@ -215,18 +226,16 @@ def many_models(shown: Shown, curves: Sequence[Curve]) -> str:
     middle = [float(np.median([curve.values[k] for curve in curves])) for k in depths]
     some = len(depths) < len(curves[0].values)
     only = f" and the {len(depths)} depths at which all have values" if some else ""
-    label, start = shown.label(shown.leading), f"Over {len(curves)} pairs of models{only}, layers"
+    label, depth = shown.label(shown.leading), depth_words(shown, curves)
+    start = f"Over {len(curves)} pairs of models{only}, layers of {depth}"
     places = [places_of_curve(shown, curve)[k] for curve in curves for k in depths]
     chance = chance_words(shown, places)
     if is_same(middle):
-        return (
-            f"{start} of equal depth have a median {label} of {written(middle[0])} at each depth"
-            f"{chance}."
-        )
+        return f"{start} have a median {label} of {written(middle[0])} at each depth{chance}."
     most, least = ends(shown, middle)
     names = [_depth(curves, depths[k]) for k in (most, least)]
     return (
-        f"{start} of equal depth are most similar at {names[0]} (median {label} "
+        f"{start} are most similar at {names[0]} (median {label} "
         f"{written(middle[most])}) and least similar at {names[1]} "
         f"({written(middle[least])}){chance}."
     )
@@ -265,16 +274,17 @@ def match_words(shown: Shown, curves: Sequence[Curve]) -> str:
     if not verdicts:
         return ""
     alone, shared = verdicts.count("alone"), verdicts.count("shared")
+    depth = depth_words(shown, curves)
     ties = f"; {shared} more share the first place with another layer" if shared else ""
     if len(curves) == 1:
         one, other = named(curves[0].model), named(curves[0].other)
         return (
             f"For {alone} of {len(verdicts)} layers of {one}, the most similar layer of {other} is "
-            f"the one of equal depth{ties}."
+            f"the one of {depth}{ties}."
         )
     return (
         f"In {alone} of {len(verdicts)} cases, the most similar layer of another model is the one "
-        f"of equal depth{ties}."
+        f"of {depth}{ties}."
     )
 
 
@@ -282,7 +292,7 @@ def _match(shown: Shown, curve: Curve) -> Iterator[str]:
     """Yield for each layer with a value whether its partner is the nearest of the other model."""
     differences = shown.comparison.difference(shown.leading.spec)
     places = places_of_curve(shown, curve)
-    columns = [j for _, j in places]
+    columns = layers_of(shown, curve.other)
     for i, j in places:
         if not np.isfinite(differences[i, j]):
             continue

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...arrangements import Curve, by_depth
+from ...arrangements import Curve, by_depth, models_of, nearest_depths
 from ...comparison import Comparison, MeasureInfo, chance_of, label_of
 from ...display import without_rounding
 from ...inference.result import Evidence
@@ -20,6 +20,7 @@ from ..numbers import minus
 from ..svg import shortened
 
 LEADING = ("cka[estimator=debiased]", "cka")  # without a choice, the first of them leads
+EQUAL = "equal depth"  # of layers of models with as many layers
 LONGEST = 60  # characters of a name in a sentence
 
 
@@ -117,14 +118,38 @@ def _leading(comparison: Comparison) -> MeasureInfo:
 
 
 def curves_of(shown: Shown, info: MeasureInfo) -> tuple[Curve, ...]:
-    """Return the values of layers of equal depth, for every two models with names."""
+    """Return the values of layers of equal depth, for every two models with names; at as many
+    depths as the shallowest model has where the curves are unlike in length."""
     curves = by_depth(shown.comparison, info.spec)
-    return tuple(curve for curve in curves if curve.model and curve.other)
+    return shortest([curve for curve in curves if curve.model and curve.other])
 
 
 def trained_curves(shown: Shown, curves: Iterable[Curve]) -> list[Curve]:
     """Return the curves of models that are no untrained copy."""
     return [curve for curve in curves if shown.reference not in (curve.model, curve.other)]
+
+
+def shortest(curves: Sequence[Curve]) -> tuple[Curve, ...]:
+    """Return curves at as many depths as the shortest of them has."""
+    count, parts = min((len(curve.layers) for curve in curves), default=0), []
+    for curve in curves:
+        depths = nearest_depths(count, len(curve.layers))
+        layers, partners = (tuple(of[k] for k in depths) for of in (curve.layers, curve.partners))
+        values = tuple(curve.values[k] for k in depths)
+        parts.append(Curve(curve.model, curve.other, layers, partners, values))
+    return tuple(parts)
+
+
+def depth_words(shown: Shown, curves: Iterable[Curve]) -> str:
+    """Return what layers that are compared have: equal depth, or the nearest in shares of it."""
+    counts = {len(layers_of(shown, m)) for curve in curves for m in (curve.model, curve.other)}
+    return EQUAL if len(counts) < 2 else "nearest relative depth"
+
+
+def layers_of(shown: Shown, model: str) -> list[int]:
+    """Return the columns of a model, or its rows where it is not among the columns."""
+    columns, rows = models_of(shown.comparison.columns), models_of(shown.comparison.rows)
+    return columns.get(model) or rows[model]
 
 
 def between(shown: Shown, places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

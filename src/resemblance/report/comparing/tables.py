@@ -19,7 +19,7 @@ from ..data import MeasureRow, chance_words, failure_groups, is_square, summary
 from ..evidence_tables import interval_of, places_of
 from ..evidence_words import ALPHA, Reading, Readings, furthest, level_words
 from ..numbers import count, counted, listed, span
-from .shown import Shown, curves_of, places_of_curve
+from .shown import Shown, curves_of, depth_words, places_of_curve
 
 COLUMNS = (
     "measure", "label", "family", "more similar is", "range", "smallest", "median", "largest",
@@ -146,7 +146,8 @@ def evidence_sections(shown: Shown) -> Iterator[Section]:
         yield Section("pair", "The pair", READING, (values_table(evidence, known),))
         return
     if pairs := _depths_table(shown, evidence):
-        yield Section("depths", "Layers of equal depth", "", (pairs,))
+        depth = depth_words(shown, curves_of(shown, shown.leading))
+        yield Section("depths", f"Layers of {depth}", "", (pairs,))
     yield _overview(evidence, known)
     yield _all_values(evidence, known)
 
@@ -167,7 +168,8 @@ def _depths_table(shown: Shown, evidence: Evidence) -> Table | None:
     cells = [known.cells[i][j] for i, j in places]
     decimals = places_of(known._replace(pairs=tuple(cells)))
     rows = tuple(_value_row("", cell, decimals, is_one_way=False)[1:] for cell in cells)
-    title = f"Layers of equal depth by {shown.label(shown.leading)}"
+    depth = depth_words(shown, curves_of(shown, shown.leading))
+    title = f"Layers of {depth} by {shown.label(shown.leading)}"
     return Table("depths", title, columns, rows, is_closed=len(rows) > FEW_ROWS)
 
 
