@@ -69,7 +69,7 @@ def _first_and_mean(x: Representation) -> tuple[Array, Array]:
 def _centred_blocks(x: Representation) -> Iterator[Array]:
     """Yield :func:`centered` in blocks of rows, to the same digits."""
     first, mean = _first_and_mean(x)
-    return (block - first - mean for block in value_blocks(x))
+    return (reuse(np.subtract, block - first, mean) for block in value_blocks(x))
 
 
 class Scaled(NamedTuple):
@@ -144,7 +144,7 @@ def unit_blocks(x: Representation) -> Iterator[Array]:
     """Yield the rows of :func:`unit`; of many points only a block of rows is in memory."""
     length = _positive_size(x, centered=True)
     if has_many_values(x):
-        yield from (block / length for block in _centred_blocks(x))
+        yield from (reuse(np.divide, block, length) for block in _centred_blocks(x))
     else:
         points, n = unit(x), x.shape[0]
         yield from (points[i : min(i + ROWS, n), :] for i in range(0, n, ROWS))
