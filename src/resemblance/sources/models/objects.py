@@ -14,15 +14,18 @@ from ...display import encodable
 from ...extras import need
 from ..batches import check_order, is_graph
 from ..files import natural
-from .contents import (
+from .samples import (
+    FORMS,
+    Samples,
+    checked_texts,
     digest_of_arrays,
     digest_of_file,
     digest_of_files,
     digest_of_images,
     digest_of_texts,
     digests_of_rows,
+    of_texts,
 )
-from .samples import FORMS, Samples, checked_texts, of_texts
 from .tables import IMAGES, LABELS, TEXTS, as_labels, column_of, labels_in
 
 
