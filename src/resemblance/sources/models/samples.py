@@ -99,17 +99,15 @@ def checked_texts(texts: Iterable[Any], where: str, what: str = "sample") -> lis
 
 def of_texts(texts: list[str], name: str, **parts: Any) -> Samples:
     """Return texts as samples."""
-
-    def read(start: int, stop: int) -> list[str]:
-        return texts[start:stop]
-
-    def keys(places: Iterable[int]) -> list[str]:
-        return [texts[i] for i in places]
-
-    def digest(count: int) -> str:
-        return digest_of_texts(texts[:count])
-
-    return Samples("texts", name, count=len(texts), read=read, digest=digest, keys=keys, **parts)
+    return Samples(
+        "texts",
+        name,
+        count=len(texts),
+        read=lambda start, stop: texts[start:stop],
+        digest=lambda count: digest_of_texts(texts[:count]),
+        keys=lambda places: [texts[i] for i in places],
+        **parts,
+    )
 
 
 PIECE = 2**24  # bytes of an array that are in memory at a time
