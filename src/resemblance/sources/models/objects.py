@@ -22,8 +22,8 @@ from .samples import (
     digest_of_file,
     digest_of_files,
     digest_of_images,
+    digest_of_row,
     digest_of_texts,
-    digests_of_rows,
     of_texts,
 )
 from .tables import IMAGES, LABELS, TEXTS, as_labels, column_of, labels_in
@@ -80,7 +80,7 @@ def of_array(array: Any, name: str, facts: Mapping[str, Any] | None = None) -> S
         facts={"shape": list(shape), "dtype": str(array.dtype), **(facts or {})},
         read=lambda start, stop: array[start:stop],
         digest=lambda count: digest_of_arrays([("", array[:count])]),
-        keys=lambda places: [digests_of_rows(array[i : i + 1])[0] for i in places],
+        keys=lambda places: [digest_of_row(array[i : i + 1]) for i in places],
     )
 
 

@@ -136,9 +136,9 @@ def digest_of_file(path: Path) -> bytes:
         return hashlib.file_digest(file, "sha256").digest()
 
 
-def digests_of_rows(array: Any) -> list[bytes]:
-    """Return the fingerprint of each row of an array or tensor."""
-    return [hashlib.sha256(_bytes(array[i : i + 1])).digest() for i in range(len(array))]
+def digest_of_row(row: Any) -> bytes:
+    """Return the fingerprint of a row of an array or tensor."""
+    return hashlib.sha256(_bytes(row)).digest()
 
 
 def digest_of_images(images: Iterable[Any]) -> str:
