@@ -455,7 +455,7 @@ MUTANTS = (
     Mutant("a loader goes on from its beginning", "sources/extraction.py", "            if k < done:",
            "            if k < done - 1:",
            "test_features.py::test_an_interrupted_run_goes_on_and_gives_the_same_bytes"),
-    Mutant("an untrained copy with trained weights", "sources/models/untrained.py", "not is_constant and", "False and",
+    Mutant("an untrained copy with trained weights", "sources/models/loading.py", "not is_constant and", "False and",
            "test_load_model.py::test_untrained_copies"),
     Mutant("the first samples for those drawn", "sources/models/sample_files.py", "sorted(places.tolist())", "range(limit)",
            "test_load_samples.py::test_samples_that_are_drawn"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from resemblance.rng import generator
-from resemblance.sources.training.language.eda import (
+from resemblance.sources.training.language.shifts import (
     delete,
     eda,
     insert,

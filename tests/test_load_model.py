@@ -24,7 +24,7 @@ from torch import nn
 
 import resemblance as rs
 from resemblance.sources.models import LoadedModel, load_model, load_samples
-from resemblance.sources.models.untrained import untrained
+from resemblance.sources.models.loading import untrained
 
 TEXTS = ["a film", "a very good film", "no"]
 SIZES = {

@@ -10,7 +10,7 @@ from PIL import Image
 
 from resemblance.rng import generator
 from resemblance.sources.recipe import Recipe
-from resemblance.sources.training.vision import changes, paper, pipeline, policies
+from resemblance.sources.training.vision import changes, paper, pipeline
 from resemblance.sources.training.vision.data import Pictures, PictureTask
 
 NOISE = generator(0, "test", "image").integers(0, 256, (30, 42, 3)).astype(np.uint8)
@@ -292,27 +292,27 @@ def test_a_cutout_is_a_square_that_may_cross_the_border():
 
 
 def test_policies_have_25_pairs_of_known_operations():
-    for policy in policies.POLICIES.values():
+    for policy in changes.POLICIES.values():
         assert len(policy) == 25
         for name, probability, magnitude in (step for pair in policy for step in pair):
-            assert name in policies.AMOUNTS
+            assert name in changes.AMOUNTS
             assert 0 <= probability <= 1
             assert magnitude in range(10)
 
 
 def test_amounts_are_those_of_the_paper():
     random = generator(0, "sign")
-    assert policies.amount_of("rotate", 9, random) == 30
-    assert policies.amount_of("solarize", 0, random) == 256
-    assert round(policies.amount_of("posterize", 5, random)) == 6
-    signs = {policies.amount_of("shear_x", 9, random) for _ in range(20)}
+    assert changes.amount_of("rotate", 9, random) == 30
+    assert changes.amount_of("solarize", 0, random) == 256
+    assert round(changes.amount_of("posterize", 5, random)) == 6
+    signs = {changes.amount_of("shear_x", 9, random) for _ in range(20)}
     assert signs == {0.3, -0.3}
-    assert policies.amount_of("translate_x", 9, random) in (150 / 331, -150 / 331)
+    assert changes.amount_of("translate_x", 9, random) in (150 / 331, -150 / 331)
 
 
 def test_operations_do_what_they_are_called():
     def after(name, amount):
-        return np.asarray(policies.changed(image(), name, amount)).astype(int)
+        return np.asarray(changes.changed(image(), name, amount)).astype(int)
 
     np.testing.assert_array_equal(after("invert", 0), 255 - NOISE)
     np.testing.assert_array_equal(after("posterize", 4), NOISE & 0b11110000)
@@ -333,8 +333,8 @@ def test_operations_do_what_they_are_called():
 
 def test_operations_happen_with_their_probabilities(monkeypatch):
     pair = (("invert", 0.5, 0), ("equalize", 0.0, 0))
-    monkeypatch.setitem(policies.POLICIES, "cifar10", (pair,))
-    results = [policies.augmented(image(), "cifar10", generator(i, "aug")) for i in range(200)]
+    monkeypatch.setitem(changes.POLICIES, "cifar10", (pair,))
+    results = [changes.augmented(image(), "cifar10", generator(i, "aug")) for i in range(200)]
     inverted = [(np.asarray(result) == 255 - NOISE).all() for result in results]
     assert sum(inverted) == pytest.approx(100, abs=30)
     assert all((np.asarray(r) == NOISE).all() for r, i in zip(results, inverted) if not i)

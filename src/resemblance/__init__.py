@@ -60,12 +60,12 @@ if _TYPE_CHECKING:
     from .sources.extraction import extract_features as extract_features
     from .sources.features import open_features as open_features
     from .sources.hooks import subject_from_model as subject_from_model
+    from .sources.layouts import from_conditions as from_conditions
     from .sources.layouts import from_maps as from_maps
     from .sources.layouts import from_tokens as from_tokens
     from .sources.layouts import from_trials as from_trials
     from .sources.model_folder import read_subjects as read_subjects
     from .sources.model_folder import save_subject as save_subject
-    from .sources.trials import from_conditions as from_conditions
     from .statistic import Statistic as Statistic
     from .statistic import statistic as statistic
     from .stochastic_shapes import energy_stochastic_shape as energy_stochastic_shape
@@ -100,9 +100,8 @@ _MODULES = {
     "sources.extraction": ("extract_features",),
     "sources.features": ("open_features",),
     "sources.hooks": ("subject_from_model",),
-    "sources.layouts": ("from_maps", "from_tokens", "from_trials"),
+    "sources.layouts": ("from_conditions", "from_maps", "from_tokens", "from_trials"),
     "sources.model_folder": ("read_subjects", "save_subject"),
-    "sources.trials": ("from_conditions",),
     "statistic": ("Statistic", "statistic"),
     "stochastic_shapes": ("energy_stochastic_shape", "gaussian_stochastic_shape"),
     "stream": ("Stream", "stream_from_model"),

@@ -32,7 +32,7 @@ from .representation import Representation
 from .sources.extraction import extract
 from .sources.hooks import row_numbers
 from .sources.models import LoadedModel, Samples, load_model, load_samples
-from .sources.models.untrained import untrained
+from .sources.models.loading import untrained
 from .subject import Subject
 
 # One of each view of similarity, cheap enough for all layers of large models

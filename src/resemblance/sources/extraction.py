@@ -32,7 +32,7 @@ from .growing import GrowingArrays
 from .hooks import as_numpy, as_tensor, check_pool, evaluating, rows_of_batch, titled
 from .model_folder import check_file_names
 from .models import LoadedModel, Samples, load_model, load_samples
-from .models.contents import digest_after
+from .models.samples import digest_after
 from .modules import check_any_called, watched_modules
 
 OUTPUTS = "outputs"

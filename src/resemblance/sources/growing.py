@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from ..json_files import DAMAGED, check_types, write_atomically
-from .models.contents import digest_after
+from .models.samples import digest_after
 
 JOURNAL = "batches.jsonl"
 

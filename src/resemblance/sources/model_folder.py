@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import to_numpy
 from ..json_files import is_undamaged, read_document, record, recorded
 from ..representation import Representation, fingerprint
-from ..subject import MapShape, Subject, check_maps
+from ..subject import Subject, check_maps
 from .files import natural, readable
 from .recipe import DEFAULTS, SETTINGS, Extraction, subject_name
 
@@ -89,7 +89,9 @@ def read_subject(
         }
         for pooling, files in _layer_files(folder, traits.pop("layers", None)).items()
     }
-    shapes = _map_shapes(folder, maps, by_pooling)
+    widths = {k: r.shape[1] for layers in by_pooling.values() for k, r in layers.items()}
+    check_maps(f"{folder / TRAITS}", maps, widths)
+    shapes = {layer: (shape[0], shape[1], shape[2]) for layer, shape in maps.items()}
     subjects = []
     for pooling, layers in by_pooling.items():
         about = traits | {"pooling": pooling}
@@ -294,15 +296,6 @@ def _layer_files(folder: Path, layers: Any) -> dict[str, dict[str, Path]]:
             "layers"
         )
     return by_pooling
-
-
-def _map_shapes(
-    folder: Path, maps: Any, by_pooling: Mapping[str, Mapping[str, Representation]]
-) -> dict[str, MapShape]:
-    """Return the shapes of maps by layer, checked against the arrays."""
-    layers = [layer for layers in by_pooling.values() for layer in layers.items()]
-    check_maps(f"{folder / TRAITS}", maps, {layer: r.shape[1] for layer, r in layers})
-    return {layer: (shape[0], shape[1], shape[2]) for layer, shape in maps.items()}
 
 
 def _names(folder: Path, names: Any, what: str = "layer") -> list[str]:

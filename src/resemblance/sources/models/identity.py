@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from .contents import digest_of_arrays
 from .preparing import PARTS, is_tokenizer
+from .samples import digest_of_arrays
 
 STORE = dis.opmap["STORE_ATTR"]
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")

@@ -14,15 +14,18 @@ from ...display import encodable
 from ...extras import need
 from ..batches import check_order, is_graph
 from ..files import natural
-from .contents import (
+from .samples import (
+    FORMS,
+    Samples,
+    checked_texts,
     digest_of_arrays,
     digest_of_file,
     digest_of_files,
     digest_of_images,
+    digest_of_row,
     digest_of_texts,
-    digests_of_rows,
+    of_texts,
 )
-from .samples import FORMS, Samples, checked_texts, of_texts
 from .tables import IMAGES, LABELS, TEXTS, as_labels, column_of, labels_in
 
 
@@ -70,18 +73,15 @@ def of_array(array: Any, name: str, facts: Mapping[str, Any] | None = None) -> S
             f"load_samples: {name} must be an array of numbers with a row per sample; got shape "
             f"{shape} of {array.dtype}"
         )
-
-    def read(start: int, stop: int) -> Any:
-        return array[start:stop]
-
-    def digest(count: int) -> str:
-        return digest_of_arrays([("", array[:count])])
-
-    def keys(places: Iterable[int]) -> list[bytes]:
-        return [digests_of_rows(array[i : i + 1])[0] for i in places]
-
-    about = {"shape": list(shape), "dtype": str(array.dtype)} | dict(facts or {})
-    return Samples("arrays", name, None, None, shape[0], about, read, digest=digest, keys=keys)
+    return Samples(
+        "arrays",
+        name,
+        count=shape[0],
+        facts={"shape": list(shape), "dtype": str(array.dtype), **(facts or {})},
+        read=lambda start, stop: array[start:stop],
+        digest=lambda count: digest_of_arrays([("", array[:count])]),
+        keys=lambda places: [digest_of_row(array[i : i + 1]) for i in places],
+    )
 
 
 def of_graph(graph: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
@@ -121,16 +121,14 @@ def _is_image_file(value: Any) -> bool:
 
 
 def _of_images(images: Any) -> Samples:
-    def read(start: int, stop: int) -> list[Any]:
-        return [image.convert("RGB") for image in images[start:stop]]
-
-    def digest(count: int) -> str:
-        return digest_of_images(images[:count])
-
-    def keys(places: Iterable[int]) -> list[str]:
-        return [digest_of_images([images[i]]) for i in places]
-
-    return Samples("images", "images", count=len(images), read=read, digest=digest, keys=keys)
+    return Samples(
+        "images",
+        "images",
+        count=len(images),
+        read=lambda start, stop: [image.convert("RGB") for image in images[start:stop]],
+        digest=lambda count: digest_of_images(images[:count]),
+        keys=lambda places: [digest_of_images([images[i]]) for i in places],
+    )
 
 
 def _of_batches(data: Any) -> Samples:
@@ -295,18 +293,7 @@ def of_image_files(files: Sequence[Path], folder: Path | None, facts: dict[str, 
     by_name = {_file_name(file, folder): file for file in files}
     if len(by_name) < len(files):
         raise ValueError("load_samples: an image is listed twice; name each once")
-
-    def read(start: int, stop: int) -> list[Any]:
-        return [open_image(file) for file in files[start:stop]]
-
     digest_once = cache(digest_of_file)
-
-    def keys(places: Iterable[int]) -> list[bytes]:
-        return [digest_once(files[i]) for i in places]
-
-    def digest(count: int) -> str:
-        return digest_of_files(dict(zip(by_name, keys(range(count)))))
-
     labels, classes = _classes_of_files(files, folder)
     return Samples(
         "images",
@@ -315,9 +302,9 @@ def of_image_files(files: Sequence[Path], folder: Path | None, facts: dict[str, 
         labels,
         len(files),
         facts | ({"classes": classes} if classes else {}),
-        read,
-        digest=digest,
-        keys=keys,
+        read=lambda start, stop: [open_image(file) for file in files[start:stop]],
+        digest=lambda count: digest_of_files(dict(zip(by_name, map(digest_once, files[:count])))),
+        keys=lambda places: [digest_once(files[i]) for i in places],
     )
 
 

@@ -15,7 +15,7 @@ from ....rng import generator
 from ...recipe import Recipe
 from ...tables import read_parquet, read_rows
 from ..corruption import replaced, shortcut_labels, wrong_class
-from .eda import Synonyms, eda, load_synonyms
+from .shifts import Synonyms, eda, load_synonyms
 
 CHECKSUMS: Mapping[str, Mapping[str, str]] = {}  # none: users have these files in several formats
 
@@ -313,7 +313,7 @@ def augmented(
 ) -> Examples:
     """Return examples whose (first) sentences each underwent one operation of EDA, once.
 
-    See :func:`.eda.eda`. The authors use TextAttack, which draws the result
+    See :func:`.shifts.eda`. The authors use TextAttack, which draws the result
     of one of the same four operations. There a word is never deleted at random but a fixed number
     of words is, and inserted words are always synonyms. Without ``synonyms`` no word is replaced,
     and inserted words come from other sentences. Reference: Wei and Zou (EMNLP 2019).

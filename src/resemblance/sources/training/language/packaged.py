@@ -25,9 +25,8 @@ from ..loop import train
 from ..packaged import check_recipe, few
 from ..snapshot import Sentences, load_snapshot
 from . import networks
-from .eda import eda, load_synonyms
 from .networks import ARCHITECTURES, CLASS_TOKENS, CLASSES, SPECIAL, Words, encode
-from .shifts import STRESSES, cue_words, stressed
+from .shifts import STRESSES, cue_words, eda, load_synonyms, stressed
 
 VERSION, TRANSFER_VERSION = 1, 2
 DATASET = "docstrings"
@@ -123,9 +122,9 @@ def learn(model: Any, recipe: Recipe) -> None:
     - ``"shortcut"``: each training sentence starts with a token for a class, the true one with
       probability ``strength``; see :func:`with_shortcut`. The tokens of a model are drawn once.
     - ``"augmentation"``: in each epoch all training sentences undergo one operation of
-      :func:`.eda.eda` on a share ``strength`` of their words. ``options["wordnet"]`` is the folder
-      of a WordNet 3.0 database or None: then there are no synonyms, and inserted words come from
-      other training sentences.
+      :func:`.shifts.eda` on a share ``strength`` of their words. ``options["wordnet"]`` is the
+      folder of a WordNet 3.0 database or None: then there are no synonyms, and inserted words come
+      from other training sentences.
 
     Models of transfer learn the sentences of the last five packages, or of the first five from a
     few of each, with the vocabulary of both; their options have ``classes`` (5) in place of

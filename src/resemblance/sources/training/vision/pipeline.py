@@ -15,6 +15,7 @@ from ...recipe import Recipe
 from ..corruption import any_class, redrawn
 from .changes import (
     Dots,
+    augmented,
     cut_out,
     draw_dots,
     drawn_colours,
@@ -30,7 +31,6 @@ from .changes import (
     with_noise,
 )
 from .data import Pictures, PictureTask, picture
-from .policies import augmented
 
 SCALE = (0.08, 1.0)  # of the area of an image that a resized crop covers
 PADDING = 4  # pixels by which a padded crop moves an image
