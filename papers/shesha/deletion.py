@@ -75,7 +75,7 @@ def _compute(config: RunConfig, part: Part) -> dict[str, Any]:
     if part["what"] == "measure":
         return compute_measure(config, part)
     points, k, what = harmonic(part["seed"]), part["removed"], part["what"]
-    left, seed, splits = without_leading(points, k), part["seed"] + k, part["splits"]
+    (left,), seed, splits = without_leading(points, [k]), part["seed"] + k, part["splits"]
     if what == "table 12":
         points, left = preprocessed(points, part["as"]), preprocessed(left, part["as"])
     scores = {

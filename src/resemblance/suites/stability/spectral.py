@@ -70,11 +70,11 @@ def _stored(pack: Path) -> np.ndarray:
     return np.load(pack / WHOLE, allow_pickle=False).astype(np.float64)
 
 
-def without_leading(points: np.ndarray, count: int) -> np.ndarray:
-    """Return the points without their first principal components."""
+def without_leading(points: np.ndarray, counts: Iterable[int]) -> list[np.ndarray]:
+    """Return the points without their first principal components, for each number of these."""
     mean = points.mean(axis=0)
     u, s, vt = np.linalg.svd(points - mean, full_matrices=False)
-    return (u[:, count:] * s[count:]) @ vt[count:] + mean
+    return [(u[:, count:] * s[count:]) @ vt[count:] + mean for count in counts]
 
 
 def without_rounding(differences: np.ndarray) -> np.ndarray:
@@ -90,8 +90,8 @@ ORDER = Rule(by_reference, spearman, is_complete=True, rounded=without_rounding)
 def case_of(pack: Path, size: str) -> Case:
     """Return the one cell of the experiment, on the representation of a pack."""
     points = _stored(pack)
-    left = {f"y{k}": without_leading(points, k) for k in REMOVED[size]}
-    columns = {name: Representation(rest, name) for name, rest in left.items()}
+    left = zip(REMOVED[size], without_leading(points, REMOVED[size]))
+    columns = {f"y{k}": Representation(rest, f"y{k}") for k, rest in left}
     part = ComparedPart({"x": Representation(points, "x")}, REMOVED[size], columns)
     return Case("spectral", ("order",), ORDER, (part,), "spectral")
 
@@ -136,7 +136,7 @@ def measure_parts(config: RunConfig) -> list[Part]:
 def compute_measure(config: RunConfig, part: Part) -> dict[str, list[Any]]:
     """Return what the measure of a part reports after each deletion."""
     points = _stored(config.pinned.folder) if config.pinned else harmonic(part["seed"])
-    return compared(config, part, points, [without_leading(points, k) for k in part["removed"]])
+    return compared(config, part, points, without_leading(points, part["removed"]))
 
 
 def curves_of(done: Iterable[tuple[Part, Any]]) -> Curves:
