@@ -251,3 +251,12 @@ def test_labels_that_cannot_be_read_name_the_remedy(folder):
     }.items():
         with pytest.raises(ValueError, match=f"^--blocks .*{name}.*{message}"):
             read_labels(folder / name, "--blocks")
+
+
+def test_layers_of_two_folders_have_the_names_of_their_models(call, folder):
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+        np.save(folder / name / "layer.npy", np.load(folder / "a.npy"))
+    code, out, _ = call("one", "--against", "two", "--format", "csv", "-m", "cka")
+    assert code == 0
+    assert "one/layer,two/layer" in out

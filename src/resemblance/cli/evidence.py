@@ -126,7 +126,12 @@ def _representations(inputs: list[str], against: list[str], pool: str) -> list[A
     check_inputs([*inputs, *against])
     rows = read_inputs(inputs, pool)
     if against:
-        return [rows, read_inputs(against, pool)]
+        columns = read_inputs(against, pool)
+        models = [Path(side[0]).name for side in (inputs, against) if len(side) == 1]
+        if set(rows) & set(columns) and len(set(models)) == 2:  # layers of two models, by its name
+            named = ((f"{models[0]}/{name}", x) for name, x in rows.items())
+            return [dict(named), {f"{models[1]}/{name}": x for name, x in columns.items()}]
+        return [rows, columns]
     if len(rows) < 2:
         raise ValueError(
             f"two representations are needed; {inputs[0]} is one; name the other one, too, or give "
