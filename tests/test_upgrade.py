@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import t
 from sklearn.linear_model import Ridge
@@ -277,6 +278,7 @@ def test_prices_give_the_number_of_queries_that_pays() -> None:
 # ------------------------------------------------------------------------------------ hostile input
 
 PAIR = (QUERIES, QUERIES)
+NAMES = [f"q{i}" for i in range(200)]
 SHUFFLED = np.random.default_rng(0).permutation(1200)
 MISTAKES = {
     "one array of queries": ((DOCUMENTS, DOCUMENTS, QUERIES), {}, "pair"),
@@ -297,6 +299,10 @@ MISTAKES = {
     "huge": ((1e200 * DOCUMENTS, DOCUMENTS, (1e200 * QUERIES, QUERIES)), {}, "unit"),
     "one point": ((DOCUMENTS, np.ones((1200, 3)), (QUERIES, np.ones((200, 3)))), {}, "same point"),
     "groups of documents": ((DOCUMENTS, DOCUMENTS, PAIR), {"groups": np.zeros(1200)}, "groups"),
+    "groups in another order": (
+        (DOCUMENTS, DOCUMENTS, (pd.DataFrame(QUERIES, index=NAMES), QUERIES)),
+        {"groups": pd.Series(CLASSES, index=NAMES[::-1])}, "order",
+    ),
     "a share in percent": ((DOCUMENTS, DOCUMENTS, PAIR), {"accept": 90}, "accept"),
     "a goal": ((DOCUMENTS, DOCUMENTS, PAIR), {"goal": "as_old"}, "as_before"),
     "a map": ((DOCUMENTS, DOCUMENTS, PAIR), {"maps": ["rotation"]}, "map"),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..display import did_you_mean, written
+from ..inputs import check_order, order_of
 from ..progress import Progress, in_hundredths
 from ..provenance import environment
 from ..representation import Representation, as_representation, check_same_samples, title
@@ -356,6 +357,8 @@ def _task(
     points = tuple(rows_of(q).take(np.arange(q.shape[0])) for q in (a, b))
     _check_values(*rows.values(), *points)
     numbers = None if groups is None else numbers_of("upgrade", groups, a.shape[0], "groups")
+    index_of_groups = order_of(groups, "groups")
+    check_order("upgrade", title(a), a.order, "the index of groups", index_of_groups)
     return Task(
         **rows,
         whole=rows["old"] if index is None else rows_of(z),
