@@ -15,7 +15,7 @@ from .representation import Representation, Undefined, finite, title, view
 from .rng import generator
 
 Alignment = Literal["orthogonal", "permutation", "none"]
-TURNS = 1000
+TURNS = 300
 AXES = 3  # starts by the axes of covariances
 TOLERANCE = 1e-12  # of the sum of squares: a turn that gains less is the last one
 NEAREST = 1e-9  # of the mean distance: nearer trials have no larger weight
@@ -59,7 +59,8 @@ def gaussian_stochastic_shape(
     means, the covariances, the axes of sums of covariances with random weights, which find the Q of
     a turned copy, and random ones in pairs of a matrix and its transpose (by ``seed``), so that
     d(X, Y) = d(Y, X). There are local minima wherever covariances count; the smallest value
-    counts, and it is a metric where that is the least of all.
+    counts, and it is a metric where that is the least of all. A turn takes O(n d² k + d³) time for
+    k repeats, and a start at most 300 turns.
 
     Raises ``Undefined`` without ids, for a stimulus without a repeat, and for NaN.
 
@@ -74,16 +75,16 @@ def gaussian_stochastic_shape(
     total += (2 - alpha) * ((rx**2).sum() + (ry**2).sum())
     by_means = alpha * my.T @ mx
     least = np.inf
-    for start in [by_means, *_starts(rx @ rx, ry @ ry, int(starts) - 1, seed)]:
+    for start in [by_means, *_starts(_squares(rx), _squares(ry), int(starts) - 1, seed)]:
         q, before = _nearest(start, alignment), np.inf
         for _ in range(TURNS):
-            u, sizes, vt = np.linalg.svd(rx @ q.T @ ry)
+            u, sizes, vt = np.linalg.svd(rx @ q.T @ ry.transpose(0, 2, 1), full_matrices=False)
             value = (mx * (my @ q)).sum() * alpha + (2 - alpha) * sizes.sum()
             value = total - 2 * value
             if before - value <= TOLERANCE * total:
                 break
             before, turns = value, u @ vt
-            turned = np.einsum("nij,nkj,nkl->il", ry, turns, rx, optimize=True)
+            turned = (ry.transpose(0, 2, 1) @ (turns.transpose(0, 2, 1) @ rx)).sum(axis=0)
             q = _nearest(by_means + (2 - alpha) * turned, alignment)
         least = min(least, value)
     return float(np.sqrt(max(least, 0.0) / len(mx)))
@@ -177,19 +178,25 @@ def responses(x: Representation) -> tuple[np.ndarray, ...]:
 
 @view
 def moments(x: Representation) -> tuple[np.ndarray, np.ndarray]:
-    """The mean of each stimulus, (n, d), and the symmetric root of its covariance, (n, d, d)."""
+    """The mean of each stimulus, (n, d), and a root R of its covariance R'R, (n, k, d), with as few
+    rows as all of them need."""
     means = np.array([trials.mean(axis=0) for trials in responses(x)])
-    roots = np.empty((len(means), means.shape[1], means.shape[1]))
+    most = max(len(trials) for trials in responses(x))
+    roots = np.zeros((len(means), min(most, means.shape[1]), means.shape[1]))
     for root, trials, mean in zip(roots, responses(x), means):
         _, s, vt = np.linalg.svd((trials - mean) / (len(trials) - 1) ** 0.5, full_matrices=False)
-        root[:] = vt.T * s @ vt
+        root[: len(s)] = s[:, None] * vt
     return means, roots
 
 
 def _wide(x: Representation, width: int) -> tuple[np.ndarray, np.ndarray]:
     means, roots = moments(x)
     more = (0, width - means.shape[1])
-    return np.pad(means, [(0, 0), more]), np.pad(roots, [(0, 0), more, more])
+    return np.pad(means, [(0, 0), more]), np.pad(roots, [(0, 0), (0, 0), more])
+
+
+def _squares(roots: np.ndarray) -> np.ndarray:
+    return np.asarray(roots.transpose(0, 2, 1) @ roots)
 
 
 def _trials(x: Representation, width: int) -> np.ndarray:
