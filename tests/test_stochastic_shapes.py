@@ -170,6 +170,14 @@ def test_what_has_no_distance_is_refused(subtests: Any) -> None:
     assert GAUSS(unequal, unequal) == pytest.approx(0, abs=1e-6)
 
 
+def test_large_and_small_units_are_those_of_one(subtests: Any) -> None:
+    for unit in (1e-200, 1e200):
+        with subtests.test(f"{unit:g}"):
+            x, y = named(unit * X), named(unit * Y)
+            assert GAUSS(x, y) == pytest.approx(unit * GAUSS(named(X), named(Y)), rel=1e-6)
+            assert ENERGY(x, y) == pytest.approx(unit**0.5 * ENERGY(named(X), named(Y)), rel=1e-6)
+
+
 def test_unusual_data_have_a_distance(subtests: Any) -> None:
     wide = np.random.default_rng(6).standard_normal((4, 3, 40))
     cases = {

@@ -71,6 +71,8 @@ def gaussian_stochastic_shape(
     (mx, rx), (my, ry) = (_wide(r, max(x.shape[1], y.shape[1])) for r in (x, y))
     _check_stimuli("gaussian_stochastic_shape", mx, my)
     _check_alignment("gaussian_stochastic_shape", alignment)
+    unit = max(float(np.abs(part).max(initial=0.0)) for part in (mx, my, rx, ry)) or 1.0
+    mx, my, rx, ry = (part / unit for part in (mx, my, rx, ry))
     total = alpha * ((mx**2).sum() + (my**2).sum())
     total += (2 - alpha) * ((rx**2).sum() + (ry**2).sum())
     by_means = alpha * my.T @ mx
@@ -87,7 +89,7 @@ def gaussian_stochastic_shape(
             turned = (ry.transpose(0, 2, 1) @ (turns.transpose(0, 2, 1) @ rx)).sum(axis=0)
             q = _nearest(by_means + (2 - alpha) * turned, alignment)
         least = min(least, value)
-    return float(np.sqrt(max(least, 0.0) / len(mx)))
+    return float(unit * np.sqrt(max(least, 0.0) / len(mx)))
 
 
 @measure(
@@ -118,6 +120,8 @@ def energy_stochastic_shape(
     a, b = (_trials(r, max(x.shape[1], y.shape[1])) for r in (x, y))
     _check_stimuli("energy_stochastic_shape", a, b)
     _check_alignment("energy_stochastic_shape", alignment)
+    unit = max(float(np.abs(part).max(initial=0.0)) for part in (a, b)) or 1.0
+    a, b = a / unit, b / unit
     within = sum(_apart(z, z).sum() / (len(z) * z.shape[1] * (z.shape[1] - 1)) for z in (a, b))
     weights, before = np.ones((len(a), a.shape[1], b.shape[1])), np.inf
     for _ in range(TURNS):
@@ -127,7 +131,7 @@ def energy_stochastic_shape(
         if before - value <= TOLERANCE * value:
             break
         before, weights = value, 1 / np.maximum(apart, NEAREST * (value or 1.0))
-    return float(np.sqrt(max(min(value, before) - within / 2, 0.0)))
+    return float(np.sqrt(unit * max(min(value, before) - within / 2, 0.0)))
 
 
 def _starts(a: np.ndarray, b: np.ndarray, count: int, seed: int) -> Iterator[np.ndarray]:
