@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
 
 from resemblance.results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED, Claim
 
 
 class NoData(ValueError):
     """The facts lack what a claim needs; the reason is shown with the claim."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 class Evidence(NamedTuple):
@@ -33,11 +31,12 @@ Judge = TypeVar("Judge", bound=Callable[[Any], Evidence])
 Claims: TypeAlias = list[tuple[str, str, str, Callable[[Any], Evidence]]]
 
 
-def claim(claims: Claims, number: str, text: str, theirs: str) -> Callable[[Judge], Judge]:
-    """Add a claim of a paper to others: the decorated function returns the evidence of a run."""
+def claim(claims: Claims, number: str, text: str, paper: str) -> Callable[[Judge], Judge]:
+    """Add a claim of a paper, with its numbers there, to others: the decorated function returns the
+    evidence of a run, or raises :class:`NoData` where the facts lack a measure or a size."""
 
     def declared(judge: Judge) -> Judge:
-        claims.append((number, text, theirs, judge))
+        claims.append((number, text, paper, judge))
         return judge
 
     return declared
@@ -46,23 +45,49 @@ def claim(claims: Claims, number: str, text: str, theirs: str) -> Callable[[Judg
 def judged(
     claims: Iterable[tuple[str, str, str, Callable[[Any], Evidence]]], facts: Any
 ) -> tuple[Claim, ...]:
-    """Return claims, given as number, text, the paper's numbers and a judge, with their verdicts.
+    """Return claims with their verdicts.
 
-    A claim is reproduced when all parts of it hold, and in part when some do. A judge raises
-    :class:`NoData` where the facts lack a measure or a size; nothing else is caught.
+    A claim is reproduced when all parts of it hold, and in part when some do.
     """
-    return tuple(
-        _judged(number, text, theirs, judge, facts) for number, text, theirs, judge in claims
-    )
+    verdicts = []
+    for number, text, paper, judge in claims:
+        try:
+            ours, holds, note, holds_for_them = judge(facts)
+        except NoData as error:
+            verdicts.append(Claim(number, text, paper, "–", NO_DATA, str(error)))
+            continue
+        none = NOT if holds_for_them else CONTRADICTED
+        verdict = REPRODUCED if all(holds) else PARTLY if any(holds) else none
+        verdicts.append(Claim(number, text, paper, ours, verdict, note))
+    return tuple(verdicts)
 
 
-def _judged(
-    number: str, text: str, theirs: str, judge: Callable[[Any], Evidence], facts: Any
-) -> Claim:
-    try:
-        evidence = judge(facts)
-    except NoData as error:
-        return Claim(number, text, theirs, "–", NO_DATA, error.reason)
-    none = NOT if evidence.holds_for_them else CONTRADICTED
-    verdict = REPRODUCED if all(evidence.holds) else PARTLY if any(evidence.holds) else none
-    return Claim(number, text, theirs, evidence.ours, verdict, evidence.note)
+# --------------------------------------------------------------------------- numbers in sentences
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Write a number with so many digits after the point, and a real minus sign."""
+    text = f"{value:.{digits}f}"
+    return text.replace("-", "−") if float(text) else text.replace("-", "")
+
+
+def spread(values: Sequence[float], digits: int = 3) -> str:
+    """Write mean and deviation."""
+    return f"{number(float(np.mean(values)), digits)} ± {number(float(np.std(values)), digits)}"
+
+
+def with_interval(values: Sequence[float], digits: int = 3) -> str:
+    """Write a value and the ends of its interval."""
+    value, low, high = (number(v, digits) for v in values)
+    return f"{value} [{low}, {high}]"
+
+
+def as_printed(ours: float, printed: float, digits: int = 3) -> bool:
+    """Whether a number is the printed one at the precision of print."""
+    return number(ours, digits) == number(printed, digits)
+
+
+def count(answers: Iterable[bool]) -> str:
+    """Write how many of all are true."""
+    known = list(answers)
+    return f"{sum(known)} of {len(known)}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from resemblance.report.numbers import number
+from resemblance.report.numbers import number as significant
 from resemblance.results.claims import Claim
 from resemblance.results.sections import Entry, Table
+
+from .judging import number
 
 MADE = "<!-- made by `make papers`; change the code, not this file -->"
 
@@ -27,7 +29,7 @@ def decimal_table(of: Table, digits: int = 2) -> str:
 
 def cell(entry: Entry) -> str:
     """Return an entry as a table of Markdown can hold it."""
-    text = entry if isinstance(entry, str) else number(entry)
+    text = entry if isinstance(entry, str) else significant(entry)
     return " ".join(text.replace("|", "\\|").split())
 
 
@@ -45,8 +47,7 @@ def fixed(value: Entry, digits: int = 2) -> str:
     """Return a number with so many digits after the point, and a real minus sign."""
     if value is None or isinstance(value, str):
         return cell(value)
-    text = f"{value:.{digits}f}"
-    return text.replace("-", "−") if float(text) else text.replace("-", "")
+    return number(value, digits)
 
 
 def percent(value: Entry) -> str:

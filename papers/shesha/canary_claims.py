@@ -7,7 +7,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from papers.judging import Evidence, NoData, judged
+from papers.judging import Evidence, NoData, judged, number
 from resemblance.results.claims import Claim
 from resemblance.rng import generator
 from resemblance.significance import percentile_interval
@@ -28,8 +28,6 @@ from resemblance.suites.stability.weight_changes import (
     tested,
     tracking,
 )
-
-from .numbers import number
 
 OTHERS = (
     "small networks trained here and noise that keeps their own classifier; the paper retrains a "

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from papers.judging import NoData
+from papers.judging import NoData, number
 from resemblance.results.figures import Bar
 from resemblance.results.values import mean
 from resemblance.suites.experiments import Part
 from resemblance.suites.stability.models import family
 
-from .numbers import number
 from .partial_correlation import mean_over
 
 MODELS = 3  # fewer do not decide a claim

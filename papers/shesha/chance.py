@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.judging import Evidence, judged
+from papers.judging import Evidence, as_printed, judged, number, spread
 from resemblance.measures import cka
 from resemblance.results.sections import Entry, Section, Table
 from resemblance.results.values import known
@@ -20,7 +20,6 @@ from resemblance.statistics.supervised import variance_ratio
 from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 from resemblance.suites.stability.spectral import FEATURES, SAMPLES, compared
 
-from .numbers import as_printed, number, spread
 from .protocol import SEED, SIZES, SPLITS, split_score
 
 ABOUT = (

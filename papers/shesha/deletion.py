@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.judging import Evidence, NoData, judged
+from papers.judging import Evidence, NoData, as_printed, count, judged, number
 from resemblance.grounding import spearman
 from resemblance.measures import cka, procrustes, pwcka
 from resemblance.results.figures import Chart, Line
@@ -24,7 +24,6 @@ from resemblance.suites.stability.spectral import (
     without_leading,
 )
 
-from .numbers import as_printed, count, number
 from .protocol import SEED, SPLITS, split_score
 from .published_values import printed
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from papers.judging import Evidence, NoData, judged
+from papers.judging import Evidence, NoData, judged, number, with_interval
 from resemblance.arrays import to_numpy
 from resemblance.measures import cka
 from resemblance.results.figures import Bar, Bars, Chart, Line
@@ -25,7 +25,6 @@ from resemblance.suites.stability.spectral import harmonic
 from resemblance.suites.training import model_folder
 
 from .cells import SMALL
-from .numbers import number, with_interval
 from .partial_correlation import bootstrapped, stream
 from .protocol import SEED, SIZES, mixture
 

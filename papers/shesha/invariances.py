@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from papers.judging import Evidence, judged
+from papers.judging import Evidence, judged, number
 from resemblance.results.sections import Rows, Section, Table
 from resemblance.rng import generator
 from resemblance.statistics.splits import basis_split
 from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 from resemblance.suites.stability.spectral import FEATURES, SAMPLES
 
-from .numbers import number
 from .protocol import SEED, SPLITS, mixture, split_score
 
 SHARES, NOISES, ROTATIONS = (0.3, 0.5, 0.7, 0.9), (0.0, 0.5, 1.0, 2.0, 4.0), 3

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from papers.judging import Evidence, NoData, judged
+from papers.judging import Evidence, NoData, as_printed, judged, number, with_interval
 from resemblance.results.figures import Chart, Line
 from resemblance.results.sections import Rows, Section, Table
 from resemblance.statistics.perturbation import perturbation_coherence
 from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 
-from .numbers import as_printed, number, with_interval
 from .partial_correlation import bootstrapped
 from .protocol import SEED, SIZES
 

@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from papers.judging import Evidence, NoData, judged
+from papers.judging import Evidence, NoData, as_printed, judged, number, spread
 from resemblance.grounding import spearman
 from resemblance.measures import cka
 from resemblance.results.figures import Chart, Line
 from resemblance.results.sections import Rows, Section, Table
 from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 
-from .numbers import as_printed, number, spread
 from .protocol import SEED, SIZES, SPLITS, mixture, split_score
 
 THRESHOLD, PAIRS = 0.4, 15

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from papers.judging import Evidence, judged
+from papers.judging import Evidence, as_printed, count, judged, number
 from resemblance.grounding import spearman
 from resemblance.results.figures import Chart, Line
 from resemblance.results.sections import Rows, Section, Table
 from resemblance.statistics.splits import basis_split, feature_split
 from resemblance.suites.experiments import Experiment, Part, RunConfig, measured
 
-from .numbers import as_printed, count, number
 from .protocol import SEED, SPLITS, mixture, split_score
 from .published_values import printed
 

@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from papers.judging import Evidence, NoData, judged
+from papers.judging import Evidence, NoData, judged, number
 from resemblance.results.figures import Bar, Bars, Chart, Line
 from resemblance.results.sections import Section, Table
 from resemblance.results.values import known
 from resemblance.suites.experiments import Part
 
 from .cells import Cell, enough, gathered, is_small, over_cells, said
-from .numbers import number
 from .partial_correlation import partial_rank_correlation, partial_raw_correlation, rank_correlation
 from .statistics import titles
 
