@@ -53,7 +53,7 @@ MUTANTS = (
            "INTERVAL = (0.05, 0.95)", "test_grounding.py test_suite_resi.py"),
     Mutant("ranking: of the architectures only the first", "suites/resi/ranking.py", "cell[:5] if is_code",
            "cell[:4] if is_code", "test_grounding.py test_suite_resi.py"),
-    Mutant("ranking: cells of noise are ranked", "suites/resi/rules.py", "reliability >= LEAST_",
+    Mutant("ranking: cells of noise are ranked", "suites/reliability.py", "reliability >= LEAST_",
            "reliability >= -LEAST_", "test_page_of_resi.py"),
     Mutant("ranking: conformity counts", "suites/resi/ranking.py", '"auprc", "spearman")',
            '"auprc", "spearman", "conformity")', "test_grounding.py test_suite_resi.py"),

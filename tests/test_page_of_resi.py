@@ -19,13 +19,13 @@ from resemblance.results.figures import Bars, Boxes, Choice, Diagram, HeatMap, S
 from resemblance.significance import places
 from resemblance.subject import Subject
 from resemblance.suites.case import Score
+from resemblance.suites.reliability import LEAST_RELIABILITY
 from resemblance.suites.resi import assess, result_of
 from resemblance.suites.resi.cases import TESTS, Absence
 from resemblance.suites.resi.facts import Evaluation, FailedComparisons
 from resemblance.suites.resi.groups import ModelGroup
 from resemblance.suites.resi.matrices import brief, limits
 from resemblance.suites.resi.ranking import ranking
-from resemblance.suites.resi.rules import LEAST_RELIABILITY
 from resemblance.suites.resi.words import QUALITIES, common_start, letter
 
 HOSTILE = "<script>alert(1)</script>"

@@ -23,10 +23,10 @@ from resemblance.sources.model_folder import read_subjects, write_subject
 from resemblance.sources.recipe import Extraction
 from resemblance.sources.synthetic import noise_walk, tight_groups
 from resemblance.suites import training
+from resemblance.suites.reliability import is_reliable
 from resemblance.suites.resi import load_facts, run, status
 from resemblance.suites.resi.models import recipes
 from resemblance.suites.resi.ranking import RANKED
-from resemblance.suites.resi.rules import is_reliable
 from resemblance.suites.training import is_trained, model_folder
 
 MEASURES = ["cka", "gulp"]

@@ -24,13 +24,13 @@ from resemblance.sources.synthetic import (
 )
 from resemblance.subject import Subject
 from resemblance.suites.case import Score
+from resemblance.suites.reliability import BY_INPUT
 from resemblance.suites.resi import assess, evaluate, load_facts, result_of
 from resemblance.suites.resi.cases import TESTS, six_tests
 from resemblance.suites.resi.facts import FORMAT
 from resemblance.suites.resi.groups import choose_groups, separated
 from resemblance.suites.resi.models import SIZES, recipes
 from resemblance.suites.resi.ranking import cell_ranks, ranking
-from resemblance.suites.resi.reliability import BY_INPUT
 
 MEASURES = ["cka", "procrustes", "jaccard", "linear_regression"]
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "resi_evaluation.json").read_text())[

@@ -23,7 +23,7 @@ import resemblance as rs
 from resemblance.catalogue import get_measures
 from resemblance.grounding import Block, Rule, by_group, by_reference, concordance, spearman
 from resemblance.suites.case import Case, Part, Score
-from resemblance.suites.resi.reliability import reliability
+from resemblance.suites.reliability import reliability
 from resemblance.suites.scoring import score
 from resemblance.suites.stability.perturbed import rounded
 

@@ -17,9 +17,9 @@ from ...sources.recipe import DEFAULTS
 from ...subject import Subject
 from ..case import Case, Part, cell_name
 from ..families import ModelFamily
+from ..reliability import BY_INPUT, reliability
 from .groups import ModelGroup, choose_groups
 from .membership import PlannedTests, families_without_models, models_for
-from .reliability import BY_INPUT, reliability
 from .rules import RULES, Rules
 
 TESTS: Mapping[str, str] = {

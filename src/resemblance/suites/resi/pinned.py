@@ -11,6 +11,7 @@ from ...results.result import Result
 from ...sources.model_folder import read_subjects
 from ..case import Case, cell_name
 from ..pinning import MODELS, Layers, Pinned, Reduction, all_layers_of, pin_model
+from ..reliability import is_reliable
 from ..study import Purpose, log, purpose, study_folder
 from ..training import subjects_of
 from .cases import six_tests, with_reliabilities
@@ -18,7 +19,6 @@ from .evaluation import assess
 from .facts import FACTS, RESULT
 from .material import models_of
 from .ranking import RANKED
-from .rules import is_reliable
 from .sections import result_of
 
 RELIABILITY = "reliability"  # of the cells, in the manifest of a pack

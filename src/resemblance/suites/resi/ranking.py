@@ -10,7 +10,8 @@ from ...results.sections import RankRule
 from ...results.values import known
 from ...significance import Ranking, summarize
 from ..case import Score
-from .rules import FAILURES, check_choice, is_reliable
+from ..reliability import is_reliable
+from .rules import FAILURES, check_choice
 
 # The qualities that count in a ranking: all but conformity.
 RANKED = ("spearman_accuracy", "spearman_jsd", "spearman_disagreement", "auprc", "spearman")

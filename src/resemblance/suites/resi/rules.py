@@ -34,7 +34,6 @@ FAILURES = ("last", "unranked")
 # by protocol: what becomes of failures, what is permuted, and the preset of measures
 UNRANKED: Mapping[str, str] = {"paper": "last", "resi-code": "unranked"}
 PERMUTED: Mapping[str, str] = {"paper": "models", "resi-code": "pairs"}
-LEAST_RELIABILITY = 0.5  # of what is expected: below it measures are not ranked
 PRESETS: Mapping[str, str] = {"paper": "default", "resi-code": "resi"}
 Rules = Mapping[tuple[str, str], Rule]  # by what is expected, and the quality
 RULES: Mapping[str, Rules] = {
@@ -72,11 +71,6 @@ def rules_of(protocol: str, permute: str) -> Rules:
     rules, prediction = RULES[protocol], ("prediction", "spearman")
     p_value = partial(_p_value, permute=permute)
     return {**rules, prediction: rules[prediction]._replace(p_value=p_value)}
-
-
-def is_reliable(reliability: float | None) -> bool:
-    """Whether what is expected repeats on other inputs, or does not depend on them."""
-    return reliability is None or reliability >= LEAST_RELIABILITY
 
 
 def check_choice(name: str, value: str, known: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from ...results.result import Result
 from ...results.sections import Section
 from ..case import cell_name
 from ..families import ModelFamily, readable
+from ..reliability import LEAST_RELIABILITY, is_reliable
 from ..study import judged_by
 from .cases import TESTS
 from .details import (
@@ -26,7 +27,6 @@ from .facts import Evaluation, family_of
 from .matrices import choice_of
 from .paper import PORTIONS
 from .ranking import ranked_cells
-from .rules import LEAST_RELIABILITY, is_reliable
 from .scores import data_tables, scores_section
 from .standings import (
     Standings,

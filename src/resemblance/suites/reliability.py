@@ -6,16 +6,17 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from ...grounding import spearman
-from ...measures import disagreement, jensen_shannon
-from ...measures.outputs import disagreement_without, jensen_shannon_without
-from ...representation import Representation
-from ...rng import generator
-from ...significance import known_mean
+from ..grounding import spearman
+from ..measures import disagreement, jensen_shannon
+from ..measures.outputs import disagreement_without, jensen_shannon_without
+from ..representation import Representation
+from ..rng import generator
+from ..significance import known_mean
 
 HALVINGS = 50
 DIGITS = 6  # of a reliability
 FEWEST = 4  # inputs, of which a half can differ from another
+LEAST_RELIABILITY = 0.5  # below it measures are not ranked
 ByInput = Callable[[Representation, Representation], np.ndarray]
 
 
@@ -43,6 +44,11 @@ def reliability(
         correlations.append(spearman(first, second).value)
     r = float(known_mean(correlations))
     return None if np.isnan(r) else round(r if r < 0 else 2 * r / (1 + r), DIGITS)
+
+
+def is_reliable(reliability: float | None) -> bool:
+    """Whether what is expected repeats on other inputs, or does not depend on them."""
+    return reliability is None or reliability >= LEAST_RELIABILITY
 
 
 def _disagreements(x: Representation, y: Representation) -> np.ndarray:
