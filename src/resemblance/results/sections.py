@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 from .claims import Claim
 from .figures import Figure
@@ -53,6 +53,37 @@ class Table(NamedTuple):
     is_closed: bool = False
     figures: int | None = None
     is_leading: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        records: Iterable[Mapping[Any, Entry]],
+        name: str,
+        title: str,
+        note: str = "",
+        *,
+        columns: Iterable[Any] = (),
+        hints: Mapping[Any, str] = {},
+        shade: Callable[[Entry], float | None] | None = None,
+        **more: Any,
+    ) -> Table:
+        """Return a table of records, whose keys are its columns in the order in which they come
+        first; a key may be two words: the heading above a column, and its own.
+
+        ``columns``: those that come first, or without any record. ``hints``: by key. ``shade``: of
+        every entry but the first of a row. ``more``: the other fields.
+        """
+        rows = list(records)
+        keys = list(dict.fromkeys((*columns, *(key for row in rows for key in row))))
+        heads = [key if isinstance(key, tuple) else ("", key) for key in keys]
+        entries = tuple(tuple(row.get(key) for key in keys) for row in rows)
+        if shade is not None:
+            more["shades"] = tuple((None, *map(shade, row[1:])) for row in entries)
+        if hints:
+            more["hints"] = tuple(hints.get(key, "") for key in keys)
+        if any(group for group, _ in heads):
+            more["groups"] = tuple(group for group, _ in heads)
+        return cls(name, title, tuple(head for _, head in heads), entries, note, **more)
 
 
 class RankRule(NamedTuple):

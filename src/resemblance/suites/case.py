@@ -60,6 +60,11 @@ class Case(NamedTuple):
     is_by_part: bool = False
     reliability: float | None = None
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The test and the words of the cell."""
+        return key_of(self.test, self.cell)
+
 
 class Score(NamedTuple):
     """How well a measure does in a cell; larger is better.
@@ -80,6 +85,16 @@ class Score(NamedTuple):
     failed: int = 0
     reason: str | None = None
     reliability: float | None = None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The test and the words of the cell."""
+        return key_of(self.test, self.cell)
+
+
+def key_of(test: str, cell: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words of a cell with its test before them, where they do not begin with it."""
+    return cell if cell[:1] == (test,) else (test, *cell)
 
 
 def cell_name(words: Iterable[str]) -> str:

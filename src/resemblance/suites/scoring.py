@@ -6,11 +6,12 @@ rule: a measure that lacks a difference has no score (``is_complete``), or is sc
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from .case import Case, Part, Score
 from .feature_maps import Piece, merged, pieces_of
 from .study import Progress
 
+MOST_OFTEN = "; most often: "
 EQUAL = "all measured or all expected differences are equal, so there is no order to agree with"
 Compared = Mapping[tuple[object, ...], Comparison]  # by the key of a part
 
@@ -159,9 +161,59 @@ def _reason(
 ) -> str | None:
     if failed:
         reasons = Counter(f.reason for c in comparisons for f in c.failures if f.measure == measure)
-        most = f"; most often: {reasons.most_common(1)[0][0]}" if reasons else ""
+        most = f"{MOST_OFTEN}{reasons.most_common(1)[0][0]}" if reasons else ""
         return f"{failed} comparisons failed{most}"
     return EQUAL if np.isnan(value) else None
+
+
+def failure_of(score: Score) -> str:
+    """Return why a measure has no score, without the number of failed comparisons."""
+    reason = score.reason or "no value"
+    return reason.partition(MOST_OFTEN)[2] or reason
+
+
+class Failed(NamedTuple):
+    """How many comparisons of a measure failed in a test of some models, and the most frequent
+    reason."""
+
+    measure: str
+    test: str
+    models: str
+    comparisons: int
+    reason: str
+
+
+def failures_of(
+    cases: Iterable[Case], compared: Compared, words: Callable[[Case], tuple[str, str]]
+) -> list[Failed]:
+    """Return the failures of every measure in every test; ``words``: the test and the models of a
+    case."""
+    parts = dict.fromkeys((words(case), part.key) for case in cases for part in case.parts)
+    reasons: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+    for where, key in parts:
+        for failure in compared[key].failures if key in compared else ():
+            reasons[failure.measure, *where][failure.reason] += 1
+    return [
+        Failed(*where, count.total(), count.most_common(1)[0][0])
+        for where, count in reasons.items()
+    ]
+
+
+def seconds_of(
+    cases: Iterable[Case], compared: Compared, group_of: Callable[[Case], str]
+) -> dict[str, dict[str, float]]:
+    """Return the mean seconds of a comparison, by group and measure."""
+    parts = dict.fromkeys(
+        (group_of(case), case.test, part.key) for case in cases for part in case.parts
+    )
+    times: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for group, _, key in parts:
+        for measure, seconds in seconds_per_pair(compared[key]).items() if key in compared else ():
+            times[group][measure].append(seconds)
+    return {
+        group: {measure: sum(spent) / len(spent) for measure, spent in of.items()}
+        for group, of in times.items()
+    }
 
 
 def seconds_per_pair(comparison: Comparison) -> dict[str, float]:
