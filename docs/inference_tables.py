@@ -32,8 +32,8 @@ def p_values(m: rs.Measure) -> str:
     """Return how p-values come about; if by orders, why."""
     if m.product:
         return "exact moments"
-    reason = WITHOUT_PRODUCT[m.name]
-    return f"none: {reason}" if reason == UNPAIRED else f"orders: {reason}"
+    reason = WITHOUT_PRODUCT.get(m.name)
+    return ("none" if reason == UNPAIRED else "orders") + (f": {reason}" if reason else "")
 
 
 def intervals(m: rs.Measure) -> str:

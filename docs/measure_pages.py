@@ -1,7 +1,7 @@
 """The page of a measure: text, behaviour, advice, claims, parameters, place, cost, example, code.
 
-The text is the measure's docstring, the table its claims, the code its source; the numbers are
-computed when the pages are built. Only the advice is written by hand, in :mod:`advice`.
+The text and the advice are the measure's docstring, the table its claims, the code its source; the
+numbers are computed when the pages are built.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import profiles
-from advice import ADVICE
 from inference_tables import inference_rows
 from pieces import FAMILY_TITLES, interval, invariances, section, table
 from places import cost_of, place_of
@@ -34,13 +33,13 @@ NEAR = (
 def measure_page(m: rs.Measure) -> str:
     """Return the whole page of a measure."""
     title = f"{m.label}: {m.name}"
+    definition, use, beware = parts_of(m)
     cost, changed = cost_of(m), change_table(m)
     parts = [
         f".. _measure-{m.name}:\n\n{title}\n{'=' * len(title)}",
         ".. py:currentmodule:: resemblance",
-        f".. py:function:: {m.name}{signature(m)}\n\n"
-        + textwrap.indent(broken(inspect.getdoc(m.function) or ""), "   "),
-        section("When to use it", advice(m)),
+        f".. py:function:: {m.name}{signature(m)}\n\n" + textwrap.indent(broken(definition), "   "),
+        section("When to use it", f"{use}\n\n{beware}{uninformative(m)}"),
         section("What it sees and what it ignores", behaviour(m)),
         section("Example", example(m)),
         section("Claims", claims_table(m)),
@@ -55,12 +54,26 @@ def measure_page(m: rs.Measure) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def advice(m: rs.Measure) -> str:
-    """Return when to use a measure, and what to beware of."""
-    use, beware = (text.replace("`", "``") for text in ADVICE[m.name])
+ADVICE = re.compile(r"(Use it when) (.*?)\n\n(Beware\.) (.*?)\n\n(?=Reference: )", re.DOTALL)
+
+
+def parts_of(m: rs.Measure) -> tuple[str, str, str]:
+    """Return a docstring without its advice; when to use the measure, and what to beware of."""
+    text = inspect.getdoc(m.function) or ""
+    advice = ADVICE.search(text)
+    if not advice:
+        raise ValueError(
+            f"{m.name}: before 'Reference: ' the docstring says 'Use it when' and, in "
+            "another paragraph, 'Beware.'"
+        )
+    when, use, warning, beware = advice.groups()
+    return ADVICE.sub("", text), f"**{when}** {use}", f"**{warning}** {beware}"
+
+
+def uninformative(m: rs.Measure) -> str:
+    """Return when values say little whatever the data, as a paragraph of its own."""
     when = m.uninformative_when
-    little = f"\n\n**Uninformative values.** {when} {NEAR}" if when else ""
-    return f"**Use it when** {use}\n\n**Beware.** {beware}{little}"
+    return f"\n\n**Uninformative values.** {when} {NEAR}" if when else ""
 
 
 def behaviour(m: rs.Measure) -> str:

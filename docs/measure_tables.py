@@ -11,12 +11,20 @@ HEAD = ("measure", "label", "in short", "more similar", "range", "ignores", "als
 
 
 def all_measures() -> str:
-    """Return a table for each family, below its heading."""
-    return "\n\n".join(f"### {FAMILY_TITLES[f]}\n\n{family_table(f)}" for f in FAMILIES)
+    """Return a table for each family, below its heading, and the pages of its measures."""
+    return "\n\n".join(
+        f"### {FAMILY_TITLES[f]}\n\n{family_table(f)}\n\n{family_pages(f)}" for f in FAMILIES
+    )
 
 
 def family_table(family: str) -> str:
     return markdown(HEAD, map(row, rs.list_measures(family=family)))
+
+
+def family_pages(family: str) -> str:
+    """Return the pages of a family as entries of the sidebar, which the page does not show."""
+    pages = "\n".join(f"{m.label} <measures/{m.name}>" for m in rs.list_measures(family=family))
+    return f"```{{toctree}}\n:hidden:\n:caption: {FAMILY_TITLES[family]}\n\n{pages}\n```"
 
 
 def row(m: rs.Measure) -> tuple[str, ...]:

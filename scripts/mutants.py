@@ -154,7 +154,9 @@ def proofs() -> dict[str, str]:
     sys.path.insert(0, str(ROOT / "tests"))
     import test_values
 
-    return test_values.MEASURES | test_values.STATISTICS
+    here = "test_values.test_values_are_those_of_the_definitions"
+    rows = {**test_values.MEASURES, **test_values.STATISTICS}
+    return {name: row if isinstance(row, str) else here for name, row in rows.items()}
 
 
 def test_wrong(name: str, test: str) -> int:

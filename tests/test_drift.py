@@ -689,18 +689,6 @@ def test_subspace_overlap_of_all_components_is_the_mean_squared_canonical_correl
     assert rs.subspace_overlap(x, y, k=9) == pytest.approx(expected, rel=1e-12)
 
 
-def test_mmd_is_the_sum_over_pairs():
-    x, y = np.random.default_rng(0).standard_normal((2, 12, 3))
-    y = y + 1
-    z = np.concatenate([x, y])
-    d = np.linalg.norm(z[:, None] - z, axis=2)
-    kernel = np.exp(-(d**2) / 2 / np.median(d[np.triu_indices(24, 1)]) ** 2)
-    off = ~np.eye(12, dtype=bool)
-    within = kernel[:12, :12][off].mean() + kernel[12:, 12:][off].mean()
-    expected = np.sqrt(within - 2 * kernel[:12, 12:].mean())
-    assert rs.mmd(x, y) == pytest.approx(expected, rel=1e-9)
-
-
 # -------------------------------------------------------------------------- neighbours, all of them
 
 

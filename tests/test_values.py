@@ -2,14 +2,15 @@
 test computes.
 
 Claims say how a value behaves, not which it is: a wrong formula can have every invariance. So each
-name needs a test that compares its value with the authors' code, another library, or the definition
-written out again.
+name needs a row: the test that compares its value with the authors' code, or the definition itself,
+written out once more for arrays.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -24,8 +25,28 @@ from resemblance.measure import Measure
 from resemblance.rng import generator
 from resemblance.statistic import Statistic
 
+Definition = Callable[[np.ndarray, np.ndarray], float]
+
+
+def gram(x: np.ndarray) -> np.ndarray:
+    x = x - x.mean(axis=0)
+    return x @ x.T
+
+
+def nuclear(matrix: np.ndarray) -> float:
+    return np.linalg.svd(matrix, compute_uv=False).sum()
+
+
+def kernel_of_both(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Mean kernel values between different samples of X, of X and Y, and of Y."""
+    n, d = len(x), cdist(np.r_[x, y], np.r_[x, y])
+    kernel = np.exp(-((d / np.median(d[np.triu_indices(2 * n, 1)])) ** 2) / 2)
+    within = [(k.sum() - n) / (n * n - n) for k in (kernel[:n, :n], kernel[n:, n:])]
+    return np.array([within[0], -2 * kernel[:n, n:].mean(), within[1]])
+
+
 RESI = "test_golden.test_preset_resi_equals_the_authors_code"
-MEASURES = {
+MEASURES: dict[str, str | Definition] = {
     "accuracy_difference": "test_golden.test_output_measures_equal_the_authors_code",
     "aligned_cosine": RESI,
     "angular_shape": RESI,
@@ -39,7 +60,13 @@ MEASURES = {
     "edit_distance_knn": "test_neighbour_alignment.test_neighbours_equal_the_authors_code",
     "eigenspace_overlap": RESI,
     "eigenspectrum_similarity": "test_drift.test_drifts_equal_the_authors_code_where_the_definition_is_the_same",
-    "ensd": "test_matching.test_ensd_counts_the_shared_dimensions",
+    "ensd": lambda x, y: (
+        np.trace(gram(x))
+        * np.trace(gram(y))
+        * np.vdot(gram(x), gram(y))
+        / np.vdot(gram(x), gram(x))
+        / np.vdot(gram(y), gram(y))
+    ),
     "gulp": RESI,
     "hard_correlation_match": RESI,
     "imd": "test_golden.test_defaults_equal_the_definitions",
@@ -53,9 +80,11 @@ MEASURES = {
     "magnitude_difference": RESI,
     "mean_cca": "test_golden.test_pwcca_and_mean_cca_equal_the_definitions",
     "mka": "test_neighbour_kernels.test_values_equal_the_authors_code",
-    "mmd": "test_drift.test_mmd_is_the_sum_over_pairs",
+    "mmd": lambda x, y: np.sqrt(kernel_of_both(x, y).sum()),
     "mutual_knn": "test_neighbour_alignment.test_neighbours_equal_the_authors_code",
-    "nbs": "test_matching.test_nbs_is_the_fidelity_of_gram_matrices_and_the_cosine_of_the_angular_shape",
+    "nbs": lambda x, y: (
+        nuclear((x - x.mean(axis=0)).T @ y) / np.sqrt(np.trace(gram(x)) * np.trace(gram(y)))
+    ),
     "permutation_procrustes": RESI,
     "procrustes": RESI,
     "procrustes_size_shape": RESI,
@@ -107,7 +136,7 @@ STATISTICS = {
     "trial_split": "test_stability.test_trials_equal_the_authors_script",
     "variance_ratio": "test_stability.test_values_equal_the_authors_codes",
 }
-PROOFS = sorted({*MEASURES.values(), *STATISTICS.values()})
+PROOFS = sorted(p for p in {*MEASURES.values(), *STATISTICS.values()} if isinstance(p, str))
 
 
 # ------------------------------------------------------------------------------------ the catalogue
@@ -128,9 +157,7 @@ def defined(package, kind: type) -> set[str]:
 
 
 def test_every_measure_that_is_defined_is_in_the_catalogue():
-    assert (
-        defined(measures, Measure) == set(measures.__all__) == {m.name for m in rs.list_measures()}
-    )
+    assert defined(measures, Measure) == {m.name for m in rs.list_measures()}
 
 
 def test_every_statistic_that_is_defined_is_in_the_catalogue():
@@ -148,6 +175,15 @@ def test_every_measure_and_statistic_has_a_test_of_its_value():
 def test_the_named_tests_of_values_exist(proof):
     module, _, name = proof.partition(".")
     assert callable(getattr(importlib.import_module(module), name))
+
+
+def test_values_are_those_of_the_definitions(rng, subtests):
+    y = rng.standard_normal((40, 6))
+    x = y @ rng.standard_normal((6, 6)) + rng.standard_normal((40, 6)) + 1
+    for name, definition in MEASURES.items():
+        if callable(definition):
+            with subtests.test(name):
+                assert rs.get_measure(name)(x, y) == pytest.approx(definition(x, y), rel=1e-9)
 
 
 # --------------------------------------------------------------- definitions, written out once more

@@ -25,6 +25,7 @@ from typing import Any
 FOLDER = Path(__file__).parent
 SECTIONS: Mapping[str, str] = {  # the name of a file, and the module whose function writes it
     "measures": "values",
+    "hostile": "values",
     "statistics": "values",
     "comparisons": "values",
     "evidence": "certainty",

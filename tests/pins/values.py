@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import typing
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -12,6 +13,9 @@ from typing import Any
 import numpy as np
 
 import resemblance as rs
+from resemblance.checks.data import labels_of
+from resemblance.checks.hostile import hostile_pairs
+from resemblance.checks.trial import for_few_samples
 
 from . import TOLERANCE, is_equal
 from .data import Pair, layers, outputs, pairs
@@ -87,6 +91,24 @@ def measures(scratch: Path) -> dict[str, Any]:
         m = rs.get_measure(spec)
         m = m.where(labels=tuple(data["labels"])) if "labels" in m.defaults else m
         table.setdefault("outputs", {})[spec] = both_ways(m, data["x"], data["y"])
+    return table
+
+
+def hostile(scratch: Path) -> dict[str, Any]:
+    """Why measures have no value on data that break formulas: by case and reason, which ones."""
+    measures = [for_few_samples(m) for m in [*rs.list_measures(), *rs.preset("resi")]]
+    table: dict[str, Any] = {}
+    for case, pair in hostile_pairs().items():
+        for m in dict.fromkeys(measures):
+            try:
+                m = m.where(labels=labels_of(len(pair[0]))) if "labels" in m.defaults else m
+                m.evaluate(*map(rs.Representation, pair, "XY"))
+            except ValueError as error:
+                reason = re.sub(rf"^{m.name}(\[.*?\])?", "it", str(error))
+                reasons = table.setdefault(case, {})
+                reasons[reason] = (
+                    f"{reasons.get(reason, '')} {m.name if 'labels' in m.defaults else m}".strip()
+                )
     return table
 
 

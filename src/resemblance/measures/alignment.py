@@ -56,6 +56,11 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
     is asked for, also when it may turn something else anywhere (dead units on both sides) or
     singular values of the product of both are equal.
 
+    Use it when you ask how well a rotation maps each sample onto its counterpart, sample by sample.
+
+    Beware. A common offset, as ReLU layers have, makes unrelated representations similar. Subtract
+    the column means first if the offset should not count.
+
     Reference: Hamilton et al. 2016 ("Diachronic word embeddings"). It rewards a common offset: two
     unrelated representations with large means are similar under it.
     """
@@ -106,6 +111,12 @@ def angular_shape(x: Representation, y: Representation) -> Array:
     that are rotations of each other and pi/2 when no column of one correlates with any of the
     other. Raises ``Undefined`` for a constant representation.
 
+    Use it when you need a true distance between shapes: triangle inequality, no units, rotation and
+    size removed.
+
+    Beware. Directions of large variance dominate. With n near or below d, unrelated data look
+    close.
+
     Reference: Williams et al. 2021. A monotone function of :func:`procrustes`: both rank pairs
     alike. Computed as 2 arcsin of half the chord, which keeps its digits for nearly equal shapes
     where arccos loses half.
@@ -131,6 +142,12 @@ def procrustes(x: Representation, y: Representation, *, squared: bool = False) -
     squared distance of Ding et al., which is not a metric. Raises ``Undefined`` for a constant
     representation.
 
+    Use it when you want one distance between geometries as a default: a metric, in fixed units,
+    without rotation, offset and size.
+
+    Beware. It is insensitive to directions of small variance, and unrelated data look closer when n
+    is near or below d.
+
     Reference: Williams et al. 2021; Ding et al. 2021, Section 2. For nearly equal shapes the
     formula above loses half the digits, so the residual XQ - Y itself is computed then.
     """
@@ -153,6 +170,12 @@ def procrustes_size_shape(x: Representation, y: Representation) -> Array:
     X is (n, d), Y is (n, e); the narrower one is padded with zero columns. In the units of the
     activations; a constant representation is at the distance of its size from any other. Defined
     for all finite data.
+
+    Use it when sizes should count: the distance after the best rotation, in the units of the
+    activations.
+
+    Beware. It grows with the number of samples and the scale of the data. Compare values only
+    between equal n and equal scales.
 
     Reference: Williams et al. 2021.
     """
@@ -189,6 +212,12 @@ def shape(x: Representation, y: Representation, *, alpha: float = 0.5) -> Array:
 
     X is (n, d), Y is (n, e). The inverse root is that of the numerical rank. Raises ``Undefined``
     for a constant representation.
+
+    Use it when you want to choose between the geometry of Procrustes and the linear information of
+    CCA by one parameter.
+
+    Beware. Whitening lets directions of small variance count, which needs more samples. State alpha
+    with the value.
 
     Reference: Williams et al. 2021. In the paper X keeps its own size, so the effect of alpha
     depends on the units of the activations; here the mean squared singular value is 1 first, so it

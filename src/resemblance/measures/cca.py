@@ -63,6 +63,12 @@ def mean_cca(
     other, and the value is 1 whatever the data.
     Raises ``Undefined`` for a constant representation.
 
+    Use it when you ask whether two layers hold the same linear information, whatever its scale, and
+    have many more samples than features.
+
+    Beware. Every direction counts alike, so directions of tiny variance, which are often noise,
+    decide the mean. Reduce the dimension first, or use SVCCA.
+
     Reference: Raghu et al. 2017; mean squared: Kornblith et al. 2019, Section 4. Ours averages over
     the common rank r, so dead units do not lower the value; covariances are never inverted.
     ``divisor="width"`` divides the sum by min(d, e) instead, as the code of Ding et al. 2021 does
@@ -97,6 +103,11 @@ def svcca(
     total; l likewise for Y. Components tied with the last one are taken, too.
 
     X is (n, d), Y is (n, e). Raises ``Undefined`` for a constant representation.
+
+    Use it when you want canonical correlations without the directions of least variance.
+
+    Beware. The threshold of the variance decides how many components remain, and codes define it
+    differently: see the page on implementations that disagree.
 
     Reference: Raghu et al. 2017. Implementations disagree most on this measure: some cut at a
     fraction of the summed singular values, some at a fixed k. ``truncation="resi"`` is the rule of
@@ -147,6 +158,11 @@ def pwcca(
     they do for n <= d and for shared columns, the variates are not unique: those of their principal
     directions among the columns are taken. Raises ``Undefined`` for a constant representation.
 
+    Use it when you want canonical correlations that emphasise the directions which matter for one
+    of the representations.
+
+    Beware. The value depends on the order of the arguments. Published codes differ in the weights.
+
     Reference: Morcos et al. 2018. ``directions="all"`` also weighs the directions of the weighting
     representation that have no partner because the other spans fewer, with a correlation of 0, as
     the code of Ding et al. 2021 does (their distance is 1 minus this). Theirs takes for them
@@ -189,6 +205,12 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
     whole column spaces are compared, and no invertible linear map changes anything. Raises
     ``Undefined`` for a constant representation.
 
+    Use it when you ask whether the k leading principal components of two layers span the same
+    space.
+
+    Beware. The result depends on k. If the spectrum has no gap after component k, small changes
+    exchange components and lower the value.
+
     Reference: Raju 2026, Section 10. Its code takes as many components of both sides as the
     narrower one has; here all k of the wider side count, so that lost dimensions lower the value.
     """
@@ -211,6 +233,12 @@ def eigenspace_overlap(x: Representation, y: Representation) -> Array:
     with :math:`U` an orthonormal basis of the columns, not centred. X is (n, d), Y is (n, e). The
     divisor is the number of columns, not the rank, so a representation with dead units scores
     rank/d with itself. Raises ``Undefined`` for an all-zero representation.
+
+    Use it when you ask whether two embeddings span the same column space, as in work on compressed
+    word embeddings.
+
+    Beware. Every direction counts alike and columns are not centred. With n at or below d the value
+    is fixed by the shapes.
 
     Reference: May et al. 2019. The rank rule is NumPy's, as in the ReSi code.
     """

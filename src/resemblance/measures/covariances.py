@@ -51,6 +51,11 @@ def nbs(x: Representation, y: Representation) -> Array:
     minus half the squared :func:`procrustes`, so all three rank pairs alike. Raises ``Undefined``
     for a constant representation.
 
+    Use it when you want the similarity that belongs to the Procrustes distance, between 0 and 1.
+
+    Beware. It is the cosine of the angular shape distance, so both carry the same information.
+    Unrelated data of n near or below d score high.
+
     Reference: Tang et al. 2020; Harvey et al. 2024 for the equality.
     """
     return nuclear_norm(x, y)
@@ -72,6 +77,11 @@ def bures(x: Representation, y: Representation) -> Array:
     X is (n, d), Y is (n, e). In the units of the activations. It is the same number as
     :func:`procrustes_size_shape` and computed like it; for Gram matrices scaled to trace 1 it is
     :func:`procrustes`. Defined for all finite data.
+
+    Use it when you compare covariances between samples with a true distance that keeps sizes.
+
+    Beware. It equals the Procrustes distance with sizes kept; both in one table are one measure
+    counted twice. It grows with n and with scale.
 
     Reference: Harvey et al. 2024, who show the equality; Bhatia et al. 2019.
     """
@@ -97,6 +107,12 @@ def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) 
     squared logarithms of the generalised eigenvalues, computed in the space that both
     representations span: O((d + e)^3) time besides the two decompositions and one product, no n x n
     matrix when d, e < n. Raises ``Undefined`` for a constant representation.
+
+    Use it when you compare Gram matrices with a distance in which small eigenvalues count as much
+    as large ones.
+
+    Beware. Small eigenvalues are the least certain, and the regularisation decides how much they
+    weigh. Report its value.
 
     Reference: Shahbazi et al. 2021. A centred Gram matrix is singular and the distance of two
     singular ones infinite, so some regularisation is part of any use, and values depend on it; this
@@ -202,6 +218,11 @@ def ensd(x: Representation, y: Representation) -> Array:
     X is (n, d), Y is (n, e). O(n d e) time, no n x n matrix when d, e <= n. Raises ``Undefined``
     for a constant representation.
 
+    Use it when you want the similarity as a number of shared dimensions rather than a fraction.
+
+    Beware. It has no fixed maximum: X with itself gives its own effective dimension. Report both
+    self-similarities with it.
+
     Reference: Giaffar et al. 2024. Their code leaves centring to the user.
     """
     # Of points with tr K = tr L = 1
@@ -225,6 +246,10 @@ def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0
     X, or of Y if these are fewer; on each side, components tied with the k-th are taken, too. X is
     (n, d), Y is (n, e). With all components it is ``cka``. Raises ``Undefined`` for a constant
     representation.
+
+    Use it when you want CKA of the leading principal components only.
+
+    Beware. Linear CKA is dominated by these components anyway, so both mostly agree.
 
     Reference: Raju 2026, who calls it PWCKA. Despite the name, and the citation of PWCCA, nothing
     in its code is projection weighted: components weigh by their variance, as in CKA, and the rest

@@ -49,6 +49,11 @@ def hard_correlation_match(
     correlation again and again (ties: first in row-major order). Raises ``Undefined`` for a
     constant representation.
 
+    Use it when you ask whether single neurons have a counterpart, one to one.
+
+    Beware. A rotation of the neurons changes it, so two networks with the same geometry may score
+    low. Correlations are signed, and few samples create false matches.
+
     Reference: Li et al. 2015. The ReSi paper says greedy and its code solves the assignment.
     """
     c = correlations(x, y)
@@ -71,6 +76,11 @@ def soft_correlation_match(x: Representation, y: Representation) -> Array:
     X is (n, d), Y is (n, e). Correlations are signed. A constant (dead) column correlates 0 with
     every other. Raises ``Undefined`` for a constant representation.
 
+    Use it when you ask whether each neuron has at least one similar neuron on the other side.
+
+    Beware. Several neurons may share one partner, so redundant neurons raise the value. A rotation
+    changes it.
+
     Reference: Li et al. 2015. Not the "soft matching" distance of Khosla and Williams (2024), which
     some packages give the same name.
     """
@@ -91,6 +101,11 @@ def permutation_procrustes(x: Representation, y: Representation) -> Array:
 
     X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Nothing is centred or
     scaled, so the value is in the units of the activations. Defined for all finite data.
+
+    Use it when you ask how far two sets of neurons are apart after the best renumbering, with units
+    and offsets.
+
+    Beware. Both sides need the same width. Scale and offset count; standardise if they should not.
 
     Reference: Williams et al. 2021.
     """
@@ -138,6 +153,10 @@ def soft_matching(
     activations; ``"unit"`` centres them and scales them to length 1 first, a constant column
     becoming 0. Exact: an assignment for d = e, otherwise a linear program with d e unknowns (a
     second for 256 and 300, five for 512 and 768). Defined for all finite data.
+
+    Use it when you compare neurons of layers of different widths with a true distance.
+
+    Beware. Scale and offset count, as in permutation Procrustes. A rotation changes it.
 
     Reference: Khosla and Williams 2024. Not :func:`soft_correlation_match`.
     """

@@ -84,6 +84,11 @@ def mutual_knn(
     ``Undefined`` for a constant representation, and when c is 1, as it is if all samples are
     equally far apart.
 
+    Use it when you compare with the platonic-representation studies, or want the simplest overlap
+    of neighbours.
+
+    Beware. Chance is k/(n - 1), more with tied distances; ``corrected=True`` takes it out.
+
     Reference: Huh et al. 2024. Their code takes inner products of rows scaled to unit length, which
     is ``metric="cosine"``; of other features, ``metric="inner"``. It leaves open how ties are
     broken.
@@ -136,6 +141,11 @@ def cycle_knn(
     factor counts as 0. With ties the product is the mean, over all sets of k other samples, of the
     probability that none of them has i as a neighbour. ``corrected=True`` is (m - c)/(1 - c).
     Raises ``Undefined`` for a constant representation, and when chance is 1.
+
+    Use it when you want a lenient test of whether neighbourhoods lead back to the sample.
+
+    Beware. It saturates: chance is high once k exceeds about the root of n. Compare with the chance
+    level, or set ``corrected=True``.
 
     Reference: Huh et al. 2024, whose code has the arguments in this order.
     """
@@ -202,6 +212,12 @@ def information_imbalance(
     are equally near in Y share their mean rank: the value is the mean over all ways to break the
     ties, on each side by itself. Chance is then still 1, but X with itself is more than (k + 1)/n,
     and more than 0 if corrected, where samples share places.
+
+    Use it when you ask whether distances in X determine distances in Y, and whether the reverse
+    holds.
+
+    Beware. It has a direction by design; report both. 0 is the most similar value and about 1 is
+    independence.
 
     Reference: Glielmo et al. 2022, with k = 1. There ties are not discussed.
     """

@@ -88,6 +88,12 @@ def mka(
     \operatorname{tr}(LH) / (n - 1)` over the same norms: 0 on average for independent
     representations, 1 for equal ones.
 
+    Use it when you compare manifolds by their neighbourhoods, with a kernel that adapts to the
+    density.
+
+    Beware. Unrelated data are far from 0 unless ``baseline="permutation"`` is set. State k; the
+    paper uses 100.
+
     Reference: Islam et al. 2025, Eqs. 2-3. Their code has k = 15, single precision, :math:`\sigma`
     of at most 1000, and Theorem 4.1 whether or not the rows have the sum it assumes; k = 100 is
     that of the paper's experiments.
@@ -140,6 +146,11 @@ def kcka(
     :func:`mka`. O(n^2 d) time once per representation, O(n k) per pair and in memory. Raises
     ``Undefined`` when k >= n, for a constant representation, when more than half of the distances
     are zero, and when a self-similarity is not positive.
+
+    Use it when you want kernel alignment of local neighbourhoods with an exponential kernel.
+
+    Beware. k and the width of the kernel decide what is local. The authors' code computes a
+    variant: see the page on implementations that disagree.
 
     Reference: Islam et al. 2025, Eqs. 18-19.
     """
@@ -199,6 +210,11 @@ def cknna(
     200) it is 0.8 to 0.9 k/n with k = 10 and 0.9 to 1.0 k/n with k = 30 and 100. With the linear
     kernel it is less, down to 0.5 k/n (n = 1000, d = 20, k = 10); with ``estimator="centered"`` it
     is k/n, and less where k is a good part of n (0.8 k/n for k = n/3).
+
+    Use it when you compare with the platonic-representation studies: kernel alignment restricted to
+    common neighbours.
+
+    Beware. Common offsets count. Small k makes it noisy, and k near n turns it into CKA.
 
     Reference: Huh et al. 2024. Their code adds 1e-6 to the denominator, which costs up to 6e-4 of
     the value for 100 samples of unit length; nothing is added here.

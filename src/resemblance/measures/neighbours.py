@@ -64,6 +64,12 @@ def jaccard(
     geometric mean of what it is for X with itself and for Y with itself: 1 for the same neighbours,
     and for independent representations more than without ties.
 
+    Use it when you ask whether the same samples are close to each other, as retrieval and
+    clustering need.
+
+    Beware. It uses cosines of rows as they are, so a common offset changes it. It depends on k/n:
+    compare equal k and n only.
+
     Reference: Wang et al. 2022; Hryniowski and Wong 2020. The ReSi code drops the first neighbour
     instead of the sample itself, which differs when samples are duplicated.
     """
@@ -109,6 +115,10 @@ def rank_similarity(
     weight of m allows. The mean over samples is divided as in
     :func:`jaccard`, so it is 1 for the same neighbours, and for independent representations more
     than without ties.
+
+    Use it when near neighbours should count more than far ones.
+
+    Beware. Only common neighbours are ranked, so few common neighbours make it noisy.
 
     Reference: Wang et al. 2022; Klabunde et al. 2025.
     """
@@ -178,6 +188,12 @@ def second_order_cosine(
     a constant representation, and when k >= n.
     With ties every entry of the profiles counts by the probability that the sample is in
     :math:`U_i` when ties are broken at random.
+
+    Use it when you compare word embeddings or other data that are read by cosine, around each
+    sample.
+
+    Beware. Profiles of positive cosines are similar in any case: unrelated data may score high. The
+    ReSi code uses cosine distances, which raise the values further.
 
     Reference: Hamilton et al. 2016 ("Cultural shift or linguistic drift?"); Klabunde et al. 2025.
     """

@@ -53,6 +53,10 @@ def accuracy_difference(
     ``labels`` are the n true classes, whole numbers from 0, each the column of its class. Raises
     ``ValueError`` without them.
 
+    Use it when you want to know whether two classifiers are equally good.
+
+    Beware. Equally accurate classifiers may err on different samples. It needs the labels.
+
     Reference: Klabunde et al. 2025, Section 3.1.
     """
     correct = [_are_correct(r, labels).mean() for r in (x, y)]
@@ -70,6 +74,11 @@ def disagreement(x: Representation, y: Representation) -> float:
     .. math:: \tfrac{1}{n} \sum_i \left[ \arg\max_c X_{ic} \neq \arg\max_c Y_{ic} \right]
 
     X and Y are outputs (n, classes): logits or probabilities; ties go to the first class.
+
+    Use it when you ask how often two classifiers predict different classes.
+
+    Beware. It is bounded by accuracies: two accurate classifiers cannot disagree much.
+    Probabilities do not enter.
 
     Reference: Klabunde et al. 2025, Eq. 5; Madani et al. 2004.
     """
@@ -92,6 +101,11 @@ def jensen_shannon(
     X and Y are (n, classes). ``outputs="logits"`` applies the softmax; ``"probabilities"`` takes
     non-negative rows that sum to 1, give or take 0.001, and raises ``Undefined`` for others, and
     for different numbers of classes. 0 log 0 = 0.
+
+    Use it when you compare predicted distributions, not only the predicted classes.
+
+    Beware. It depends on calibration: a change of temperature changes it with every prediction
+    kept.
 
     Reference: Klabunde et al. 2025, Eq. 6; Lin 1991. The equation in the paper has 1/(2N); its
     code, like ours, 1/N.

@@ -49,6 +49,12 @@ def linear_regression(
     map of the predictor changes it; claimed is what holds for both arguments. Raises ``Undefined``
     for a constant representation.
 
+    Use it when you ask how much of the variance of Y a linear map of X explains on the same
+    samples.
+
+    Beware. It has a direction, and it is in sample: it grows with the number of features of the
+    predictor. Use linear predictivity for samples left out.
+
     Reference: Kornblith et al. 2019, Section 4. Their Eq. 5 and the ReSi code predict the first
     argument from the second; here X predicts Y by default, as everywhere else. The ReSi code
     inverts a covariance: with dead units it fails or exceeds 1 where the basis used here gives the
@@ -80,6 +86,12 @@ def linear_predictivity(x: Representation, y: Representation) -> Array:
     X is (n, d), Y is (n, e). Every sample is left out once, in closed form, so there are no folds
     to choose, no seed, and no effect of the order. Raises ``Undefined`` for a constant
     representation.
+
+    Use it when you ask how well one representation predicts the other on samples left out, as in
+    studies of brains.
+
+    Beware. It has a direction: X predicts Y. Its value depends on the noise in Y; compare it with a
+    noise ceiling.
 
     Reference: Schrimpf et al. 2018, and the practice of encoding models before it. Codes differ in
     folds (shuffled or not), penalties, intercept, and in R² against correlation, and so in their
@@ -136,6 +148,12 @@ def gulp(
     X is (n, d), Y is (n, e). ``ridge=0`` is invariant to invertible linear maps, a positive ridge
     only to rotation, scaling and translation. ``squared=True`` leaves out the root, as the ReSi
     code does, and is not a metric. Raises ``Undefined`` for a constant representation.
+
+    Use it when you ask how far the predictions of ridge regressions on two representations can
+    differ, whatever the target.
+
+    Beware. Without a ridge it weighs all directions alike and depends on the number of features;
+    with a ridge it depends on the scale of the data.
 
     Reference: Boix-Adserà et al. 2022. The ReSi code inverts covariances without a tolerance, so
     with dead units its value counts rounding noise; a rank tolerance is used here. Distances below

@@ -120,6 +120,12 @@ def cka(
     when an estimate of a self-similarity is not positive, and ``ValueError`` for ``"features"``
     with another kernel.
 
+    Use it when you want the measure that most papers report, for the geometry of the directions of
+    large variance. Use ``estimator="debiased"`` unless n is much larger than d.
+
+    Beware. The biased default is high for unrelated data when d is large against n. A few
+    directions of large variance, or a few outliers, decide the value.
+
     Reference: Kornblith et al. 2019, Eqs. 3-4; Cortes et al. 2012. The width is a multiple of the
     median *distance* between different samples. ``pairs="all"`` takes the median of all n²
     distances, those of samples to themselves included, as the codes of google and of Islam et al.
@@ -156,6 +162,12 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     ``squared=True`` leaves out the root. O(n^2 d) time, n^2/2 numbers per representation; none
     for more than 4096 samples, in two passes over the pairs. Raises ``Undefined`` for a constant
     representation.
+
+    Use it when you want to detect any dependence between all pairwise distances, not only a linear
+    one.
+
+    Beware. The biased estimate is well above 0 for unrelated data of many features. Read it against
+    its chance level.
 
     Reference: Székely et al. 2007. The ReSi paper's Eq. 20 is the squared version; its code takes
     the root, like ours.
@@ -234,6 +246,11 @@ def rsa(
     Usually the bounds are 1e-5 and 1.5e-3, and the errors 1e-9 and 2e-4. The others are computed as
     for few samples.
 
+    Use it when you compare with studies of brains or behaviour, or only dissimilarities are known.
+
+    Beware. The default, correlation distance with Spearman correlation, is changed by an offset.
+    Pairs of samples are not independent: test by permuting samples, never pairs.
+
     Reference: Kriegeskorte et al. 2008. ``"correlation"`` depends on a common offset of the
     features unless it is the same for all of them, so it is not translation invariant, although it
     is listed as such in places.
@@ -284,6 +301,10 @@ def rsm_norm_difference(
     n^2/2 numbers per representation, n^2 for ``"spectral"``; none for more than 4096 samples, in
     one pass over the pairs, or ten to twenty for the spectral norm. Defined for all finite data (a
     constant representation has no distances). A metric between distance matrices.
+
+    Use it when you want the plain difference between two matrices of distances, sizes included.
+
+    Beware. It grows with n and with scale. The largest distances decide, so outliers do.
 
     Reference: Shahbazi et al. 2021; Yin and Shen 2018 for matrices of inner products instead of
     distances.

@@ -31,6 +31,12 @@ def concentricity_difference(x: Representation, y: Representation) -> Array:
     X is (n, d), Y is (n, e). A zero row contributes cosine 0; so does every row when the mean is
     zero.
 
+    Use it when you ask whether two representations differ in how narrow the cone of their samples
+    is.
+
+    Beware. It compares one number per representation, so a small value does not mean that samples
+    agree. Unrelated data may score as equal.
+
     Reference: Wang et al. 2022.
     """
     return x.xp.abs(concentricity(x) - concentricity(y))
@@ -47,6 +53,10 @@ def magnitude_difference(x: Representation, y: Representation) -> Array:
     .. math:: \left| \lVert \bar{x} \rVert_2 - \lVert \bar{y} \rVert_2 \right|
 
     X is (n, d), Y is (n, e). In the units of the activations. Defined for all finite data.
+
+    Use it when you ask whether the mean activation has moved.
+
+    Beware. It compares one number per representation and depends on scale.
 
     Reference: Wang et al. 2022.
     """
@@ -79,6 +89,11 @@ def uniformity_difference(
     X is (n, d), Y is (n, e). O(n^2 d) time, memory of one block of rows. A zero row stays at the
     origin.
 
+    Use it when you compare how evenly normalised embeddings cover the sphere, as in contrastive
+    learning.
+
+    Beware. It compares one number per representation. A common offset decides it.
+
     Reference: Wang and Isola 2020, Eq. 2 (t = 2); Klabunde et al. 2025 for the sum over all i, j.
     """
     u, v = (uniformity(r, unit=rows == "unit", self_pairs=self_pairs) for r in (x, y))
@@ -107,6 +122,12 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
     change. Not a metric, because σ follows the pair and small discrepancies are cut off. O(n^2 d)
     time, memory of 4 million numbers for any n. Raises ``Undefined`` when more than half of the
     samples coincide.
+
+    Use it when you compare two clouds as distributions in the same coordinates, as in tests for
+    drift.
+
+    Beware. A rotation or permutation of the columns changes it, so it suits versions of one model,
+    not two models. The pairing of samples does not enter.
 
     Reference: Gretton et al. 2012, Eq. 3. The code of Raju 2026 has exp(-‖a - b‖²/median²), which
     is ``bandwidth=0.5**0.5``.
@@ -143,6 +164,11 @@ def sliced_wasserstein(
     representations of one width only, because the directions follow the wider one. O(P n (d + log
     n)) time. Defined for all finite data.
 
+    Use it when you ask how far samples must travel between two clouds in the same coordinates.
+
+    Beware. Columns must correspond, and the value has the units of the data. Directions are drawn
+    at random from a seed.
+
     Reference: Bonneel et al. 2015 with exponent 1, as in the code of Raju 2026, which draws with
     NumPy's ``default_rng``.
     """
@@ -164,6 +190,10 @@ def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
     X is (n, d), Y is (n, e); the shorter list is filled up with zeros. It says whether variance is
     spread over as many directions, not whether over the same ones, and is never far from 1: 0.7 is
     a large difference. Raises ``Undefined`` for a constant representation.
+
+    Use it when you compare how variance is spread over dimensions, without asking which directions.
+
+    Beware. Any two decaying spectra are similar, and the pairing of samples does not enter.
 
     Reference: Raju 2026, Section 10. Like its code, it compares singular values, not their squares,
     the eigenvalues.

@@ -51,6 +51,11 @@ def imd(
 
     Raises ``Undefined`` for a constant representation, and when k >= n.
 
+    Use it when you compare the shapes of two clouds whose samples do not correspond.
+
+    Beware. It does not know which sample is which: shuffling the rows of one side changes nothing.
+    Its scale has no natural unit.
+
     Reference: Tsitsulin et al. 2020.
     """
     if estimator == "exact":
@@ -95,6 +100,11 @@ def rtd(
     another draw. ``direction="first"`` is RTD(X, Y) alone, which is not symmetric. Exact in
     float64. Needs the extra ``topology``.
 
+    Use it when you ask whether clusters and loops appear at the same scales for the same samples.
+
+    Beware. It is slow and works on subsets of samples. Added noise in many columns gives it values
+    far above those of unrelated data.
+
     Reference: Barannikov et al. 2022, Algorithm 1. The authors' code needs CUDA (ReSi's gives NaN
     without), works in float32 on a complex of twice the size, and sets distances below 1e-6 of the
     mean to 0; here no distance is touched.
@@ -132,6 +142,10 @@ def rtd_lite(
     The triangle inequality holds, because the number of merged clusters is a submodular function of
     the set of joined pairs. Raises ``Undefined`` when nine tenths of the distances of a
     representation are zero.
+
+    Use it when you want a fast relative of RTD that looks at clusters alone.
+
+    Beware. Loops are invisible to it. Its scale depends on n.
 
     Reference: Tulchinskii et al. 2025, who sum the bars; half the sum of both directions here.
     """
