@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import json
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from resemblance.sources.growing import JOURNAL, GrowingArrays
+from resemblance.sources import growing
+from resemblance.sources.growing import PROGRESS, GrowingArrays
 
 ROWS = np.random.default_rng(0).standard_normal((23, 4)).astype(np.float32)
 PARTS = [slice(0, 10), slice(10, 20), slice(20, 23)]
@@ -18,11 +20,10 @@ def batch(part):
 
 
 def write(folder, parts=PARTS):
-    with GrowingArrays(folder) as arrays:
-        for k, part in enumerate(parts):
-            if k >= len(arrays.batches):
-                arrays.append(batch(part), str(k))
-        return arrays.finish()
+    arrays = GrowingArrays(folder)
+    for k in range(arrays.written.batches, len(parts)):
+        arrays.append(batch(parts[k]), str(k), ["tokens"])
+    return {name: arrays.path(name) for name in arrays.written.arrays}
 
 
 def check(files):
@@ -32,16 +33,10 @@ def check(files):
     assert (np.load(files["cls.b"], mmap_mode="r") == ROWS[:, :2]).all()
 
 
-def test_arrays_of_all_batches(tmp_path):
-    check(write(tmp_path / "x"))
-
-
 def begun(folder):
-    """Write two of three batches to a folder, and return the file of an array and the journal."""
-    with GrowingArrays(folder) as arrays:
-        for k in (0, 1):
-            arrays.append(batch(PARTS[k]), str(k))
-    return folder / "mean.a.npy", folder / JOURNAL
+    """Write two of three batches to a folder, and return the file of an array and the progress."""
+    write(folder, PARTS[:2])
+    return folder / "mean.a.npy", folder / PROGRESS
 
 
 def flipped(path, place):
@@ -51,75 +46,78 @@ def flipped(path, place):
     path.write_bytes(content)
 
 
-def with_line(journal, k, line):
-    """Write a journal with another line."""
-    lines = journal.read_bytes().splitlines()
-    lines[k] = line
-    journal.write_bytes(b"\n".join(lines) + b"\n")
+def with_entry(file, **entries):
+    """Write a file of progress with other entries."""
+    file.write_text(json.dumps(json.loads(file.read_text()) | entries))
 
 
 ROW = 4 * 4
-DAMAGE = {  # what happens to an array and its journal, and how many batches are whole then
-    "nothing": (lambda array, journal: None, 2),
-    "more rows": (lambda array, journal: array.write_bytes(array.read_bytes() + b"\1"), 2),
-    "a line cut short": (lambda array, journal: journal.write_text(journal.read_text()[:-4]), 1),
-    "a file cut short": (lambda array, journal: array.write_bytes(array.read_bytes()[:-30]), 1),
-    "another byte": (lambda array, journal: flipped(array, -3 * ROW), 1),
-    "another first byte": (lambda array, journal: flipped(array, -15 * ROW), 0),
-    "a journal of nothing": (lambda array, journal: journal.write_text(""), 0),
-    "no journal": (lambda array, journal: journal.unlink(), 0),
-    "an array gone": (lambda array, journal: array.unlink(), 0),
-    "no head": (lambda array, journal: array.write_bytes(b"\x93NUM"), 0),
-    "objects": (
-        lambda array, journal: np.save(array, np.array([{}] * 20)[:, None], allow_pickle=True), 0,
-    ),
-    "one axis": (lambda array, journal: np.save(array, np.zeros(80, np.float32)), 0),
-    "no UTF-8": (lambda array, journal: with_line(journal, 1, b"\xff\xfe\xfd"), 1),
-    "deep JSON": (lambda array, journal: with_line(journal, 1, b"[" * 10**5), 1),
-    "another line": (lambda array, journal: with_line(journal, 1, b"7"), 1),
+DAMAGE = {  # what happens to an array and the progress, and how many batches are whole then
+    "nothing": (lambda array, progress: None, 2),
+    "more rows": (lambda array, progress: array.write_bytes(array.read_bytes() + b"\1" * 100), 2),
+    "a head of more rows": (lambda array, progress: flipped(array, 30), 2),
+    "a file cut short": (lambda array, progress: array.write_bytes(array.read_bytes()[:-30]), 0),
+    "another byte": (lambda array, progress: flipped(array, -3 * ROW), 0),
+    "progress cut short": (lambda array, progress: progress.write_text("{"), 0),
+    "no UTF-8": (lambda array, progress: progress.write_bytes(b"\xff\xfe\xfd"), 0),
+    "deep JSON": (lambda array, progress: progress.write_bytes(b"[" * 10**5), 0),
+    "no progress": (lambda array, progress: progress.unlink(), 0),
+    "an array gone": (lambda array, progress: array.unlink(), 0),
+    "no head": (lambda array, progress: array.write_bytes(b"\x93NUM"), 0),
     **{
-        f"{rows} rows": (
-            lambda array, journal, rows=rows: with_line(journal, 1, b'[%s, "1", "1"]' % rows), 1,
+        f"{name} {value}": (
+            lambda array, file, name=name, value=value: with_entry(file, **{name: value}), 0,
         )
-        for rows in (b"-10", b"0", b"1e400", b"10.0", b"true", b"9" * 30, b"9" * 18, b"NaN")
+        for name, values in {
+            "rows": (-10, 0, 1e9, True, 19, float("nan"), 10**40), "batches": (0, "2", -1),
+            "arrays": ({}, [], {"mean.a": [4, "O", ""]}, {"mean.a": [10**30, "<f4", ""]}),
+            "pooled": (3, [3]), "digest": (None,), "more": (1,),
+        }.items() for value in values
     },
 }  # fmt: skip
 
 
 def test_what_was_cut_short_or_changed_is_written_again(tmp_path, subtests):
     whole = write(tmp_path / "whole")
+    check(whole)
     for k, (case, (damage, count)) in enumerate(DAMAGE.items()):
         with subtests.test(case):
             folder = tmp_path / str(k)
             damage(*begun(folder))
-            with GrowingArrays(folder) as arrays:
-                assert len(arrays.batches) == count
+            assert GrowingArrays(folder).written.batches == count
             files = write(folder)
             check(files)
             for name, path in whole.items():
                 assert files[name].read_bytes() == path.read_bytes()
 
 
-def test_a_kill_at_opening_keeps_the_batches(tmp_path, monkeypatch):
+@pytest.mark.parametrize("stop", range(1, 6))
+def test_a_kill_between_two_writes_loses_the_batch(tmp_path, monkeypatch, stop):
     begun(tmp_path)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", lambda *paths: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt), GrowingArrays(tmp_path):
-            pass
-    with GrowingArrays(tmp_path) as arrays:
-        assert len(arrays.batches) == 2
+    arrays, heads = GrowingArrays(tmp_path), growing._head
+    left = iter(range(1, stop))
+
+    def head(*shape):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return heads(*shape)
+
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        patch.setattr(growing, "_head", head)
+        patch.setattr(growing, "write_atomically", lambda path, text: None)  # killed before it
+        arrays.append(batch(PARTS[2]), "2", ["tokens"])
+    again = GrowingArrays(tmp_path)
+    assert (again.written.batches, again.written.rows, again.written.digest) == (2, 20, "1")
+    check(write(tmp_path))
 
 
 def test_batches_must_be_alike(tmp_path):
-    with GrowingArrays(tmp_path) as arrays:
-        arrays.append(batch(PARTS[0]), "0")
-        for other in (
-            {"mean.a": ROWS[:3]},
-            {"mean.a": ROWS[:3, :3], "cls.b": ROWS[:3, :2].astype(float)},
-            {"mean.a": ROWS[:3], "cls.b": ROWS[:4, :2].astype(float)},
-        ):
-            with pytest.raises(ValueError, match=r"all batches|values of|rows"):
-                arrays.append(other, "1")
-        for k in (1, 2):
-            arrays.append(batch(PARTS[k]), str(k))
-        check(arrays.finish())
+    write(tmp_path, PARTS[:1])
+    for other in (
+        {"mean.a": ROWS[:3]},
+        {"mean.a": ROWS[:3, :3], "cls.b": ROWS[:3, :2].astype(float)},
+        {"mean.a": ROWS[:3], "cls.b": ROWS[:4, :2].astype(float)},
+    ):
+        with pytest.raises(ValueError, match=r"all batches|values of|rows"):
+            GrowingArrays(tmp_path).append(other, "1", ())
+    check(write(tmp_path))

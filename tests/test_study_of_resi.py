@@ -19,6 +19,7 @@ import pytest
 
 from resemblance import cli
 from resemblance.cli.options import own_measure
+from resemblance.json_files import checksum
 from resemblance.sources.model_folder import read_subjects, write_subject
 from resemblance.sources.recipe import Extraction
 from resemblance.sources.synthetic import noise_walk, tight_groups
@@ -105,8 +106,7 @@ def test_a_finished_study_holds_all_it_promises(finished):
     traits = json.loads((model_folder(finished, plan[0]) / "traits.json").read_text())
     assert traits["recipe"] == plan[0].fingerprint
     for array in model_folder(finished, plan[0]).glob("*.npy"):
-        described = json.loads(array.with_suffix(".json").read_text())
-        assert described["shape"] == list(np.load(array).shape)
+        assert traits["files"][array.name]["sha256"] == checksum(array)
     assert np.load(model_folder(finished, plan[0]) / "weights.npz").files
 
 
@@ -173,7 +173,7 @@ def test_a_changed_recipe_and_a_damaged_file_are_trained_again(study):
     traits.write_text(traits.read_text().replace(plan[1].fingerprint, "0" * 32))
     (model_folder(study, plan[2]) / "outputs.npy").unlink()
     (model_folder(study, plan[3]) / "weights.npz").write_bytes(b"x")
-    (model_folder(study, plan[4]) / "labels.json").unlink()
+    (model_folder(study, plan[4]) / "labels.npy").unlink()
     (model_folder(study, plan[5]).with_name(".partial-seed9-1")).mkdir()
     damaged = [r for r in plan if not is_trained(study, r)]
     assert damaged == list(plan[:5])

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from resemblance import Representation
+from resemblance.json_files import recorded_fingerprint
 from resemblance.representation import fingerprint
 from resemblance.sources.model_folder import read_subjects, write_subject
 from resemblance.sources.recipe import Extraction, Recipe
@@ -125,10 +126,10 @@ def flip(file, **times):
 
 
 def test_the_fingerprint_of_a_layer_is_recorded(written):
-    recorded = json.loads(written.with_suffix(".json").read_text())["fingerprint"]
-    assert recorded == fingerprint(Representation(np.load(written)))
-    assert recorded == fingerprint(Representation(written))
-    assert recorded != fingerprint(Representation(written, dtype="float32"))
+    known = recorded_fingerprint(written)
+    assert known == fingerprint(Representation(np.load(written)))
+    assert known == fingerprint(Representation(written))
+    assert known != fingerprint(Representation(written, dtype="float32"))
 
 
 def test_a_changed_file_is_never_trusted(written):
@@ -157,10 +158,10 @@ def test_a_copy_without_its_times_is_read_and_has_the_same_fingerprint(written):
     assert fingerprint(Representation(written)) == expected
 
 
-@pytest.mark.parametrize("entry", ['{"fingerprint": "x"}', "[1]", '{"fingerprint": 3}', "{"])
-def test_a_json_file_of_another_kind_records_no_fingerprint(written, entry):
+@pytest.mark.parametrize("files", [{"mean.a.npy": {"fingerprint": "x"}}, {"mean.a.npy": 1}, [1]])
+def test_records_of_another_kind_have_no_fingerprint(written, files):
     expected = fingerprint(Representation(np.load(written)))
-    written.with_suffix(".json").write_text(entry)
+    written.with_name("traits.json").write_text(json.dumps({"files": files}))
     assert fingerprint(Representation(written)) == expected
 
 

@@ -1,5 +1,5 @@
 """The one reader of JSON files, our own or a user's, whose errors name the file; files that are
-written at once; and what is recorded of a file in the JSON file beside it."""
+written at once; and what is recorded of the files of a folder."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ DAMAGED += (AttributeError, IndexError, RecursionError, OverflowError)
 # Whole numbers of JSON have no limit: NumPy's has one, and a larger one is no float.
 WHOLE, LARGEST = 2**63, sys.float_info.max
 Content = TypeVar("Content")
+RECORDS = "traits.json"  # whose entry "files" has what is recorded of files in its folder
 
 
 def read_document(
@@ -166,19 +167,25 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def record(path: Path, facts: Mapping[str, Any]) -> None:
-    """Write the checksum, size and time of change of a file beside it, with other facts."""
+def record_of(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the checksum, size and time of change of a file, with other facts."""
     state = path.stat()
     entries = {"sha256": checksum(path), "size": state.st_size, "mtime_ns": state.st_mtime_ns}
-    path.with_suffix(".json").write_text(json.dumps(entries | dict(facts)) + "\n")
+    return entries | dict(facts)
+
+
+def recorded_in(folder: Path) -> dict[str, Any]:
+    """Return what is recorded of files, by name; nothing where that is missing or damaged."""
+    try:
+        return read_document(folder / RECORDS, lambda of: dict(of["files"]), "a list of files")
+    except ValueError:
+        return {}
 
 
 def recorded(path: Path) -> dict[str, Any]:
-    """Return what is recorded of a file; nothing where the JSON file is missing or another's."""
-    try:
-        return read_document(path.with_suffix(".json"), dict, "what is recorded of an array")
-    except ValueError:
-        return {}
+    """Return what is recorded of a file in its folder."""
+    entries = recorded_in(path.parent).get(path.name)
+    return entries if isinstance(entries, dict) else {}
 
 
 def is_unchanged(path: Path) -> bool:

@@ -21,21 +21,18 @@ from .features import (
     merged,
     open_features,
     pass_folder,
-    record_array,
-    take_in,
     tidy,
     with_files,
-    write_ids,
     writing,
 )
 from .growing import GrowingArrays
 from .hooks import as_numpy, as_tensor, check_pool, evaluating, rows_of_batch, titled
-from .model_folder import check_file_names
+from .model_folder import NOT_LAYERS, check_file_names
 from .models import LoadedModel, Samples, load_model, load_samples
 from .models.samples import digest_after
 from .modules import check_any_called, watched_modules
 
-OUTPUTS = "outputs"
+OUTPUTS, LABELS = NOT_LAYERS
 POOLED = "pooled"  # what a model's layers return besides vectors: tokens, positions
 
 
@@ -175,15 +172,11 @@ def _run(
     progress: Progress,
 ) -> None:
     """Run the model over what is left of the samples, and take the arrays into the store."""
-    place = pass_folder(folder, sorted(todo.modules), sorted(todo.poolings))
-    with GrowingArrays(place) as arrays:
-        done = len(arrays.batches)
-        pooled = _fill(arrays, loaded, samples, todo, batch_size, progress)
-        if len(arrays.batches) > done:
-            pooled |= set(facts.model.get(POOLED, ()))
-            facts = replace(facts, model={**facts.model, POOLED: sorted(pooled)})
-        _finish(folder, facts, todo, arrays, samples, loaded.module)
-    take_in(folder, place)
+    arrays = GrowingArrays(pass_folder(folder, sorted(todo.modules), sorted(todo.poolings)))
+    _fill(arrays, loaded, samples, todo, batch_size, progress)
+    pooled = set(arrays.written.pooled).union(facts.model.get(POOLED, ()))
+    facts = replace(facts, model={**facts.model, POOLED: sorted(pooled)})
+    _finish(folder, facts, todo, arrays, samples, loaded.module)
 
 
 def _fill(
@@ -193,39 +186,43 @@ def _fill(
     todo: Pass,
     batch_size: int,
     progress: Progress,
-) -> set[str]:
-    """Append the rows of the batches that are left, and return what was pooled in them."""
-    pooled = set[str]()
-    torch, inputs, done = need("torch"), inputs_of(loaded.module), len(arrays.batches)
+) -> None:
+    """Append the rows of the batches that are left."""
+    torch, inputs, done = need("torch"), inputs_of(loaded.module), arrays.written.batches
     first = done if samples.read else 0  # a loader begins with the batches that are done
     total = 1 if samples.kind == "graph" else None
     total = -(-len(samples) // batch_size) if samples.read else total
-    before = arrays.batches[first - 1].digest if first else ""
+    batches = _batches(samples, batch_size, first, arrays.written.digest if first else "")
     with (
         evaluating(torch, loaded.module) as device,
         reporting(progress, total, f"running {loaded.name}") as count,
     ):
         count(done)
-        for k, (part, digest) in enumerate(_batches(samples, batch_size, first, before), first):
-            if k < done:
-                if digest != arrays.batches[k].digest:
-                    raise ValueError(
-                        f"batch {k} is not the one that the interrupted run had; give the same "
-                        "samples in the same order, or another folder"
-                    )
-                continue
-            raw = _prepared(loaded, part) if samples.read and loaded.prepare else part
-            batch = batch_of(torch, raw, device, inputs, None)
-            rows, axes = _rows(loaded, batch, todo, device)
-            arrays.append(rows, digest)
-            pooled |= axes
-            count(1)
-    if not arrays.batches:
+        digest = arrays.written.digest
+        for k, (part, digest) in enumerate(batches, first):
+            if k >= done:
+                raw = _prepared(loaded, part) if samples.read and loaded.prepare else part
+                batch = batch_of(torch, raw, device, inputs, None)
+                rows, pooled = _rows(loaded, batch, todo, device)
+                arrays.append(rows, digest, pooled)
+                count(1)
+            elif k == done - 1:
+                _check_begun(arrays, digest)
+    if not arrays.written.batches:
         raise ValueError(
             f"{samples.name} has no samples; an iterator that was used before is empty: pass a "
             "list or a loader"
         )
-    return pooled
+    _check_begun(arrays, digest)  # by a loader with fewer batches than before
+
+
+def _check_begun(arrays: GrowingArrays, digest: str) -> None:
+    """Raise ``ValueError`` unless the samples so far gave the rows on disk."""
+    if digest != arrays.written.digest:
+        raise ValueError(
+            f"the first {arrays.written.batches} batches are not those of the interrupted run; "
+            "give the same samples in the same order, or another folder"
+        )
 
 
 def _batches(
@@ -283,35 +280,30 @@ def _finish(
     folder: Path, facts: StoreFacts, todo: Pass, arrays: GrowingArrays, samples: Samples, model: Any
 ) -> None:
     """Take the complete arrays of a pass into the store, and write down what it has now."""
-    n = arrays.n_rows
+    n, names = arrays.written.rows, list(arrays.written.arrays)
     # That of a loader is known by its batches
-    fingerprint = samples.fingerprint or arrays.batches[-1].digest
+    fingerprint = samples.fingerprint or arrays.written.digest
     data = dict(facts.data) | {"n_samples": n, "fingerprint": fingerprint}
     check_data(folder, data, facts.data)
     if samples.ids is not None and len(samples.ids) != n:
         raise ValueError(
             f"{samples.name} has {len(samples.ids)} samples, and the layers have {n} rows"
         )
-    files, n_batches = arrays.finish(), len(arrays.batches)
-    write_ids(folder, samples.ids or [f"{fingerprint[:12]}/{i}" for i in range(n)])
-    if OUTPUTS in files and not np.isfinite(np.load(files[OUTPUTS], mmap_mode="r")).all():
-        del files[OUTPUTS]
-        reason = "left out: they have NaN or infinite values"
-        facts = replace(facts, model={**facts.model, OUTPUTS: reason})
-    if samples.labels is not None and OUTPUTS in files:
-        _write_labels(folder / "labels.npy", files[OUTPUTS], samples.labels)
+    if OUTPUTS in names:
+        outputs, labels = np.load(arrays.path(OUTPUTS), mmap_mode="r"), samples.labels
+        if not np.isfinite(outputs).all():
+            names.remove(OUTPUTS)
+            reason = "left out: they have NaN or infinite values"
+            facts = replace(facts, model={**facts.model, OUTPUTS: reason})
+        elif labels is not None and labels.min() >= 0 and labels.max() + 1 == outputs.shape[1]:
+            np.save(arrays.path(LABELS), labels)  # the outputs can be their logits
+            names.append(LABELS)
     order = [name for name, _ in model.named_modules(remove_duplicate=False)]
     layers: dict[str, list[str]] = {pooling: [] for pooling in todo.poolings}
-    for pooling, dot, layer in (file.partition(".") for file in files):
+    for pooling, dot, layer in (name.partition(".") for name in names):
         if dot:
             layers[pooling].append(layer)
+    n_batches = arrays.written.batches
     facts = merged(facts, data, layers, list(todo.modules), order, n_batches=n_batches)
-    finish_pass(arrays.folder, files, facts)
-
-
-def _write_labels(path: Path, outputs: Path, labels: np.ndarray) -> None:
-    """Write the classes of samples if the outputs can be their logits: a column for each."""
-    columns = np.load(outputs, mmap_mode="r").shape[1]
-    if int(labels.min()) >= 0 and int(labels.max()) + 1 == columns:
-        np.save(path, labels)
-        record_array(path)
+    ids = samples.ids or [f"{fingerprint[:12]}/{i}" for i in range(n)]
+    finish_pass(folder, [arrays.path(name) for name in names], facts, ids)

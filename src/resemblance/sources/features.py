@@ -12,22 +12,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..json_files import (
-    DAMAGED,
-    check_types,
-    is_undamaged,
-    read_document,
-    record,
-    recorded,
-    write_atomically,
-)
+from ..json_files import check_types, is_undamaged, read_document, recorded_in, write_atomically
 from ..locks import locked
-from ..representation import Representation, fingerprint
 from ..subject import Subject
 from .files import natural
-from .model_folder import FEATURES, IDS, NOT_LAYERS, TRAITS, read_subject
+from .model_folder import IDS, PASS, TRAITS, read_subject, records_of
 
-FORMAT = 2
+FORMAT = 3
 IDENTITY = {
     "model": (
         "class", "sha256", "file sha256", "definition", "part", "processor", "preparation",
@@ -36,9 +27,7 @@ IDENTITY = {
     "data": ("kind", "n_samples", "fingerprint"),
 }  # fmt: skip
 TRAITS_OF_STORE = ("architecture", "pooling", "accuracy", "model", "data")
-PASS = ".pass-"  # the start of the name of a folder with arrays that are not complete
 AGAIN = "remove its folder, and extract the features again"
-FINISHED = "finished.json"  # in the folder of a pass whose arrays are complete
 
 
 @dataclass(frozen=True)
@@ -49,7 +38,7 @@ class StoreFacts:
     kind and hash of the samples. ``settings``: what else decides the values, such as the size of
     batches. ``layers``: by pooling, the layers in the order of the model. ``modules``: by pooling,
     the modules that were watched, whose outputs are these layers. ``n_batches``: how many batches
-    the model was run on.
+    the model was run on. ``files``: what is recorded of each array.
     """
 
     name: str
@@ -59,6 +48,7 @@ class StoreFacts:
     layers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     modules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     n_batches: int = 0
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def open_features(folder: str | Path, *, pool: str | None = None) -> Subject:
@@ -74,8 +64,6 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> Subject:
     place = _model_folder(Path(folder))
     facts = read_facts(place)
     subjects = {s.traits["pooling"]: s for s in read_subject(place, name=facts.name)}
-    if {name: tuple(subject.layers) for name, subject in subjects.items()} != facts.layers:
-        raise ValueError(f"{place / TRAITS} has other layers than {FEATURES}; {AGAIN}")
     if pool is None and len(subjects) > 1:
         raise ValueError(
             f"{place} has several poolings: pass pool={' or '.join(map(repr, subjects))}"
@@ -89,12 +77,13 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> Subject:
 
 def read_facts(folder: Path) -> StoreFacts:
     """Return what a store is about; ``ValueError`` if the folder is none."""
-    return read_document(folder / FEATURES, _facts_of, "a store of features", AGAIN)
+    return read_document(folder / TRAITS, _facts_of, "a store of features", AGAIN)
 
 
 def _facts_of(entries: dict[str, Any]) -> StoreFacts:
     if entries.pop("format") != FORMAT:
         raise ValueError("it is of another version")
+    del entries["architecture"]
     for part in ("layers", "modules"):
         entries[part] = {pooling: tuple(names) for pooling, names in entries[part].items()}
     facts = StoreFacts(**entries)
@@ -104,15 +93,21 @@ def _facts_of(entries: dict[str, Any]) -> StoreFacts:
 
 def feature_folders(folder: Path) -> list[Path]:
     """Return the folders of models in a folder, itself included, in natural order."""
-    if (folder / FEATURES).is_file():
+    if is_store(folder):
         return [folder]
-    return sorted((file.parent for file in folder.glob(f"*/{FEATURES}")), key=natural)
+    return sorted((f.parent for f in folder.glob(f"*/{TRAITS}") if is_store(f.parent)), key=natural)
+
+
+def is_store(folder: Path) -> bool:
+    """Return whether a folder has the features of a model, complete or not."""
+    file = folder / TRAITS
+    return file.is_file() and '"modules"' in file.read_text(encoding="utf-8", errors="replace")
 
 
 def _model_folder(folder: Path) -> Path:
     places = feature_folders(folder)
     if not places:
-        raise ValueError(f"{folder} holds no features: no {FEATURES} in it")
+        raise ValueError(f"{folder} holds no features: no {TRAITS} of a model in it")
     if len(places) > 1:
         names = ", ".join(place.name for place in places)
         raise ValueError(
@@ -141,7 +136,7 @@ def begin(folder: Path, facts: StoreFacts) -> StoreFacts:
     Raises ``ValueError`` if the folder holds another model, other samples, or features that were
     extracted by other settings.
     """
-    if not (folder / FEATURES).exists():
+    if not (folder / TRAITS).exists():
         write_facts(folder, facts)
         return facts
     before = read_facts(folder)
@@ -162,14 +157,10 @@ def with_files(folder: Path, facts: StoreFacts) -> StoreFacts:
     modules = {}
     for pooling, names in facts.modules.items():
         files = {x: folder / f"{pooling}.{x}.npy" for x in facts.layers.get(pooling, ())}
-        gone = {x for x, file in files.items() if not _is_there(file)}
+        gone = {x for x, f in files.items() if not (f.is_file() and is_undamaged(f, read=False))}
         without = {layer.partition("#")[0] for layer in gone}
         modules[pooling] = tuple(name for name in names if name not in without)
     return replace(facts, modules=modules)
-
-
-def _is_there(file: Path) -> bool:
-    return file.is_file() and is_undamaged(file, read=False)
 
 
 def _check_same(
@@ -191,14 +182,8 @@ def _check_same(
 
 def write_facts(folder: Path, facts: StoreFacts) -> None:
     """Write what a store is about, and the traits by which its layers are read."""
-    entries = {"format": FORMAT, **vars(facts)}
-    if facts.layers:
-        traits: dict[str, Any] = {"name": facts.name}
-        traits["architecture"] = facts.model.get("class", "model")
-        traits |= {"model": dict(facts.model), "data": dict(facts.data)}
-        traits |= {"layers": {pool: list(names) for pool, names in facts.layers.items()}}
-        write_atomically(folder / TRAITS, json.dumps(traits, indent=1) + "\n")
-    write_atomically(folder / FEATURES, json.dumps(entries, indent=1) + "\n")
+    entries = {"format": FORMAT, "architecture": facts.model.get("class", "model"), **vars(facts)}
+    write_atomically(folder / TRAITS, json.dumps(entries, indent=1) + "\n")
 
 
 def check_data(folder: Path, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
@@ -246,57 +231,35 @@ def pass_folder(folder: Path, *parts: Any) -> Path:
     return folder / f"{PASS}{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-def finish_pass(place: Path, files: Mapping[str, Path], facts: StoreFacts) -> None:
-    """Write down that the arrays of a pass are complete, and what the store has with them."""
-    for path in files.values():
-        record_array(path)
-    content = {"files": list(files), "facts": {"format": FORMAT, **vars(facts)}}
-    write_atomically(place / FINISHED, json.dumps(content) + "\n")
+def finish_pass(folder: Path, paths: Sequence[Path], facts: StoreFacts, ids: Sequence[str]) -> None:
+    """Take the complete arrays of a pass into a store, with what the store has then.
+
+    ``ids``: the names of the samples of all rows. All is on the disk before the document of the
+    pass says so, so that no loss of power changes what is taken to be complete.
+    """
+    place = paths[0].parent
+    write_atomically(place / IDS, json.dumps({"ids": list(ids)}) + "\n")
+    for path in paths:
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    write_facts(place, replace(facts, files={**facts.files, **records_of(paths)}))
+    tidy(folder)
 
 
 def tidy(folder: Path) -> None:
-    """Take in the passes that a kill left complete, and remove what is left of others."""
-    for place in folder.glob(f"{PASS}*"):
-        if not take_in(folder, place) and not any(place.glob("*.npy")):
-            shutil.rmtree(place)
+    """Move the arrays of passes that are complete into a store, and remove what is left of others.
 
-
-def take_in(folder: Path, place: Path) -> bool:
-    """Move the complete arrays of a pass into a store, each with its checksum and fingerprint.
-
-    After a kill, those that were not moved yet follow. Returns False, and moves nothing, for a pass
-    that is not complete, or whose arrays have changed since.
+    The last that is moved is the document of what the store has. After a kill, what was not moved
+    follows. Arrays that have changed since they were complete are not moved.
     """
-    try:
-        content = read_document(place / FINISHED, dict, "a pass that is complete")
-        names, facts = list(map(str, content["files"])), _facts_of(content["facts"])
-    except DAMAGED:
-        return False
-    if not all(_is_intact(folder, place, f"{name}.npy") for name in names):
-        return False
-    for name in names:
-        for file in (f"{name}.npy", f"{name}.json"):
-            if (place / file).exists():
-                os.replace(place / file, folder / file)
-    write_facts(folder, facts)
-    shutil.rmtree(place, ignore_errors=True)
-    return True
-
-
-def _is_intact(folder: Path, place: Path, file: str) -> bool:
-    """Return whether an array of a pass is as it was recorded, or was moved already."""
-    path = place / file
-    if path.exists():
-        return bool(recorded(path)) and is_undamaged(path, read=False)
-    return (folder / file).exists()
-
-
-def record_array(path: Path) -> None:
-    """Write the checksum of an array, and the fingerprint of a layer, next to it."""
-    is_layer = path.stem not in NOT_LAYERS
-    record(path, {"fingerprint": fingerprint(Representation(path))} if is_layer else {})
-
-
-def write_ids(folder: Path, ids: Sequence[str]) -> None:
-    """Write the names of the samples of all rows."""
-    write_atomically(folder / IDS, json.dumps({"ids": list(ids)}) + "\n")
+    for place in folder.glob(f"{PASS}*"):
+        records = recorded_in(place)
+        files = [place / name for name in records if (place / name).exists()]
+        if records and all(is_undamaged(path, read=False) for path in files):
+            for path in (*files, place / IDS, place / TRAITS):
+                if path.exists():
+                    os.replace(path, folder / path.name)
+            shutil.rmtree(place, ignore_errors=True)
+        (place / TRAITS).unlink(missing_ok=True)
+        if not any(place.glob("*.npy")):
+            shutil.rmtree(place, ignore_errors=True)

@@ -2,194 +2,129 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import os
 import shutil
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..json_files import DAMAGED, check_types, write_atomically
-from .models.samples import digest_after
+from ..json_files import DAMAGED, check_types, read_document, write_atomically
 
-JOURNAL = "batches.jsonl"
-
-
-class WrittenBatch(NamedTuple):
-    """A batch whose rows are all on disk: their number, a hash of what the model received, and one
-    of that and the rows."""
-
-    rows: int
-    digest: str
-    written: str
+PROGRESS = "progress.json"
+PIECE = 2**24  # bytes of an array that are in memory at a time
 
 
-class ArrayFile(NamedTuple):
-    """The file of a growing array, the type and number of its columns, and where its rows begin."""
+class Written(NamedTuple):
+    """What is on disk: the number of batches and of rows, the fingerprint of the samples that gave
+    them, what was pooled, and of each array the width, the type and a hash of its rows."""
 
-    file: BinaryIO
-    dtype: np.dtype[Any]
-    width: int
-    start: int
-
-    @property
-    def row(self) -> int:
-        """The bytes of a row."""
-        return self.width * self.dtype.itemsize
+    batches: int = 0
+    rows: int = 0
+    digest: str = ""
+    pooled: tuple[str, ...] = ()
+    arrays: Mapping[str, tuple[int, str, str]] = {}
 
 
 class GrowingArrays:
     """Arrays (n, d) in the ``.npy`` files of a folder, which all grow by the same samples.
 
-    A line of a journal follows the rows of each batch. When the folder is opened again, the batches
-    whose rows are those of the journal stay, up to the first that was cut short or changed. To be
-    used in a ``with`` statement.
+    What is ``written`` is in a file that is replaced after the rows of each batch. When the folder
+    is opened again, these rows stay, unless they have changed; then all begins anew.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.batches: list[WrittenBatch] = []
-        self._arrays: dict[str, ArrayFile] = {}
-        self._stack = ExitStack()
+        try:
+            self.written = read_document(folder / PROGRESS, _written_of, "what is written")
+            self._hashes = {name: _hash_of(self, name) for name in self.written.arrays}
+        except DAMAGED:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            self.written = Written()
 
-    def __enter__(self) -> GrowingArrays:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        journal = self.folder / JOURNAL
-        with ExitStack() as stack:
-            for path in self.folder.glob("*.npy"):
-                if array := _opened(stack.enter_context(path.open("r+b"))):
-                    self._arrays[path.stem] = array
-            self.batches = _complete(_lines(journal), self._arrays)
-            if not self.batches:  # the first one begins all files anew
-                stack.close()
-                self._arrays = {}
-                shutil.rmtree(self.folder)
-                self.folder.mkdir()
-            for array in self._arrays.values():
-                array.file.truncate(array.start + self.n_rows * array.row)
-                array.file.seek(0, 2)
-            write_atomically(journal, "".join(map(_line, self.batches)))
-            self._journal = stack.enter_context(journal.open("a"))
-            self._stack = stack.pop_all()
-        return self
+    def path(self, name: str) -> Path:
+        """Return the file of an array."""
+        return self.folder / f"{name}.npy"
 
-    def __exit__(self, *exception: object) -> None:
-        self._stack.close()
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows of every array."""
-        return sum(batch.rows for batch in self.batches)
-
-    def append(self, rows: Mapping[str, np.ndarray], digest: str) -> None:
+    def append(self, rows: Mapping[str, np.ndarray], digest: str, pooled: Iterable[str]) -> None:
         """Add the rows of a batch to all arrays.
 
         Raises ``ValueError``, and keeps the batches before, if these are not the arrays, widths and
         precisions of the first batch.
         """
-        if not self.batches:
-            self._arrays = {name: self._begun(name, part) for name, part in rows.items()}
-        _check_alike(self._arrays, rows)
+        batches, before, _, words, arrays = self.written
+        if batches:
+            _check_alike(arrays, rows)
+        else:
+            self._hashes = {name: hashlib.sha256() for name in rows}
+        total = before + len(next(iter(rows.values())))
         for name, part in rows.items():
-            self._arrays[name].file.write(np.ascontiguousarray(part).data)
-            self._arrays[name].file.flush()
-        count = len(next(iter(rows.values())))
-        batch = WrittenBatch(count, digest, digest_after(digest, rows))
-        self._journal.write(_line(batch))
-        self._journal.flush()
-        self.batches.append(batch)
-
-    def finish(self) -> dict[str, Path]:
-        """Write the final shapes, close the files, and return the file of each array.
-
-        All is on the disk then, so that no loss of power changes what is taken to be complete.
-        """
-        for array in self._arrays.values():
-            array.file.seek(0)
-            _write_head(array.file, (self.n_rows, array.width), array.dtype)
-            array.file.flush()
-            os.fsync(array.file.fileno())
-        self._stack.close()
-        return {name: self.folder / f"{name}.npy" for name in self._arrays}
-
-    def _begun(self, name: str, part: np.ndarray) -> ArrayFile:
-        file = self._stack.enter_context((self.folder / f"{name}.npy").open("w+b"))
-        _write_head(file, (0, part.shape[1]), part.dtype)
-        return ArrayFile(file, part.dtype, part.shape[1], file.tell())
+            content = np.ascontiguousarray(part).data
+            self._hashes[name].update(content)
+            with self.path(name).open("r+b" if batches else "wb") as file:
+                file.write(_head(total, part.shape[1], part.dtype))
+                file.seek(before * part[:1].nbytes, os.SEEK_CUR)
+                file.write(content)
+                file.truncate()
+        hashes = {name: digest.hexdigest() for name, digest in self._hashes.items()}
+        arrays = {name: (p.shape[1], p.dtype.str, hashes[name]) for name, p in rows.items()}
+        together = tuple(sorted({*words, *pooled}))
+        self.written = Written(batches + 1, total, digest, together, arrays)
+        write_atomically(self.folder / PROGRESS, json.dumps(self.written._asdict()) + "\n")
 
 
-def _write_head(file: BinaryIO, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-    """Write the head of a ``.npy`` file, whose length does not depend on the number of rows."""
-    description = np.lib.format.dtype_to_descr(dtype)
-    head = {"descr": description, "fortran_order": False, "shape": shape}
+def _written_of(entries: dict[str, Any]) -> Written:
+    entries["pooled"] = tuple(entries["pooled"])
+    entries["arrays"] = {name: tuple(of) for name, of in entries["arrays"].items()}
+    written = Written(**entries)
+    check_types(written, Written)
+    if not (written.batches > 0 < written.rows and written.arrays):
+        raise ValueError("nothing is written")
+    return written
+
+
+def _hash_of(arrays: GrowingArrays, name: str) -> Any:
+    """Return the hash of the rows of an array, to which more can be added; ``ValueError`` if they
+    are not those that were written."""
+    width, kind, expected = arrays.written.arrays[name]
+    rows, dtype = arrays.written.rows, np.dtype(kind)
+    left, digest = rows * width * dtype.itemsize, hashlib.sha256()
+    with arrays.path(name).open("rb") as file:
+        file.seek(len(_head(rows, width, dtype)))
+        while piece := file.read(min(PIECE, left)):
+            digest.update(piece)
+            left -= len(piece)
+    if digest.hexdigest() != expected:
+        raise ValueError(f"{name} has other rows")
+    return digest
+
+
+def _head(rows: int, width: int, dtype: np.dtype[Any]) -> bytes:
+    """Return the head of a ``.npy`` file, whose length does not depend on the number of rows."""
+    file, description = io.BytesIO(), np.lib.format.dtype_to_descr(dtype)
+    head = {"descr": description, "fortran_order": False, "shape": (rows, width)}
     np.lib.format.write_array_header_1_0(file, head)
+    return file.getvalue()
 
 
-def _opened(file: BinaryIO) -> ArrayFile | None:
-    """Return the array in a file that may have been cut short; None where it is no array."""
-    try:
-        np.lib.format.read_magic(file)
-        (_, width), by_column, dtype = np.lib.format.read_array_header_1_0(file)
-    except DAMAGED:
-        return None
-    is_plain = width >= 0 and not by_column and dtype.kind in "biufc"
-    return ArrayFile(file, dtype, width, file.tell()) if is_plain else None
-
-
-def _complete(batches: list[WrittenBatch], arrays: Mapping[str, ArrayFile]) -> list[WrittenBatch]:
-    """Return the batches, from the first on, whose rows are in the files as they were written."""
-    sizes = {name: os.fstat(array.file.fileno()).st_size for name, array in arrays.items()}
-    total = 0
-    for k, batch in enumerate(batches):
-        total += batch.rows
-        if not arrays or any(a.start + total * a.row > sizes[name] for name, a in arrays.items()):
-            return batches[:k]
-        rows = {name: _read(array, batch.rows) for name, array in arrays.items()}
-        if digest_after(batch.digest, rows) != batch.written:
-            return batches[:k]
-    return batches
-
-
-def _read(array: ArrayFile, rows: int) -> np.ndarray:
-    """Return the next rows of an array."""
-    content = np.frombuffer(array.file.read(rows * array.row), array.dtype)
-    return content.reshape(rows, array.width)
-
-
-def _line(batch: WrittenBatch) -> str:
-    return json.dumps(batch) + "\n"
-
-
-def _lines(journal: Path) -> list[WrittenBatch]:
-    """Return the batches of a journal up to a line that was cut short or is damaged."""
-    batches = list[WrittenBatch]()
-    text = journal.read_text(encoding="utf-8", errors="replace") if journal.exists() else ""
-    for line in text.splitlines():
-        try:
-            batch = WrittenBatch(*json.loads(line))
-            check_types(batch, WrittenBatch)
-        except DAMAGED:
-            break
-        if batch.rows < 1 or not batch.digest.isascii():
-            break
-        batches.append(batch)
-    return batches
-
-
-def _check_alike(arrays: Mapping[str, ArrayFile], rows: Mapping[str, np.ndarray]) -> None:
+def _check_alike(
+    arrays: Mapping[str, tuple[int, str, str]], rows: Mapping[str, np.ndarray]
+) -> None:
     if other := sorted(set(arrays) ^ set(rows)):
         raise ValueError(f"{other[0]} is not in all batches; leave that layer out")
     counts = {len(part) for part in rows.values()}
     if len(counts) > 1:
         raise ValueError(f"the layers of one batch have {sorted(counts)} rows; all must have each")
     for name, part in rows.items():
-        array = arrays[name]
-        if (part.shape[1], part.dtype) != (array.width, array.dtype):
+        width, kind, _ = arrays[name]
+        if (part.shape[1], part.dtype.str) != (width, kind):
             raise ValueError(
-                f"{name} gives {part.shape[1]} values of {part.dtype} per row, and {array.width} "
-                f"of {array.dtype} in the batches before; give inputs of one size, or do not pool "
+                f"{name} gives {part.shape[1]} values of {part.dtype} per row, and {width} of "
+                f"{np.dtype(kind)} in the batches before; give inputs of one size, or do not pool "
                 '"flatten"'
             )

@@ -6,25 +6,26 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from ..arrays import to_numpy
-from ..json_files import is_undamaged, read_document, record, recorded
+from ..json_files import RECORDS, is_undamaged, read_document, record_of, recorded
 from ..representation import Representation, fingerprint
 from ..subject import Subject, check_maps
 from .files import natural, readable
 from .recipe import DEFAULTS, SETTINGS, Extraction, subject_name
 
-TRAITS = "traits.json"
+TRAITS = RECORDS
 IDS = "samples.json"
-FEATURES = "features.json"  # what a store of features is about
+PASS = ".pass-"  # the start of the name of a folder of an extraction that goes on
 Verify = bool | Literal["changed"]
 NOT_LAYERS = ("outputs", "labels")
-LONGEST = 200  # bytes of the name of a layer
+OWN = ("name", "layers", "maps", "files")  # entries of the traits that are not the model's own
+LONGEST, LONGEST_FILE = 200, 250  # bytes of the name of a layer, and of a file without its ending
 
 
 def read_subjects(folder: str | Path, *, verify: Verify = False) -> tuple[Subject, ...]:
@@ -46,18 +47,17 @@ def read_subjects(folder: str | Path, *, verify: Verify = False) -> tuple[Subjec
     natural order ("block2" before "block10"). A model with several poolings is one subject for
     each. Layers stay on disk until they are needed.
 
-    ``verify``: compare each array with its checksum in ``<array>.json``, if there is one;
+    ``verify``: compare each array with its checksum in the entry ``files``, if there is one;
     ``"changed"``: only those whose size or time of change is not the one recorded there. An array
     with both as recorded is also taken to have the fingerprint recorded there.
 
     Raises ``ValueError`` for a folder without a model and for traits or arrays that do not fit.
     """
     root = Path(folder)
-    places = {file.parent for name in (TRAITS, FEATURES) for file in root.rglob(name)}
-    places = {place for place in places if not _is_partial(place.relative_to(root))}
-    if not places:
+    files = [file for file in root.rglob(TRAITS) if not _is_partial(file.parent.relative_to(root))]
+    if not files:
         raise ValueError(f"{root} holds no model: no folder inside it has a {TRAITS}")
-    ordered = sorted((place / TRAITS for place in places), key=natural)
+    ordered = sorted(files, key=natural)
     return tuple(s for file in ordered for s in read_subject(file.parent, verify=verify))
 
 
@@ -81,6 +81,7 @@ def read_subject(
     if "accuracy" not in traits and outputs is not None and labels is not None:
         traits["accuracy"] = float((outputs.argmax(axis=1) == labels).mean())
     maps, title = traits.pop("maps", {}), traits.pop("name", None)
+    traits.pop("files", None)
     title, ids = name or title or subject_name(traits), _ids(folder)
     by_pooling = {
         pooling: {
@@ -105,8 +106,8 @@ def write_subject(
 ) -> None:
     """Write a trained model for :func:`read_subject`, completely or not at all.
 
-    Each array comes with a small JSON file of its checksum, size, time of change, shape, dtype and,
-    if it can be compared, fingerprint; the weights are ``weights.npz``.
+    What is recorded of each file, its checksum and, if it can be compared, its fingerprint, is in
+    ``traits.json``; the weights are ``weights.npz``.
     """
     arrays = {
         f"{pooling}.{layer}": array
@@ -123,15 +124,16 @@ def write_subject(
         widths = {layer: array.shape[1] for layer, array in written}
         check_maps(f"the extraction for {folder}", extraction.maps, widths)
         measured["maps"] = {layer: list(shape) for layer, shape in extraction.maps.items()}
-    documents = {TRAITS: json.dumps({**traits, **measured}, indent=1) + "\n"}
     arrays |= {"outputs": extraction.outputs, "labels": extraction.labels}
-    _write(folder, arrays, documents, state)
+    _write(folder, arrays, {**traits, **measured}, state=state)
 
 
 def _write(
     folder: Path,
     arrays: Mapping[str, np.ndarray],
-    documents: Mapping[str, str],
+    traits: Mapping[str, Any],
+    *,
+    ids: Sequence[Any] | None = None,
     state: Mapping[str, np.ndarray] | None = None,
 ) -> None:
     """Write the files of a model, completely or not at all, in place of those of an earlier one."""
@@ -140,12 +142,15 @@ def _write(
     partial.mkdir(parents=True)
     try:
         for name, array in arrays.items():
-            write_array(partial / f"{name}.npy", array)
+            np.save(partial / f"{name}.npy", array, allow_pickle=False)
         if state is not None:
             np.savez(partial / "weights.npz", **state)  # type: ignore[arg-type]
-            record(partial / "weights.npz", {})
-        for file, text in documents.items():
-            (partial / file).write_text(text, encoding="utf-8")
+        if ids is not None:
+            (partial / IDS).write_text(json.dumps({"ids": ids}) + "\n", encoding="utf-8")
+        document = (
+            json.dumps({**traits, "files": records_of(partial.glob("*.np[yz]"))}, indent=1) + "\n"
+        )
+        (partial / TRAITS).write_text(document, encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)
         os.replace(partial, folder)
     except BaseException:
@@ -153,22 +158,24 @@ def _write(
         raise
 
 
-def write_array(path: Path, array: np.ndarray) -> None:
-    """Write an array with a record of its checksum, shape and fingerprint."""
-    np.save(path, array, allow_pickle=False)
-    facts = {"shape": list(array.shape), "dtype": str(array.dtype)}
-    if array.ndim == 2:  # that of a representation, which nobody has to read for it
-        facts["fingerprint"] = fingerprint(Representation(array))
-    record(path, facts)
+def records_of(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
+    """Return what is to be recorded of arrays and weights: of a layer also its fingerprint, for
+    which nobody has to read it then."""
+    records = {}
+    for path in paths:
+        is_layer = path.suffix == ".npy" and path.stem not in NOT_LAYERS
+        facts = {"fingerprint": fingerprint(Representation(path))} if is_layer else {}
+        records[path.name] = record_of(path, facts)
+    return records
 
 
 def is_complete(folder: Path) -> bool:
     """Return whether a folder of :func:`write_subject` has all files and undamaged weights."""
     weights = folder / "weights.npz"
     files = {weights, *(folder / f"{part}.npy" for part in NOT_LAYERS), *folder.glob("*.npy")}
-    if not all(file.exists() and file.with_suffix(".json").exists() for file in files):
+    if not all(file.exists() and "sha256" in recorded(file) for file in files):
         return False
-    return "sha256" in recorded(weights) and is_undamaged(weights, read=False)
+    return is_undamaged(weights, read=False)
 
 
 def _ids(folder: Path) -> tuple[Hashable, ...] | None:
@@ -183,20 +190,20 @@ def _ids(folder: Path) -> tuple[Hashable, ...] | None:
 
 
 def _is_partial(folder: Path) -> bool:
-    return any(part.startswith(".partial-") for part in folder.parts)
+    return any(part.startswith((".partial-", PASS)) for part in folder.parts)
 
 
 def _traits(folder: Path) -> dict[str, Any]:
     """Return the traits in a folder, and the defaults of those that it lacks."""
     file = folder / TRAITS
-    if not file.exists() and (folder / FEATURES).exists():
+    content = read_document(file, lambda entries: entries, "an object of traits")
+    if not isinstance(content, dict):
+        raise ValueError(f"{file} must hold an object of traits; got {type(content).__name__}")
+    if "modules" in content and not content.get("layers"):
         raise ValueError(
             f"{folder} has no complete layers yet: its extraction was interrupted; the same call "
             "of extract_features continues it"
         )
-    content = read_document(file, lambda entries: entries, "an object of traits")
-    if not isinstance(content, dict):
-        raise ValueError(f"{file} must hold an object of traits; got {type(content).__name__}")
     traits = {**DEFAULTS, **content}
     check_traits(file, traits)
     return traits
@@ -342,15 +349,8 @@ def _checked(path: Path, verify: Verify) -> Path:
     if not path.is_file():
         raise ValueError(f"{path} is missing")
     if verify and not is_undamaged(path, read=verify is True):
-        raise ValueError(
-            f"{path} is damaged: its checksum is not the one in {path.with_suffix('.json').name}"
-        )
+        raise ValueError(f"{path} is damaged: its checksum is not the one in {TRAITS}")
     return readable(path)
-
-
-# Names of arrays whose file, or the record of it, would be another file of the folder
-RESERVED = (*NOT_LAYERS, *(Path(file).stem for file in (TRAITS, IDS, FEATURES)))
-LONGEST_FILE = 250  # bytes of the name of a file without its ending
 
 
 def save_subject(subject: Subject, folder: str | Path) -> Path:
@@ -368,36 +368,36 @@ def save_subject(subject: Subject, folder: str | Path) -> Path:
     folder = Path(folder)
     if folder.exists():
         raise ValueError(f"save_subject: {folder} exists; choose another folder, or remove it")
-    arrays = _arrays_of(subject)
-    documents = {TRAITS: _document(subject, folder)}
-    if (ids := _ids_of(subject)) is not None:
-        documents[IDS] = _as_json({"ids": ids}, "ids")
+    arrays, traits, ids = _arrays_of(subject), _traits_of(subject), _ids_of(subject)
+    check_traits(folder / TRAITS, {**DEFAULTS, **traits})
     check_outputs(folder, arrays.get("outputs"), arrays.get("labels"))
-    _write(folder, arrays, documents)
+    _write(folder, arrays, traits, ids=ids)
     return folder
 
 
-def _document(subject: Subject, folder: Path) -> str:
-    """Return the document of the traits, checked as it is when it is read."""
+def _traits_of(subject: Subject) -> dict[str, Any]:
+    """Return the traits that are written, which JSON can hold."""
     pooling, layers = subject.traits.get("pooling", ""), list(subject.layers)
-    if clashes := sorted({"name", "layers", "maps"} & subject.traits.keys()):
+    if clashes := sorted(subject.traits.keys() & OWN):
         raise ValueError(f"save_subject: {clashes[0]!r} in traits is a part of its own; rename it")
     traits = {**subject.traits, "name": subject.name}
     traits["layers"] = layers if pooling == "" else {pooling: layers}
     if subject.maps:
         traits["maps"] = {layer: list(shape) for layer, shape in subject.maps.items()}
-    text = _as_json(traits, "traits")
-    check_traits(folder / TRAITS, {**DEFAULTS, **traits})
-    return text
+    _check_json(traits, "traits")
+    return traits
 
 
 def _ids_of(subject: Subject) -> list[Any] | None:
     ids = subject.last.ids
     if any(r.ids != ids for r in subject.layers.values()):
         raise ValueError("save_subject: the layers have different ids; give all the same")
-    if ids is not None and not all(isinstance(name, str | int) for name in ids):
+    if ids is None:
+        return None
+    if not all(isinstance(name, str | int) for name in ids):
         raise ValueError("save_subject: ids must be words or whole numbers to be written")
-    return None if ids is None else list(ids)
+    _check_json(list(ids), "ids")
+    return list(ids)
 
 
 def _arrays_of(subject: Subject) -> dict[str, np.ndarray]:
@@ -406,20 +406,20 @@ def _arrays_of(subject: Subject) -> dict[str, np.ndarray]:
     for layer, r in subject.layers.items():
         name = layer if pooling == "" else f"{pooling}.{layer}"
         is_plain = all(isinstance(word, str) and is_file_name(word) for word in (pooling, layer))
-        if not is_plain or not layer or name in RESERVED or len(name.encode()) > LONGEST_FILE:
+        if not is_plain or not layer or name in NOT_LAYERS or len(name.encode()) > LONGEST_FILE:
             raise ValueError(
                 f"save_subject: the layer {name!r} cannot be the name of a file in the folder: it "
                 "has a slash, control characters or too many letters, or is one of "
-                f"{', '.join(RESERVED)}; rename it"
+                f"{', '.join(NOT_LAYERS)}; rename it"
             )
         arrays[name] = to_numpy(r.source)
     answers = {"outputs": subject.outputs, "labels": subject.labels}
     return arrays | {name: np.asarray(a) for name, a in answers.items() if a is not None}
 
 
-def _as_json(value: Any, what: str) -> str:
+def _check_json(value: Any, what: str) -> None:
     try:
-        text = json.dumps(value, indent=1, allow_nan=False) + "\n"
+        text = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"save_subject: {what} cannot be written as JSON: {error}") from error
     if json.loads(text) != value:
@@ -427,4 +427,3 @@ def _as_json(value: Any, what: str) -> str:
             f"save_subject: {what} would not read back from JSON as they are; use lists for tuples "
             "and words for the names of entries"
         )
-    return text

@@ -102,5 +102,6 @@ def pin_model(
     for name in (*names, "outputs", "labels"):
         values = np.load(source / f"{name}.npy", allow_pickle=False)
         np.save(target / f"{name}.npy", reduction.array(values, recipe.dataset))
+    traits.pop("files", None)
     text = json.dumps({**traits, **more, "layers": layers}, indent=1)
     (target / TRAITS).write_text(text + "\n", encoding="utf-8")
