@@ -23,7 +23,7 @@ from ..results.result import Result
 from ..results.sections import Table
 from .evidence_words import caveats_in_words
 from .markup import as_latex, as_markdown
-from .tables import USUAL_WIDTH, TextLine, TextTable, fold, measured, render
+from .tables import TONES, USUAL_WIDTH, TextTable, measured, render
 
 RESULT_COLUMNS = (
     "section", "kind", "name", "measure", "value", "rank", "claim", "theirs", "ours", "verdict",
@@ -32,7 +32,6 @@ RESULT_COLUMNS = (
 FORMATS = ("table", "json", "csv", "parquet", "markdown", "latex")
 SUFFIXES = {"md": "markdown", "tex": "latex"}  # of files, by the format that they mean
 MARKUP: Mapping[str, Callable[[Sequence[Any]], str]] = {"markdown": as_markdown, "latex": as_latex}
-TONES = {"good": "green", "warning": "yellow", "bad": "red"}  # the colours of verdicts
 FORMULAS = ("=", "+", "-", "@")  # how a formula begins in a spreadsheet
 
 
@@ -346,20 +345,11 @@ def _lines(part: Any, width: int | None) -> Iterator[Any]:
     from rich.text import Text
 
     if isinstance(part, TextTable):
-        yield from map(_styled, render(part, width))
+        yield from render(part, width)
         return
     style = part.style if isinstance(part, Text) else ""
     for line in printable(str(part), keep="\n").split("\n"):
         yield from (Text(text, style=style) for text in _folded(line, width))
-
-
-def _styled(line: TextLine) -> Any:
-    from rich.text import Text
-
-    text = Text(line.text, style="bold" if line.is_heading else "")
-    for start, end, tone in line.marks:
-        text.stylize(TONES[tone], start, end)
-    return text
 
 
 def _folded(line: str, width: int | None) -> list[str]:
@@ -370,4 +360,9 @@ def _folded(line: str, width: int | None) -> list[str]:
     if width is None or measured(line) <= width:
         return [line]
     indent = line[: len(line) - len(line.lstrip())]
-    return [indent + text for text in fold(line, max(width - len(indent), 1), cut=False)]
+    lines = [""]
+    for word in line.split():
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        fits = measured(joined) <= width - len(indent) or not lines[-1]
+        lines[-1:] = [joined] if fits else [lines[-1], word]
+    return [indent + text for text in lines]
