@@ -460,7 +460,7 @@ MUTANTS = (
            "test_cli.py::test_a_value_error_that_this_package_does_not_raise_is_a_defect"),
     Mutant("drift of the geometry alone", "cli/drift.py", "code = int(report.drifted)",
            "code = int(report.geometry.drifted)", "test_cli_drift.py::test_the_exit_code_is_the_verdict"),
-    Mutant("checks that say nothing fail", "report/of_checks.py", "o.holds is False", "not o.holds",
+    Mutant("checks that say nothing fail", "report/outputs.py", "o.holds is False", "not o.holds",
            "test_checks.py::test_the_command_shows_what_holds"),
     Mutant("what differs is verified", "cli/submitting.py", "return int(not verified.holds)", "return 0",
            "test_verifying.py::test_the_command_says_what_differs_and_ends_with_1"),

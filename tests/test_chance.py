@@ -211,7 +211,7 @@ def test_tables_of_a_pair_and_of_many_have_a_column_of_chance(comparison):
         compared = rs.compare(some, measures=["subspace_overlap[k=2]", "nbs"], progress=False)
         table, *rest = comparison_tables(compared)
         column = table.header.index("chance")
-        assert [row[column] for row in table.rows] == ["0.11", ""]
+        assert [row[column] for row in table.rows] == ["0.11", "–"]
         assert not any("chance" in str(line) for line in rest)
     plain = rs.compare(arrays, measures="nbs", progress=False)
     assert "chance" not in comparison_tables(plain)[0].header

@@ -19,9 +19,9 @@ import resemblance as rs
 from resemblance.engine.store import Store
 from resemblance.inference import BiasedDifferenceWarning
 from resemblance.inference.nulls import EXACT, FIXED, SMALLEST
-from resemblance.report.evidence_tables import evidence_tables
 from resemblance.report.of_comparison import result_of
 from resemblance.report.output import as_json
+from resemblance.report.terminal import evidence_tables
 from resemblance.representation import fingerprint
 from resemblance.significance.multiple_testing import holm
 

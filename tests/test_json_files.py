@@ -17,7 +17,7 @@ from test_results import FINDINGS
 
 from resemblance.json_files import check_types, read_document, replacing
 from resemblance.report import write_page
-from resemblance.report.result_tables import result_tables
+from resemblance.report.terminal import result_tables
 from resemblance.results.result import load_result
 from resemblance.suites import manifolds
 from resemblance.suites.resi import assess, load_facts, result_of

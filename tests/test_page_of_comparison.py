@@ -558,15 +558,15 @@ def test_control_characters_are_printed_as_escapes():
 
 
 def test_every_measure_has_a_line_with_its_claims():
-    text = printed([terminal.measure_table(rs.list_measures()), terminal.measure_legend()])
+    text = printed([explain.measure_table(rs.list_measures()), explain.measure_legend()])
     for m in rs.list_measures():
         assert re.search(rf" {m.name} .*{re.escape(m.label)}.*{m.family}", text)
-    assert terminal.invariance_letters(rs.get_measure("gulp")) == "POSLTA"
-    assert terminal.invariance_letters(rs.get_measure("procrustes_size_shape")) == "PO··T·"
+    assert explain.invariance_letters(rs.get_measure("gulp")) == "POSLTA"
+    assert explain.invariance_letters(rs.get_measure("procrustes_size_shape")) == "PO··T·"
 
 
 def test_claims_are_json():
-    text = json.dumps([terminal.measure_record(m) for m in rs.list_measures()], allow_nan=False)
+    text = json.dumps([explain.measure_record(m) for m in rs.list_measures()], allow_nan=False)
     assert json.loads(text)[0]["name"] == rs.list_measures()[0].spec
 
 

@@ -13,7 +13,7 @@ import resemblance as rs
 from resemblance.comparison import info_of
 from resemblance.report import write_page
 from resemblance.report.output import show
-from resemblance.report.result_tables import result_tables
+from resemblance.report.terminal import result_tables
 from resemblance.representation import Undefined
 from resemblance.results.figures import Bars, Boxes, Choice, Diagram, HeatMap, Strips
 from resemblance.significance import places

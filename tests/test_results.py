@@ -25,7 +25,7 @@ import resemblance as rs
 from papers.judging import Evidence, NoData, judged
 from resemblance import cli
 from resemblance.cli.suites import SuiteCommands, suite_commands
-from resemblance.report import charts, output, result_tables, rows, svg, write_page
+from resemblance.report import charts, output, rows, svg, terminal, write_page
 from resemblance.report.chapters import line_keys
 from resemblance.report.diagrams import diagram
 from resemblance.report.numbers import decimals, digits, number
@@ -1230,7 +1230,7 @@ def ran(size="default", suite="stability", scores=SURE, **more):
 
 def told_by(findings):
     target = io.StringIO()
-    show(result_tables.result_tables(findings), target)
+    show(terminal.result_tables(findings), target)
     return target.getvalue()
 
 

@@ -17,8 +17,7 @@ from pathlib import Path
 from papers.published import DOMAINS, PAPERS
 from resemblance.report import write_page
 from resemblance.report.output import show
-from resemblance.report.result_tables import claim_table, without_data
-from resemblance.report.terminal import plain_table
+from resemblance.report.terminal import claim_table, plain_table, without_data
 from resemblance.results.result import Result
 from resemblance.suites.resi import SIZES, load_facts, result_of, run
 

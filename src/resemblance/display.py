@@ -77,10 +77,10 @@ def drawn(thing: object, *arguments: Any, **options: Any) -> Any:
     return import_module(PLOT, __package__).draw(thing, *arguments, **options)
 
 
-def written(thing: object, module: str, path: Path) -> None:
-    """Write a result, for which a module of ``report`` knows the output, in the format that the
-    suffix of the file names."""
-    content = import_module(f".report.{module}", __package__).output_of(thing)
+def written(thing: object, module: str, output: str, path: Path) -> None:
+    """Write a result, whose output is made by a function of a module of ``report``, in the format
+    that the suffix of the file names."""
+    content = getattr(import_module(f".report.{module}", __package__), output)(thing)
     import_module(".report.output", __package__).save(content, path)
 
 

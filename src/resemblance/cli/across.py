@@ -10,8 +10,8 @@ import typer
 
 from ..dissimilarities import from_dissimilarities
 from ..inference.across import across
-from ..report.of_across import output_of
 from ..report.output import Output
+from ..report.outputs import across_output
 from ..representation import Representation
 from .comparing import read_inputs
 from .declaring import Inputs, Jobs, Pool, Scheduler, Seed, commands_of, run_provenance, writing
@@ -107,7 +107,7 @@ def across_command(
     with executors(jobs, scheduler, usual=1) as (executor, _), rewording(_for_terminals):
         options |= {"seed": seed, "executor": executor, "progress": progress}
         scores = across(subjects, layers, measure=chosen[0], **options)
-    return output_of(scores, run_provenance(context))
+    return across_output(scores, run_provenance(context))
 
 
 def _for_terminals(text: str) -> str:

@@ -18,9 +18,8 @@ from ..comparison import Comparison
 from ..engine.forecast import Forecast, plan
 from ..engine.memory import parse_bytes
 from ..measure import Measure
-from ..report.of_checks import CHECK_FORMATS, checks_output
-from ..report.of_forecast import forecast_output
 from ..report.output import Output, deliver, show
+from ..report.outputs import CHECK_FORMATS, checks_output, forecast_output
 from ..report.references import reference
 from .declaring import (
     Inputs,
@@ -169,7 +168,7 @@ def measures_command(
     format: TableOrJson = "table",
 ) -> None:
     """List the measures with their claims, all of which are tested."""
-    from ..report.terminal import measure_legend, measure_record, measure_table
+    from ..report.explain import measure_legend, measure_record, measure_table
 
     check_choice("format", format, ("table", "json"))
     measures = list_measures(family=family, invariant_to=set(invariant_to or ()))

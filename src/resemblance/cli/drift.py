@@ -10,20 +10,9 @@ import typer
 
 from ..display import encodable
 from ..drift import DriftReport, drift
-from ..drift.findings import WORDS, brief
 from ..drift.verdict import PURPOSES, Purpose
-from ..report.of_drift import (
-    bounds,
-    document,
-    next_step,
-    outcome,
-    samples_used,
-    status,
-    tone,
-    unassessed,
-)
-from ..report.output import Output, toned
-from ..report.terminal import plain_table
+from ..report.of_drift import output_of
+from ..report.output import Output
 from ..representation import Representation
 from .declaring import Seed, commands_of, run_provenance, writing
 from .labels import read_labels
@@ -119,8 +108,7 @@ def drift_command(
         progress=progress,
     )
     report = replace(report, provenance=_provenance(report, reference, current, context))
-    code = int(report.drifted)
-    return Output(_tables(report), document(report), page=report, code=code)
+    return output_of(report)
 
 
 def _provenance(
@@ -155,47 +143,6 @@ def _limit(text: str) -> float | str:
         return float(text)
     except ValueError:
         raise ValueError(f"--threshold must be a number or calibrated; got {text!r}") from None
-
-
-def _hint(report: DriftReport) -> list[str]:
-    """How to count what changed without counting, where that would change the exit code."""
-    sides = report.geometry, report.coordinates, report.index
-    if report.drifted or not any(side.drifted for side in sides):
-        return []
-    return ["Use --for index to count it."]
-
-
-def _tables(report: DriftReport) -> list[Any]:
-    """Return what a terminal shows: the drifts, the kinds of change, and the verdict."""
-    drifts = [
-        (d.judges, d.name, brief(d.value), bounds(d), brief(d.threshold), outcome(report, d))
-        for d in report.drifts
-    ]
-    kinds = [(status(f), WORDS[f.kind], f.said) for f in report.findings if f.assessed]
-    missing = [f"Not assessed: {unassessed(report)}."] if unassessed(report) else []
-    columns = ("side", "test", "value", "95 % interval", "threshold", "result")
-    results = [(i, 5, _tone(row[5])) for i, row in enumerate(drifts) if _tone(row[5])]
-    happened = [(i, 0, "warning") for i, row in enumerate(kinds) if row[0] != "no"]
-    words = ("happened", "kind of change", "what the data show")
-    return [
-        plain_table(columns, drifts, right=(2, 3, 4), tones=results),
-        "",
-        plain_table(words, kinds, tones=happened),
-        "",
-        *missing,
-        samples_used(report),
-        *report.lines,
-        toned(report.verdict, tone(report)),
-        *_hint(report),
-        *next_step(report),
-    ]
-
-
-def _tone(outcome: str) -> str:
-    """Return the tone of what a drift amounts to: none where it does not exceed its threshold."""
-    if outcome.startswith("drift"):
-        return "bad"
-    return "warning" if outcome.startswith("changed") else ""
 
 
 commands = commands_of(("drift", drift_command, DRIFT))

@@ -10,7 +10,7 @@ import typer
 from ..extras import check
 from ..report import write_page
 from ..report.output import emit, show
-from ..report.result_tables import headline_lines, leading_tables
+from ..report.terminal import headline_lines, leading_tables
 from ..suites.joint import joint
 from .declaring import File, Format, Opened, commands_of, run_provenance, show_page
 from .options import check_targets, choose_format, warn_of_trial

@@ -12,8 +12,8 @@ import typer
 from ..engine.memory import parse_bytes
 from ..models import compare_models, plan_models
 from ..report.of_comparison import result_of
-from ..report.of_forecast import forecast_output
 from ..report.output import Output
+from ..report.outputs import forecast_output
 from .declaring import Jobs, Memory, Planned, Seed, commands_of, writing
 from .declaring import Measures as MeasureNames
 from .executors import executors

@@ -17,7 +17,7 @@ from ..measure import Measure
 from ..packs.archive import IDENTITY
 from ..report import write_page
 from ..report.output import emit, show
-from ..report.result_tables import result_tables
+from ..report.terminal import result_tables
 from ..results.result import Result
 from ..sources.recipe import Recipe
 from ..sources.training import Portion

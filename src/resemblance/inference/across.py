@@ -148,7 +148,7 @@ class Across:
 
         Raises ``ValueError`` for another kind of file.
         """
-        written(self, "of_across", Path(path))
+        written(self, "outputs", "across_output", Path(path))
 
     def plot(self, **options: Any) -> Any:
         """Draw it by :func:`resemblance.plot.across`; return the axes (extra ``plot``)."""

@@ -17,6 +17,7 @@ from ..inference.result import Evidence, above_chance
 from .numbers import count, counted
 
 ALPHA = 0.05  # of adjusted p-values: pairs above it count as not beyond chance
+FEW_PAIRS = 6  # that a notebook shows one by one
 FEW_MEASURES = 8  # of more of them, not each gets a line of its own
 MISSING = "–"
 NAMES = ("measure", "value", "{level} interval", "chance", "above chance", "p", "how")
@@ -345,8 +346,7 @@ def _several(evidence: Evidence, tested: Sequence[Readings]) -> str:
 
 def text_of(evidence: Evidence) -> str:
     """Return a head and a line for each measure."""
-    known = readings(evidence)
-    rows = [_names(evidence, known), *(_line(evidence, of) for of in known)]
+    rows = _rows(evidence, readings(evidence))
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ["   ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     return "\n  ".join([_head(evidence), *lines, *caveats_in_words(evidence)])
@@ -356,8 +356,8 @@ def html_of(evidence: Evidence) -> str:
     """Return the table of the measures and a map of each of the first measures, as HTML."""
     known = readings(evidence)
     first, *_ = results_in_words(evidence, known)
-    lines = (_line(evidence, of) for of in known)
-    facts = table(_head(evidence), _names(evidence, known), lines)
+    names, *lines = _rows(evidence, known)
+    facts = table(_head(evidence), names, lines)
     maps = picture(evidence) if any(len(of.pairs) > 1 for of in known) else ""
     notes = [*caveats_in_words(evidence), design_line(evidence)]
     return "".join([_paragraph(first), facts, maps, *map(_paragraph, notes)])
@@ -374,18 +374,25 @@ def _head(evidence: Evidence) -> str:
     return f"Evidence for {of}, {evidence.n_samples} samples"
 
 
-def _names(evidence: Evidence, known: Sequence[Readings]) -> tuple[str, ...]:
-    is_one = len(known[0].pairs) == 1
+def _rows(evidence: Evidence, known: Sequence[Readings]) -> list[tuple[str, ...]]:
+    """Return names of columns, and lines: a line for each measure and pair, of more than a few
+    pairs one for each measure."""
+    most = max(len(of.pairs) for of in known)
     names = [name.format(level=level_words(evidence)) for name in NAMES]
-    return tuple(names if is_one else ["adjusted p" if name == "p" else name for name in names])
+    names[-2] = "p" if most == 1 else "adjusted p"
+    if most > FEW_PAIRS:
+        return [tuple(names), *(_line(evidence, of) for of in known)]
+    rows = [tuple(names)] if most == 1 else [(names[0], "x", "y", *names[1:])]
+    for info, pair in ((of.info, pair) for of in known for pair in of.pairs):
+        p, places = (pair.p, ()) if most == 1 else (pair.adjusted, (pair.x, pair.y))
+        rows.append((info.spec, *places, *scores(pair), p_text(p, pair.how), pair.how))
+    return rows
 
 
 def _line(evidence: Evidence, known: Readings) -> tuple[str, ...]:
-    """Return what one measure shows: of one pair its numbers, of several their spans."""
+    """Return what one measure shows of several pairs: the spans of their numbers."""
     pairs, spec = known.pairs, known.info.spec
     how = evidence.how(spec)
-    if len(pairs) == 1:
-        return spec, *scores(pairs[0]), p_text(pairs[0].p, pairs[0].how), how
     names = "value", "chance", "above"
     value, chance, above = (_span([getattr(pair, name) for pair in pairs]) for name in names)
     tested = len(known.tested)

@@ -1,11 +1,15 @@
-"""A measure or statistic explained in a terminal: docstring, formulas, claims, parameters."""
+"""The catalogue in a terminal: a line of claims for each measure, and one measure or statistic
+explained by its docstring, formulas, claims and parameters."""
 
 from __future__ import annotations
 
 import inspect
 import re
 import textwrap
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from ..citations import url_of
 from ..claims import INVARIANCES
@@ -13,7 +17,8 @@ from ..extras import install_hint, packages_of
 from ..measure import Measure
 from ..statistic import Statistic
 from ..streamed import STREAMS, needs_of
-from .terminal import bounds, plain_table
+from .numbers import span
+from .terminal import plain_table
 
 WIDTH = 79
 SYMBOLS = {
@@ -35,6 +40,85 @@ SYMBOLS = {
 NESTING = ("frac", "tfrac", "sqrt")
 RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
 LOWERED = str.maketrans("0123456789ij", "₀₁₂₃₄₅₆₇₈₉ᵢⱼ")
+LETTERS = {name: name[0].upper() for name in INVARIANCES} | {
+    "invertible_linear": "L",
+    "isotropic_scaling": "S",
+}
+
+
+def measure_table(measures: Sequence[Measure]) -> Any:
+    """Return the claims of measures, one line each."""
+    header = (
+        "measure",
+        "label",
+        "family",
+        "similar",
+        "range",
+        "sym",
+        "metric",
+        "self",
+        "invariant",
+        "grad",
+        "n",
+    )
+    rows = [
+        (
+            m.name,
+            m.label,
+            m.family,
+            "larger" if m.larger_is_more_similar else "smaller",
+            span(*m.range, 4),
+            _tick(m.symmetric),
+            _tick(m.metric),
+            _tick(m.identity),
+            invariance_letters(m),
+            _tick(m.differentiable),
+            f"≥{m.min_samples}",
+        )
+        for m in measures
+    ]
+    return plain_table(header, rows, right=(header.index("range"),))
+
+
+def measure_legend() -> str:
+    """Return what the columns of :func:`measure_table` mean."""
+    words = ", ".join(f"{LETTERS[name]} {name.replace('_', ' ')}" for name in INVARIANCES)
+    columns = (
+        "sym: symmetric, self: X with itself is always most similar, grad: differentiable, n: "
+        "samples needed"
+    )
+    return f"invariant: {words}\n{columns}"
+
+
+def invariance_letters(measure: Measure) -> str:
+    """Return one letter per invariance in a fixed place, and a dot for each not claimed."""
+    return "".join(LETTERS[name] if name in measure.invariant_to else "·" for name in INVARIANCES)
+
+
+def measure_record(measure: Measure) -> dict[str, Any]:
+    """Return the claims of a measure as data for JSON; infinite ends of the range are null."""
+    return {
+        "name": measure.spec,
+        "label": measure.label,
+        "family": measure.family,
+        "larger_is_more_similar": measure.larger_is_more_similar,
+        "range": [float(end) if np.isfinite(end) else None for end in measure.range],
+        "symmetric": measure.symmetric,
+        "metric": measure.metric,
+        "identity": measure.identity,
+        "invariant_to": sorted(measure.invariant_to),
+        "differentiable": measure.differentiable,
+        "min_samples": measure.min_samples,
+        "version": measure.version,
+        "uninformative": measure.uninformative_when,
+        "reference": measure.reference,
+        "extra": measure.extra,
+        "summary": measure.summary,
+    }
+
+
+def _tick(claim: bool) -> str:
+    return "yes" if claim else "–"
 
 
 def explain(measure: Measure | Statistic) -> list[Any]:
@@ -127,7 +211,7 @@ def claims_table(measure: Measure) -> Any:
     others = [name for name in INVARIANCES if name not in measure.invariant_to]
     lines = {
         "more similar is": "larger" if measure.larger_is_more_similar else "smaller",
-        "range": bounds(measure.range),
+        "range": span(*measure.range, 4),
         "symmetric": _yes(measure.symmetric),
         "metric": _yes(measure.metric),
         "X with itself": _extreme(measure)
@@ -164,7 +248,7 @@ def statistic_table(statistic: Statistic) -> Any:
     lines = {
         "called with": ", ".join(("X", *statistic.needs)),
         "more stable is": better,
-        "range": bounds(statistic.range),
+        "range": span(*statistic.range, 4),
         "unchanged by": _words([name for name in INVARIANCES if name in statistic.invariant_to]),
         "changed by": _words([name for name in INVARIANCES if name not in statistic.invariant_to]),
         "samples": f"at least {statistic.min_samples}",

@@ -10,8 +10,11 @@ from ..drift.findings import ROUNDING, WORDS, brief, percent
 from ..results.figures import Bar, Bars, Cloud, Clouds
 from ..results.result import Result
 from ..results.sections import Entry, Section, Table
+from .output import Output, toned
+from .terminal import text_table
 
 TITLE = "Drift between two versions"
+_TONES = {"drift": "bad", "changed, not counted": "warning"}  # of what drifts amount to
 CLASSES = 12  # in the table of classes
 LEAST, MOST = 0.1, 1e6  # times the threshold: drifts beyond are drawn at these ends
 SIDES = {"geometry": "geometry", "coordinates": "coordinates", "index": "old index"}
@@ -51,6 +54,28 @@ def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
     )
 
 
+def output_of(report: DriftReport) -> Output:
+    """Return what is written of a report; the code is 1 if there is drift.
+
+    :func:`~resemblance.results.load_result` reads the document.
+    """
+    result = drift_result(report)
+    by_name = {table.name: table for section in result.sections for table in section.tables}
+    drifts, kinds = by_name["drifts"], by_name.get("kinds of change")
+    outcomes = [_TONES.get(str(row[-1]).partition(":")[0], "") for row in drifts.rows]
+    tones = [(i, 5, colour) for i, colour in enumerate(outcomes) if colour]
+    shown: list[Any] = [text_table(drifts, tones=tones)]
+    if kinds is not None:
+        shown += ["", text_table(kinds, tones=[(i, 1, "warning") for i in kinds.marked])]
+    shown += ["", *([f"Not assessed: {missing}."] if (missing := unassessed(report)) else [])]
+    shown += [samples_used(report), *report.lines, toned(report.verdict, result.tone)]
+    if result.tone == "warning":
+        shown.append("Use --for index to count it.")
+    shown += next_step(report)
+    document = report.to_dict() | result.document()
+    return Output(shown, document, page=report, code=int(report.drifted))
+
+
 def next_step(report: DriftReport) -> list[str]:
     """Say what to do next about an index, where new queries no longer find their neighbours."""
     if not (report.index.drifted and report.index.counts and report.reordered is None):
@@ -59,14 +84,6 @@ def next_step(report: DriftReport) -> list[str]:
         "Then: rs.upgrade, or resemblance upgrade, says whether the index can be kept: by queries "
         "as they are, by a map of queries, or only if everything is embedded again."
     ]
-
-
-def document(report: DriftReport) -> dict[str, Any]:
-    """Return everything of a report as JSON can hold it, and the result made of it.
-
-    :func:`~resemblance.results.load_result` reads it.
-    """
-    return report.to_dict() | drift_result(report).document()
 
 
 def tone(report: DriftReport) -> str:
@@ -211,6 +228,7 @@ def _drifts(report: DriftReport) -> Section:
         samples_used(report),
         marked=tuple(i for i, d in enumerate(report.drifts) if d.exceeds),
         figures=3,
+        brief=("side", "drift", "value", "95 % interval", "threshold", "result"),
     )
     return Section("drifts", "Drifts", _about_drifts(report), (table,), (figure,))
 

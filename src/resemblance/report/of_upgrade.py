@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..drift import Upgrade
-from ..drift.advice import TRUTHS, Option, Recall
 from ..results.figures import Bar, Bars, Chart, Line
 from ..results.result import Result
 from ..results.sections import Entry, Section, Table
 from .numbers import number
 from .output import Output
-from .terminal import plain_table
+from .terminal import text_table
 
 TITLE = "An old index under a new model"
 NAMES = {"as_new": "the new model's answers", "as_before": "the old model's answers"}
@@ -44,8 +43,8 @@ def upgrade_result(upgrade: Upgrade, *, title: str = TITLE) -> Result:
 
 def output_of(upgrade: Upgrade, provenance: Mapping[str, Any] | None = None) -> Output:
     """Return what is written of an upgrade."""
-    rows = upgrade.records()
-    document = upgrade_result(upgrade).document() | {
+    rows, result = upgrade.records(), upgrade_result(upgrade)
+    document = result.document() | {
         "decision": upgrade.decision,
         "option": upgrade.option,
         "groups": list(upgrade.groups),
@@ -56,43 +55,26 @@ def output_of(upgrade: Upgrade, provenance: Mapping[str, Any] | None = None) -> 
     if provenance:
         document["provenance"] = {**document["provenance"], **provenance}
     code = 0 if upgrade.decision in ("keep", "bridge") else 1
-    return Output(_tables(upgrade), document, rows, page=upgrade, code=code)
-
-
-def _tables(upgrade: Upgrade) -> list[Any]:
-    """Return what a terminal shows: the recalls of each way, and the decision."""
-    columns = ("way to ask", *NAMES.values(), "lowest of a group")
-    rows = [
-        (
-            option.name,
-            *(_words(getattr(option, truth)) for truth in TRUTHS),
-            _lowest(upgrade, option),
-        )
-        for option in upgrade.options
-    ]
-    return [plain_table(columns, rows), "", *upgrade.lines, upgrade.verdict]
-
-
-def _words(recall: Recall | None) -> str:
-    if recall is None:
-        return "–"
-    return f"{number(recall.value)} ({number(recall.low)} to {number(recall.high)})"
-
-
-def _lowest(upgrade: Upgrade, option: Option) -> str:
-    recall = getattr(option, upgrade.settings["goal"])
-    worst = None if recall is None else recall.worst
-    return "–" if worst is None else f"{number(worst.value)} ({worst.group})"
+    shown = [text_table(result.sections[0].tables[0]), "", *upgrade.lines, upgrade.verdict]
+    return Output(shown, document, rows, page=upgrade, code=code)
 
 
 def _ways(upgrade: Upgrade) -> Section:
     """The recall of each way to ask the old index, by both truths."""
-    columns = ("way to ask", "answers of", "recall", "low", "high", "free numbers", "break-even")
+    columns = (
+        "way to ask", "answers of", "recall", "low", "high", "lowest of a group", "free numbers",
+        "break-even",
+    )  # fmt: skip
     rows: list[tuple[Entry, ...]] = []
     for row in upgrade.records():
         if row["recall"] is not None:
-            facts = (row["recall"], row["low"], row["high"], row["numbers"], row["break_even"])
-            rows.append((row["option"], "new" if row["truth"] == "as_new" else "old", *facts))
+            worst, group = row["worst_recall"], row["worst_group"]
+            lowest = None if worst is None else f"{number(worst)} ({group})"
+            facts = (row["recall"], row["low"], row["high"], lowest)
+            ends = (row["numbers"], row["break_even"])
+            rows.append(
+                (row["option"], "new" if row["truth"] == "as_new" else "old", *facts, *ends)
+            )
     goal, accept = upgrade.settings["goal"], upgrade.settings["accept"]
     figure = Bars(
         "recalls",

@@ -95,9 +95,7 @@ def save(content: Content, path: Path) -> None:
 
 
 def _tables_of(content: Content) -> list[Any]:
-    from .evidence_tables import evidence_tables
-    from .result_tables import result_tables
-    from .terminal import comparison_tables
+    from .terminal import comparison_tables, evidence_tables, result_tables
 
     if isinstance(content, Output):
         return list(content.tables)

@@ -1,209 +1,30 @@
-"""Tables for a terminal: a comparison, and the catalogue with its claims."""
+"""What a terminal shows of a comparison, an evidence or a result: the leading tables of its page,
+or the matrices of few representations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from ..claims import INVARIANCES
 from ..comparison import Comparison, MeasureInfo
 from ..display import diagnostic_notes, without_rounding
 from ..engine.scores import CHANCE
-from ..measure import Measure
-from .data import chance_words, extremes, is_square, summary
-from .numbers import number, span
+from ..inference.result import Evidence
+from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED, Claim
+from ..results.headlines import size_words
+from ..results.result import Result
+from ..results.sections import Table
+from ..significance import Place
+from .cells import TableCell, grid
+from .comparing.tables import direction, measures_table, overview_table, pair_table, values_table
+from .data import chance_words, is_square, pair_of
+from .evidence_words import caveats_in_words, design_line, readings, results_in_words
+from .numbers import count, minus, number
 from .tables import GAP, INDENT, USUAL_WIDTH, TextTable, measured
 
-MATRIX, LINES = 8, 200  # representations whose matrix can still be read, and lines of matrices
-NUMERIC = {"smallest", "median", "largest", "chance", "failed"}
-LETTERS = {name: name[0].upper() for name in INVARIANCES} | {
-    "invertible_linear": "L",
-    "isotropic_scaling": "S",
-}
-
-
-def comparison_tables(comparison: Comparison) -> list[Any]:
-    """Return what to print for a comparison, by the number of its representations.
-
-    A line per measure for two, small matrices for a few, else a summary.
-    """
-    if is_square(comparison) and len(comparison.rows) == 2:
-        return [pair_table(comparison), *_diagnostics(comparison)]
-    lines = len(comparison.measures) * (len(comparison.rows) + 4)
-    if max(len(comparison.rows), len(comparison.columns)) <= MATRIX and lines <= LINES:
-        tables = [
-            part
-            for info in comparison.measures
-            for part in (_title(comparison, info), matrix_table(comparison, info))
-        ]
-        return [*tables, *_diagnostics(comparison)]
-    return [
-        summary_table(comparison),
-        *_diagnostics(comparison),
-        "Every value: --format csv or json, --html FILE",
-    ]
-
-
-def _diagnostics(comparison: Comparison) -> list[str]:
-    notes = diagnostic_notes(comparison, without=CHANCE)  # which the tables show
-    return [f"{spec}: {note}" for spec, note in notes.items()]
-
-
-def pair_table(comparison: Comparison) -> Any:
-    """Return one line per measure: its value for the two representations.
-
-    In both orders if they differ.
-    """
-    x, y = comparison.rows
-    reasons = {f.measure: f.reason for f in comparison.failures if f.x != f.y}
-    asymmetric = any(not info.symmetric for info in comparison.measures)
-    chances = _chances(comparison)
-    rows = []
-    for info in comparison.measures:
-        values = without_rounding(comparison.values[info.spec], info)
-        forward, backward = (_value(values[i, 1 - i]) for i in (0, 1))
-        orders = [forward, "" if info.symmetric else backward] if asymmetric else [forward]
-        why = [reasons.get(info.spec, "")] if reasons else []
-        chance = [chances[info.spec]] if chances else []
-        facts = (bounds(info.range), _direction(info), *why)
-        rows.append((info.label, info.spec, *orders, *chance, *facts))
-    pairs = (f"{x}, {y}", f"{y}, {x}") if asymmetric else (f"{x}, {y}",)
-    header = (
-        "label",
-        "measure",
-        *pairs,
-        *(["chance"] if chances else []),
-        "range",
-        "more similar is",
-        *(["why not"] if reasons else []),
-    )
-    return plain_table(header, rows, right=range(2, 3 + len(pairs) + bool(chances)))
-
-
-def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
-    """Return the matrix of one measure.
-
-    The columns of a square are numbered like the rows where its names are too long for a terminal.
-    """
-    rows, columns = list(comparison.rows), list(comparison.columns)
-    shown = without_rounding(comparison.values[info.spec], info)
-    cells = [list(map(_value, values)) for values in shown]
-    if is_square(comparison) and _matrix_width(rows, cells) > USUAL_WIDTH:
-        columns = [str(j) for j in range(1, len(columns) + 1)]
-        rows = [f"{number} {name}" for number, name in zip(columns, rows)]
-    lines = [(name, *line) for name, line in zip(rows, cells)]
-    return plain_table(["", *columns], lines, right=range(1, len(columns) + 1))
-
-
-def _matrix_width(names: Sequence[str], cells: Sequence[Sequence[str]]) -> int:
-    """Return how wide the matrix of a square is with a name above each column."""
-    columns = [max(map(measured, column)) for column in zip(names, *cells)]
-    return INDENT + max(map(measured, names)) + sum(GAP + width for width in columns)
-
-
-def summary_table(comparison: Comparison) -> Any:
-    """Return one line per measure: its values, and the most and least similar pair."""
-    measures = summary(comparison)
-    failed = ["failed"] if any(m.failed for m in measures) else []
-    chances = _chances(comparison)
-    header = (
-        "label",
-        "measure",
-        "smallest",
-        "median",
-        "largest",
-        *(["chance"] if chances else []),
-        "most similar",
-        "least similar",
-        *failed,
-    )
-    rows = []
-    for m in measures:
-        most, least = map(_pair, extremes(comparison, m.name))
-        values = (number(v, 4) for v in (m.smallest, m.median, m.largest))
-        chance = [chances[m.name]] if chances else []
-        count = (str(m.failed or "") for _ in failed)
-        rows.append((m.label, m.name, *values, *chance, most, least, *count))
-    numeric = [i for i, name in enumerate(header) if name in NUMERIC]
-    return plain_table(header, rows, right=numeric)
-
-
-def measure_table(measures: Sequence[Measure]) -> Any:
-    """Return the claims of measures, one line each."""
-    header = (
-        "measure",
-        "label",
-        "family",
-        "similar",
-        "range",
-        "sym",
-        "metric",
-        "self",
-        "invariant",
-        "grad",
-        "n",
-    )
-    rows = [
-        (
-            m.name,
-            m.label,
-            m.family,
-            "larger" if m.larger_is_more_similar else "smaller",
-            bounds(m.range),
-            _tick(m.symmetric),
-            _tick(m.metric),
-            _tick(m.identity),
-            invariance_letters(m),
-            _tick(m.differentiable),
-            f"≥{m.min_samples}",
-        )
-        for m in measures
-    ]
-    return plain_table(header, rows, right=(header.index("range"),))
-
-
-def measure_legend() -> str:
-    """Return what the columns of :func:`measure_table` mean."""
-    words = ", ".join(f"{LETTERS[name]} {name.replace('_', ' ')}" for name in INVARIANCES)
-    columns = (
-        "sym: symmetric, self: X with itself is always most similar, grad: differentiable, n: "
-        "samples needed"
-    )
-    return f"invariant: {words}\n{columns}"
-
-
-def invariance_letters(measure: Measure) -> str:
-    """Return one letter per invariance in a fixed place, and a dot for each not claimed."""
-    return "".join(LETTERS[name] if name in measure.invariant_to else "·" for name in INVARIANCES)
-
-
-def measure_record(measure: Measure) -> dict[str, Any]:
-    """Return the claims of a measure as data for JSON; infinite ends of the range are null."""
-    return {
-        "name": measure.spec,
-        "label": measure.label,
-        "family": measure.family,
-        "larger_is_more_similar": measure.larger_is_more_similar,
-        "range": [float(end) if np.isfinite(end) else None for end in measure.range],
-        "symmetric": measure.symmetric,
-        "metric": measure.metric,
-        "identity": measure.identity,
-        "invariant_to": sorted(measure.invariant_to),
-        "differentiable": measure.differentiable,
-        "min_samples": measure.min_samples,
-        "version": measure.version,
-        "uninformative": measure.uninformative_when,
-        "reference": measure.reference,
-        "extra": measure.extra,
-        "summary": measure.summary,
-    }
-
-
-def bounds(ends: tuple[float, float]) -> str:
-    """Write a range."""
-    return span(*ends, 4)
+MATRIX, LINES = 8, 200  # representations whose matrix can still be read, and lines of tables
+TONES = {REPRODUCED: "good", PARTLY: "warning", CONTRADICTED: "warning", NOT: "bad"}  # of verdicts
+MORE = "Every value: --format csv or json, --html FILE"
 
 
 def plain_table(
@@ -223,29 +44,196 @@ def plain_table(
     return TextTable(tuple(header), cells, frozenset(right), header_row, as_blocks, tuple(tones))
 
 
+def text_table(
+    table: Table, columns: Sequence[int] = (), tones: Iterable[tuple[int, int, str]] = ()
+) -> TextTable:
+    """Return a table of a page, or some of its columns, without the names of their groups."""
+    shown = grid(table)
+    above = [heading.text for heading in shown.headings for _ in range(heading.width)]
+    above = [""] * len(table.columns) if columns or not above else above
+    names = [f"{group} {name}".strip() for group, name in zip(above, table.columns)]
+    columns = columns or _brief_columns(table) or range(len(names))
+    rows = [[_words(row.cells[i], i) for i in columns] for row in shown.rows]
+    right = [position for position, i in enumerate(columns) if shown.is_number[i]]
+    header = [_choice(table, i, names[i]) for i in columns]
+    return plain_table(header, rows, right=right, tones=tones)
+
+
+def _brief_columns(table: Table) -> list[int]:
+    """Return the columns that a terminal shows: of those that are chosen, all with an entry."""
+    entries = list(zip(*table.rows))
+    columns = map(table.columns.index, table.brief)
+    return [i for i in columns if set(entries[i]) != {None}]
+
+
+def _words(cell: TableCell, column: int) -> str:
+    """Return what a cell says, with its sign: "0.5**", and "Mine (added)" for a name."""
+    return f"{cell.text} ({cell.sign})" if cell.sign and not column else cell.text + cell.sign
+
+
+def _choice(table: Table, column: int, name: str) -> str:
+    """Return the name of a column with what a reader would choose, if others have the same name."""
+    if not table.choices or table.columns.count(table.columns[column]) == 1:
+        return name
+    return " ".join(filter(None, (name, *table.choices[column])))
+
+
+# ------------------------------------------------------------------------ comparisons and evidence
+
+
+def comparison_tables(comparison: Comparison) -> list[Any]:
+    """Return what to print for a comparison, by the number of its representations.
+
+    A line per measure for two, small matrices for a few, else a summary.
+    """
+    pair, sides = pair_of(comparison), (len(comparison.rows), len(comparison.columns))
+    notes = diagnostic_notes(comparison, without=CHANCE)  # which the tables show
+    diagnostics = [f"{spec}: {note}" for spec, note in notes.items()]
+    if pair is not None:
+        return [text_table(pair_table(comparison, pair)), *diagnostics]
+    lines = len(comparison.measures) * (len(comparison.rows) + 4)
+    if max(sides) <= MATRIX and lines <= LINES:
+        tables = [
+            part
+            for info in comparison.measures
+            for part in (_title(comparison, info), matrix_table(comparison, info))
+        ]
+        return [*tables, *diagnostics]
+    return [text_table(measures_table(comparison)), *diagnostics, MORE]
+
+
+def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
+    """Return the matrix of one measure.
+
+    The columns of a square are numbered like the rows where its names are too long for a terminal.
+    """
+    rows, columns = list(comparison.rows), list(comparison.columns)
+    shown = without_rounding(comparison.values[info.spec], info)
+    cells = [[number(float(value), 4) for value in values] for values in shown]
+    if is_square(comparison) and _matrix_width(rows, cells) > USUAL_WIDTH:
+        columns = [str(j) for j in range(1, len(columns) + 1)]
+        rows = [f"{number} {name}" for number, name in zip(columns, rows)]
+    lines = [(name, *line) for name, line in zip(rows, cells)]
+    return plain_table(["", *columns], lines, right=range(1, len(columns) + 1))
+
+
+def _matrix_width(names: Sequence[str], cells: Sequence[Sequence[str]]) -> int:
+    """Return how wide the matrix of a square is with a name above each column."""
+    columns = [max(map(measured, column)) for column in zip(names, *cells)]
+    return INDENT + max(map(measured, names)) + sum(GAP + width for width in columns)
+
+
 def _title(comparison: Comparison, info: MeasureInfo) -> str:
     chance = chance_words(comparison, info)
-    reading = f"{_direction(info)} is more similar{f'; chance {chance}' if chance else ''}"
+    reading = f"{direction(info)} is more similar{f'; chance {chance}' if chance else ''}"
     return f"{info.label}  {info.spec}  ({reading})"
 
 
-def _chances(comparison: Comparison) -> dict[str, str]:
-    """Return the chance of each measure, in words; nothing if none has one."""
-    chances = {info.spec: chance_words(comparison, info) for info in comparison.measures}
-    return chances if any(chances.values()) else {}
+def evidence_tables(evidence: Evidence) -> list[Any]:
+    """Return what to print: a line per measure and pair, or per measure if these are too many;
+    then the result in words, what makes it doubtful, and the design."""
+    known = readings(evidence)
+    pairs = [pair for of in known for pair in of.pairs]
+    first, *_ = results_in_words(evidence, known)
+    lines = [minus(x) for x in (first, *caveats_in_words(evidence), design_line(evidence))]
+    if len(pairs) > LINES:
+        return [text_table(overview_table(evidence, known)), *lines, MORE]
+    table = values_table(evidence, known)
+    column = table.columns.index("how") - 1  # of the p-value that decides
+    tested = [(i, pair.is_beyond) for i, pair in enumerate(pairs) if pair.is_tested]
+    tones = [(i, column, "good" if is_beyond else "warning") for i, is_beyond in tested]
+    return [text_table(table, tones=tones), *lines]
 
 
-def _direction(info: MeasureInfo) -> str:
-    return "larger" if info.larger_is_more_similar else "smaller"
+# ---------------------------------------------------------------------------------------- results
 
 
-def _value(value: float) -> str:
-    return number(float(value), 4)
+def result_tables(result: Result, *, is_whole: bool = False) -> list[Any]:
+    """Return what a terminal shows: the headlines, the leading tables, the claims, the mean ranks.
+
+    Only what the result has.
+
+    ``is_whole``: also tables whose columns are in groups, a part for each group.
+    """
+    parts: list[Any] = headline_lines(result)
+    if any(claim.verdict != NO_DATA for claim in result.claims) and not result.is_trial:
+        parts.append(claim_table(result))
+    parts += [*without_data(result.claims), *leading_tables(result)]
+    if is_whole:
+        parts += grouped_tables(result)
+    if result.ranks() and not any(section.name == "ranking" for section in result.sections):
+        parts += ["", standing_table(result)]
+    return parts
 
 
-def _pair(pair: tuple[str, str] | None) -> str:
-    return " · ".join(pair) if pair else "–"
+def headline_lines(result: Result) -> list[str]:
+    """Return what comes before the numbers: what was run, a trial, omissions, the leaders."""
+    sized = f"{result.suite}, {size_words(result.suite, result.size)}"
+    where = [sized] if result.size and result.suite != "joint" else []
+    counts = [f"{number} {name}" for name, number in result.counts.items()]
+    facts = [f"{name} {fact}" for name, fact in result.facts.items()]
+    line = "; ".join([*where, *facts, *counts])
+    idle = [result.idle()] if result.idle() else []
+    return [line, *result.remarks, *idle, *result.headline().splitlines(), ""]
 
 
-def _tick(claim: bool) -> str:
-    return "yes" if claim else "–"
+def leading_tables(result: Result) -> Iterator[Any]:
+    """Yield the leading tables of all sections with their titles, their numbers as on a page."""
+    for section in result.sections:
+        for table in section.tables:
+            if table.is_leading:
+                yield from ("", table.title) if table.title else ("",)
+                yield text_table(table)
+
+
+def grouped_tables(result: Result) -> Iterator[Any]:
+    """Yield the tables whose columns are in groups, with the group's name and a legend."""
+    for section in result.sections:
+        tables = [t for t in section.tables if any(t.groups) and not t.is_leading]
+        for table in tables:
+            for group in dict.fromkeys(filter(None, table.groups)):
+                columns = [i for i, name in enumerate(table.groups) if i == 0 or name == group]
+                yield f"\n{group}"
+                yield text_table(table, columns)
+        if tables:
+            yield from (f"{name}: {words}" for name, words in section.terms.items())
+
+
+def claim_table(result: Result) -> TextTable:
+    """Return a line per claim that was judged, with the paper's number, ours, and the verdict."""
+    judged = [c for c in result.claims if c.verdict != NO_DATA]
+    rows = [(c.number, c.verdict, c.claim, c.theirs, c.ours) for c in judged]
+    header = ("claim", "verdict", "what is claimed", "the paper", "this run")
+    tones = [(i, 1, TONES[c.verdict]) for i, c in enumerate(judged) if c.verdict in TONES]
+    return plain_table(header, rows, as_blocks=True, tones=tones)
+
+
+def without_data(claims: Iterable[Claim]) -> list[str]:
+    """Return the line that names the claims without data; none if there is no such claim."""
+    numbers = [claim.number for claim in claims if claim.verdict == NO_DATA]
+    if not numbers:
+        return []
+    how_many = "1 claim" if len(numbers) == 1 else f"{count(len(numbers))} claims"
+    return [f"No data on {how_many}: {', '.join(dict.fromkeys(numbers))}."]
+
+
+def standing_table(result: Result) -> TextTable:
+    """Return the mean rank of every measure over the cells that have scores, best first.
+
+    Of a trial, and of too few cells to settle anything, there are no intervals; a trial has no
+    order either.
+    """
+    places, labels = result.places(), result.labels
+    is_sure = places.is_settling and not result.is_trial
+    header = ("measure", "mean rank", *(("behind the leader, 95 %",) if is_sure else ()))
+    rows = [
+        (labels.get(p.measure, p.measure), f"{p.mean:.1f}", *((_behind(p),) if is_sure else ()))
+        for p in places.rows
+    ]
+    rows = sorted(rows) if result.is_trial else rows
+    return plain_table(header, rows, right=range(1, len(header)))
+
+
+def _behind(place: Place) -> str:
+    low, high = place.simultaneous
+    return "tied with the leader" if place.is_tied else f"{low:.1f} to {high:.1f}"

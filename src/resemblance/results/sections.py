@@ -33,7 +33,8 @@ class Table(NamedTuple):
     selectors by which a reader chooses columns; ``choices``: for each column an entry for every
     selector, "" where a selector does not concern it. ``is_closed``: a reader opens it.
     ``figures``: significant digits of its numbers, which otherwise have the same decimals in a
-    column. ``is_data``: too long for a page, so that only files have it.
+    column. ``is_data``: too long for a page, so that only files have it. ``is_leading``: a terminal
+    shows it, too; ``brief``: the columns that it shows there, in its order; by default all.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Table(NamedTuple):
     is_closed: bool = False
     figures: int | None = None
     is_leading: bool = False
+    brief: tuple[str, ...] = ()
 
     @classmethod
     def of(

@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from ...comparison import Comparison
+from ...comparison import Comparison, MeasureInfo
 from ...display import without_rounding
 from ...inference.nulls import p_text
 from ...inference.result import Evidence
 from ...results.sections import Entry, Section, Sign, Table
-from ..data import MeasureRow, chance_words, failure_groups, is_square, summary
-from ..evidence_tables import interval_of, places_of
+from ..data import chance_words, extremes, failure_groups, is_square, summary
 from ..evidence_words import ALPHA, Reading, Readings, furthest, level_words
-from ..numbers import count, counted, listed, span
+from ..numbers import count, counted, decimals, digits, listed, span
 from .shown import Shown, curves_of, depth_words, places_of_curve
 
 COLUMNS = (
     "measure", "label", "family", "more similar is", "range", "smallest", "median", "largest",
-    "chance", "seconds", "failed",
+    "chance", "most similar", "least similar", "seconds", "failed",
 )  # fmt: skip
+BRIEF = ("label", "measure", *COLUMNS[5:11], "failed")  # in a terminal
 CHANCE_NOTE = (
     "Chance is the mean of the value over all orders of the samples of one side, where it has a "
     "closed form."
@@ -63,50 +63,48 @@ def measures_table(comparison: Comparison) -> Table:
     rows = summary(comparison)
     failed = [i for i, row in enumerate(rows) if row.failed]
     signs = tuple(Sign(i, COLUMNS.index("failed"), f"of {rows[i].pairs}") for i in failed)
-    chances = [chance_words(comparison, info) for info in comparison.measures]
-    entries = tuple(map(_measure_row, rows, chances))
-    return Table("all", "", COLUMNS, entries, signs=signs, figures=4)
+    entries = tuple(
+        (
+            *_facts(info),
+            *row[5:8],
+            chance_words(comparison, info) or None,
+            *(" · ".join(pair) if pair else "–" for pair in extremes(comparison, info.spec)),
+            round(row.seconds, 2),
+            row.failed or None,
+        )
+        for info, row in zip(comparison.measures, rows)
+    )
+    return Table("all", "", COLUMNS, entries, signs=signs, figures=4, brief=BRIEF)
 
 
 def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
     """Return the values of the only pair, in both directions where a measure has two."""
     i, j = place
-    columns = [
-        "measure",
-        "label",
-        "family",
-        "more similar is",
-        "range",
-        "value",
-        "chance",
-        "seconds",
-    ]
-    is_two_way = is_square(comparison) and not all(m.symmetric for m in comparison.measures)
     x, y = comparison.rows[i], comparison.columns[j]
-    if is_two_way:
-        columns[5:6] = [f"{x}, {y}", f"{y}, {x}"]
+    is_two_way = is_square(comparison) and not all(m.symmetric for m in comparison.measures)
+    both = [(i, j), (j, i)] if is_two_way else [(i, j)]
+    values = [f"{x}, {y}", f"{y}, {x}"][: len(both)]
+    columns = (*COLUMNS[:5], *values, "chance", "seconds", "why not")
+    reasons = {f.measure: f.reason for f in comparison.failures if f.x != f.y}
     rows = []
-    for info, row in zip(comparison.measures, summary(comparison)):
-        values = without_rounding(comparison.values[info.spec], info)
+    for info in comparison.measures:
+        table = without_rounding(comparison.values[info.spec], info)
+        scores = [None if math.isnan(table[at]) else float(table[at]) for at in both]
         chance = chance_words(comparison, info) or None
-        both = [(i, j), *([(j, i)] if is_two_way else [])]
-        scores = [None if math.isnan(values[at]) else float(values[at]) for at in both]
-        rows.append((*_measure_row(row, "")[:5], *scores, chance, round(row.seconds, 2)))
-    return Table("all", f"{x} and {y}", tuple(columns), tuple(rows), figures=4)
+        seconds = round(comparison.seconds[info.spec], 2)
+        rows.append((*_facts(info), *scores, chance, seconds, reasons.get(info.spec)))
+    brief = ("label", "measure", *values, "chance", "range", "more similar is", "why not")
+    return Table("all", f"{x} and {y}", columns, tuple(rows), figures=4, brief=brief)
 
 
-def _measure_row(row: MeasureRow, chance: str) -> tuple[Entry, ...]:
-    return (
-        row.name,
-        row.label,
-        row.family.replace("_", " "),
-        "larger" if row.larger_is_more_similar else "smaller",
-        span(*row.range, 4),
-        *row[5:8],
-        chance or None,
-        round(row.seconds, 2),
-        row.failed or None,
-    )
+def direction(info: MeasureInfo) -> str:
+    """Return whether larger or smaller values of a measure are more similar."""
+    return "larger" if info.larger_is_more_similar else "smaller"
+
+
+def _facts(info: MeasureInfo) -> tuple[Entry, ...]:
+    family = info.family.replace("_", " ")
+    return info.spec, info.label, family, direction(info), span(*info.range, 4)
 
 
 def failures_table(comparison: Comparison) -> Table:
@@ -148,7 +146,9 @@ def evidence_sections(shown: Shown) -> Iterator[Section]:
     if pairs := _depths_table(shown, evidence):
         depth = depth_words(shown, curves_of(shown, shown.leading))
         yield Section("depths", f"Layers of {depth}", "", (pairs,))
-    yield _overview(evidence, known)
+    yield Section(
+        "beyond", "Beyond chance", f"{READING} {ADJUSTED}", (overview_table(evidence, known),)
+    )
     yield _all_values(evidence, known)
 
 
@@ -173,13 +173,12 @@ def _depths_table(shown: Shown, evidence: Evidence) -> Table | None:
     return Table("depths", title, columns, rows, is_closed=len(rows) > FEW_ROWS)
 
 
-def _overview(evidence: Evidence, known: Sequence[Readings]) -> Section:
+def overview_table(evidence: Evidence, known: Sequence[Readings]) -> Table:
+    """Return a row per measure: how many pairs are beyond chance, and the furthest."""
     level = level_words(evidence)
     names = ("measure", "label", "beyond chance", "median above chance", "furthest above chance")
     columns = (*names, "value", f"{level} interval", "chance", "adjusted p")
-    rows = tuple(_overview_row(evidence, of) for of in known)
-    table = Table("measures", "", columns, rows)
-    return Section("beyond", "Beyond chance", f"{READING} {ADJUSTED}", (table,))
+    return Table("measures", "", columns, tuple(_overview_row(evidence, of) for of in known))
 
 
 def _overview_row(evidence: Evidence, known: Readings) -> tuple[Entry, ...]:
@@ -210,11 +209,10 @@ def _all_values(evidence: Evidence, known: Sequence[Readings]) -> Section:
 
 def values_table(evidence: Evidence, known: Sequence[Readings]) -> Table:
     """Return a row per measure and pair."""
-    is_single = is_one_pair(known)
-    is_one_way = is_single and all(len(of.pairs) == 1 for of in known)
+    is_one_way = is_one_pair(known) and all(len(of.pairs) == 1 for of in known)
     scores = [name.format(level=level_words(evidence)) for name in SCORES]
     adjusted = () if is_one_way else ("adjusted p",)
-    columns = ("measure", *(() if is_one_way else PAIR), *scores, *adjusted, "how")
+    columns = ("measure", *PAIR, *scores, *adjusted, "how")
     rows = tuple(
         _value_row(of.info.spec, pair, places, is_one_way)
         for of, places in zip(known, map(places_of, known))
@@ -226,17 +224,24 @@ def values_table(evidence: Evidence, known: Sequence[Readings]) -> Table:
 
 
 def _value_row(spec: str, pair: Reading, places: int | None, is_one_way: bool) -> tuple[Entry, ...]:
-    names = () if is_one_way else (pair.x, pair.y)
     value, chance, above = map(_or_none, (pair.value, pair.chance, pair.above))
-    scores = (value, _interval(pair, places), chance, above)
     p = p_text(pair.p, pair.how) if pair.is_tested else None
     adjusted = p_text(pair.adjusted, pair.how) if pair.is_tested else None
+    scores = (value, _interval(pair, places), chance, above, p)
     how = pair.how or pair.reason or None
-    return (spec, *names, *scores, p, *(() if is_one_way else (adjusted,)), how)
+    return (spec, pair.x, pair.y, *scores, *(() if is_one_way else (adjusted,)), how)
+
+
+def places_of(of: Readings) -> int | None:
+    """Return how many decimals show the scores of all pairs of a measure; None for no one count."""
+    return decimals(
+        [abs(x) for pair in of.pairs for x in (pair.value, pair.low, pair.high, pair.chance)]
+    )
 
 
 def _interval(pair: Reading, places: int | None) -> str | None:
-    return None if math.isnan(pair.low) else interval_of(pair, places)
+    ends = (digits(end, places) for end in (pair.low, pair.high))
+    return None if math.isnan(pair.low) else " to ".join(ends)
 
 
 def _or_none(value: float) -> float | None:

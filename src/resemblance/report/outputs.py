@@ -1,0 +1,155 @@
+"""What is written of checks, forecasts, and scores of models on several subjects: a table for a
+person, records for programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..checks import Outcome
+from ..engine.forecast import Forecast, duration
+from ..engine.memory import in_units
+from ..inference.across import Across
+from ..inference.nulls import p_text
+from .numbers import number
+from .output import Output
+from .terminal import plain_table
+
+CHECK_FORMATS = ("table", "json", "markdown", "csv")
+HEADER = ("check", "claimed", "", "detail")
+MARKS: Mapping[bool | None, str] = {True: "✓", False: "✗", None: "–"}
+TONES: Mapping[bool | None, str] = {True: "good", False: "bad", None: "warning"}
+Outcomes = Mapping[str, Sequence[Outcome]]
+
+
+def checks_output(outcomes: Outcomes) -> Output:
+    """Return what is written of the checks of measures, by their specifications; the code is 1 if
+    one fails."""
+    records = check_records(outcomes)
+    failed = any(o.holds is False for of_measure in outcomes.values() for o in of_measure)
+    return Output(check_tables(outcomes), {"records": records}, records, code=int(failed))
+
+
+def check_tables(outcomes: Outcomes) -> list[Any]:
+    """Return a table for each measure, and how many of its checks hold."""
+    return [
+        part
+        for spec, of_measure in outcomes.items()
+        for part in (spec, _table(of_measure), in_total(of_measure))
+    ]
+
+
+def check_records(outcomes: Outcomes) -> list[dict[str, Any]]:
+    """Return a record for each check of each measure; ``holds`` is None for what is undecided."""
+    return [
+        {"measure": spec, **outcome._asdict()}
+        for spec, of_measure in outcomes.items()
+        for outcome in of_measure
+    ]
+
+
+def in_total(outcomes: Sequence[Outcome]) -> str:
+    """Return how many checks hold, how many fail, and how many decide nothing."""
+    counts = Counter(outcome.holds for outcome in outcomes)
+    words = {False: "fail", None: "could not be decided"}
+    rest = [f"{counts[holds]} {word}" for holds, word in words.items() if counts[holds]]
+    return ", ".join([f"{counts[True]} checks hold", *rest])
+
+
+def _table(outcomes: Sequence[Outcome]) -> Any:
+    rows = [(o.check, o.claimed, MARKS[o.holds], o.detail) for o in outcomes]
+    tones = [(i, 2, TONES[outcome.holds]) for i, outcome in enumerate(outcomes)]
+    return plain_table(HEADER, rows, tones=tones)
+
+
+# --------------------------------------------------------------------------------------- forecasts
+
+
+def forecast_tables(forecast: Forecast) -> list[Any]:
+    """Return what to print: a line for each measure, then what concerns all."""
+    header = ("measure", "values", "stored", "views", "pairs", "memory", "note")
+    columns = [i for i, name in enumerate(header) if name != "stored" or _has_stored(forecast)]
+    rows = [
+        (
+            m.measure,
+            f"{m.values:,}",
+            f"{m.stored:,}",
+            "?" if m.views is None else duration(m.views),
+            "?" if m.pairs is None else duration(m.pairs),
+            in_units(m.memory),
+            m.note,
+        )
+        for m in forecast.measures
+    ]
+    shown = [tuple(row[i] for i in columns) for row in rows]
+    facts = [(name, text) for name, text in forecast.facts().items() if text]
+    return [
+        plain_table([header[i] for i in columns], shown, right=range(1, len(columns) - 1)),
+        *(f"{name:<10} {text}" for name, text in facts),
+        "",
+        "Seconds of a measure are those it takes alone; views that several share are",
+        f"counted once in the sum. Measured on: {forecast.machine};",
+        f"this machine takes {forecast.slowness:.2g} times as long. Expect a factor of two.",
+    ]
+
+
+def _has_stored(forecast: Forecast) -> bool:
+    return any(m.stored for m in forecast.measures)
+
+
+def forecast_output(forecast: Forecast) -> Output:
+    """Return what is written of a forecast."""
+    return Output(forecast_tables(forecast), forecast.document(), forecast.records())
+
+
+# ------------------------------------------------------------------------------- several subjects
+
+
+def across_output(scores: Across, provenance: Mapping[str, str] | None = None) -> Output:
+    """Return what is written of the scores of models."""
+    rows = scores.records()
+    return Output(_across_tables(scores, rows), _document(scores, rows, provenance), rows)
+
+
+def _across_tables(scores: Across, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Return what a terminal shows: the models, the most similar first, the ceiling, and what is
+    missing."""
+    rows = [rows[i] for i in scores.order]
+    tests = {"above_0": "p above 0", "below_ceiling": "p below the ceiling"}
+    tests = {name: words for name, words in tests.items() if rows[0][name] is not None}
+    columns = ["model", "mean", f"{scores.level:.0%} interval", *tests.values()]
+    cells = []
+    for row in rows:
+        span = f"{number(row['low'], 3)} to {number(row['high'], 3)}"
+        tested = [p_text(row[name]) for name in tests]
+        cells.append([row["model"], number(row["mean"], 3), span, *tested])
+    lines = [f"{scores.measure}, mean over {len(scores.subjects)} subjects"]
+    if scores.ceiling:
+        low, error, high = (number(value, 3) for value in scores.ceiling)
+        lines.append(f"Noise ceiling: {low} (standard error {error}) to {high}")
+    lines += [f"Left out: {name}: {reason}" for name, reason in scores.failures.items()]
+    return [plain_table(columns, cells, right=(1, 3, 4)), *lines]
+
+
+def _document(
+    scores: Across, rows: Sequence[Mapping[str, Any]], provenance: Mapping[str, str] | None
+) -> dict[str, Any]:
+    pairs = [
+        {"a": a, "b": b, **scores.difference(a, b)._asdict()}
+        for i, a in enumerate(scores.models)
+        for b in scores.models[i + 1 :]
+    ]
+    return {
+        "measure": scores.measure,
+        "subjects": scores.subjects,
+        "level": scores.level,
+        "models": rows,
+        "values": scores.values.tolist(),
+        "differences": pairs,
+        "ceiling": dict(zip(("low", "error", "high"), scores.ceiling)) if scores.ceiling else None,
+        "freedom": scores.freedom,
+        "folds": None if scores.folds is None else scores.folds.tolist(),
+        "failures": scores.failures,
+        "provenance": provenance,
+    }
