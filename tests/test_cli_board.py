@@ -16,6 +16,8 @@ import resemblance as rs
 from resemblance import cli
 from resemblance.boards import board_of, ranking, read_board, score, write_scores
 from resemblance.boards.ranking import packs_of
+from resemblance.suites.reliability import LEAST_RELIABILITY
+from scripts.board_scores import reliabilities
 
 
 @pytest.fixture
@@ -229,6 +231,25 @@ def test_the_board_that_ships_has_the_entries_of_the_preset():
         assert set(files) == {m.spec for m in rs.preset("board")}
     with pytest.raises(ValueError, match="disagreement compares predictions"):
         score(packs_of()[0], "disagreement")
+
+
+def test_cells_that_expect_noise_are_shown_and_not_ranked(call):
+    board = read_board()
+    unranked = board.unranked["resi"]
+    assert len(unranked) == 9
+    assert max(unranked.values()) < LEAST_RELIABILITY
+    assert unranked.keys() <= board.results["resi"].scores().keys()
+    assert not unranked.keys() & (board.ranks.cells["resi"].keys() | board.results["resi"].ranks())
+    assert "not ranked: 9 cells whose expected" in call("board", "show", "--suite", "resi")[1]
+    assert "not ranked" not in call("board", "show", "--suite", "stability")[1]
+
+
+def test_reliabilities_are_those_of_the_inputs_of_the_packs():
+    known = json.loads(ranking.RELIABILITIES.read_text())
+    expected = {p.manifest.sha256: of for p in packs_of() if (of := reliabilities(p))}
+    assert known.keys() == expected.keys()
+    for manifest, cells in known.items():
+        assert cells == pytest.approx(expected[manifest], abs=1e-6)
 
 
 def test_the_room_and_the_function_have_different_names():

@@ -6,15 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ..json_files import read_document
 from ..packs import Pack, known_packs, open_pack
 from ..results.result import Result
 from ..results.sections import RankRule, Section
 from ..suites import SUITES
 from ..suites.joint_ranks import JointRanks, joint_ranks
+from ..suites.reliability import is_reliable
 from .score_files import MeasureCard, ScoredCell, ScoreFile, read_scores, score_files
 
 SHIPPED = Path(__file__).with_name("results")  # the scores of the measures of this library
 SERIES = "compact"  # the packs that ship with the library
+# By manifest and cell, how far what the cells of packs expect repeats on other inputs, of packs
+# that do not say so themselves; made by scripts/board_scores.py
+RELIABILITIES = Path(__file__).with_name("reliability.json")
 Cells = Mapping[tuple[str, str], ScoredCell]
 
 
@@ -23,13 +28,15 @@ class Board(NamedTuple):
 
     ``results``: by suite, the scores of all measures that have some there. ``cards``: by
     specification, what measures claim. ``files``: by suite and specification. ``ranks``: of the
-    measures that have scores in all suites.
+    measures that have scores in all suites. ``unranked``: by suite and cell, the reliability of
+    what is expected in cells where it is too low to rank measures by it.
     """
 
     results: Mapping[str, Result]
     cards: Mapping[str, MeasureCard]
     files: Mapping[str, Mapping[str, ScoreFile]]
     ranks: JointRanks
+    unranked: Mapping[str, Mapping[tuple[str, str], float]]
 
 
 def read_board(*folders: str | Path, series: str = SERIES) -> Board:
@@ -115,9 +122,23 @@ def board_of(files: Iterable[ScoreFile]) -> Board:
         by_suite.setdefault(scores.suite, {})[scores.measure.spec] = scores
     ordered = {suite: by_suite[suite] for suite in SUITES if suite in by_suite}
     scored = {spec for of in ordered.values() for spec, scores in of.items() if scores.has_values}
-    results = {suite: joined(_chosen(of, scored)) for suite, of in ordered.items()}
+    known: Mapping[str, Mapping[str, float]] = read_document(
+        RELIABILITIES, dict, "a table of reliabilities"
+    )
+    unranked = {
+        suite: _unranked(first, known.get(first.manifest, {}))
+        for suite, first in ((suite, next(iter(of.values()))) for suite, of in ordered.items())
+    }
+    results = {suite: joined(_chosen(of, scored), unranked[suite]) for suite, of in ordered.items()}
     cards = {s.measure.spec: s.measure for of in ordered.values() for s in of.values()}
-    return Board(results, cards, ordered, joint_ranks(list(results.values())))
+    return Board(results, cards, ordered, joint_ranks(list(results.values())), unranked)
+
+
+def _unranked(
+    scores: ScoreFile, reliabilities: Mapping[str, float]
+) -> dict[tuple[str, str], float]:
+    cells = ((cell.test, cell.cell, reliabilities.get(cell.cell)) for cell in scores.cells)
+    return {(t, c): r for t, c, r in cells if r is not None and not is_reliable(r)}
 
 
 def _chosen(files: Mapping[str, ScoreFile], specs: set[str]) -> list[ScoreFile]:
@@ -125,8 +146,9 @@ def _chosen(files: Mapping[str, ScoreFile], specs: set[str]) -> list[ScoreFile]:
     return [scores for spec, scores in files.items() if spec in specs] or list(files.values())
 
 
-def joined(files: Sequence[ScoreFile]) -> Result:
-    """Return the scores of several measures on one pack as one result, without tables.
+def joined(files: Sequence[ScoreFile], unranked: Iterable[tuple[str, str]] = ()) -> Result:
+    """Return the scores of several measures on one pack as one result, without tables; those in
+    ``unranked`` cells are not ranked.
 
     Raises ``ValueError`` for files of different packs or with different cells.
     """
@@ -140,7 +162,7 @@ def joined(files: Sequence[ScoreFile]) -> Result:
     return Result(
         first.suite,
         first.pack,
-        tuple(_section(test, keys, cells) for test, keys in sections.items()),
+        tuple(_section(test, keys, cells, set(unranked)) for test, keys in sections.items()),
         {s.measure.spec: s.measure.label for s in files},
         {s.measure.spec: s.seconds for s in files},
         {"pack": first.pack, "manifest": first.manifest},
@@ -158,9 +180,16 @@ def _check_same(one: ScoreFile, other: ScoreFile) -> None:
         raise ValueError(f"{who} have scores in different cells of {one.pack}")
 
 
-def _section(test: str, keys: Sequence[tuple[str, str]], cells: Mapping[str, Cells]) -> Section:
+def _section(
+    test: str,
+    keys: Sequence[tuple[str, str]],
+    cells: Mapping[str, Cells],
+    unranked: set[tuple[str, str]],
+) -> Section:
     scores = {key[1]: {spec: of[key].value for spec, of in cells.items()} for key in keys}
-    rules = {key[1]: _rule(test, key, cells) for key in keys}
+    rules = {
+        key[1]: _rule(test, key, cells)._replace(is_ranked=key not in unranked) for key in keys
+    }
     return Section(test, test, "", scores=scores, rules=rules)
 
 

@@ -51,13 +51,15 @@ class View(NamedTuple):
     """Where the chosen measures stand in the chosen cells, ranked among each other alone.
 
     ``counts``: by suite, how many of the cells tell these measures apart. With too few of them for
-    an order to be more than chance, no measure has a place.
+    an order to be more than chance, no measure has a place. ``unranked``: how many more are shown
+    and not ranked, since what they expect is noise.
     """
 
     cells: CellSet
     measures: MeasureSet
     places: Places
     counts: Mapping[str, int]
+    unranked: int
 
     @property
     def is_settled(self) -> bool:
@@ -160,9 +162,10 @@ def all_views(board: Board) -> tuple[View, ...]:
 def _views(board: Board, choices: Iterable[CellSet], measures: MeasureSet) -> Iterator[View]:
     ranks: dict[tuple[str, frozenset[str]], CellRanks] = {}
     for cells in choices:
+        noise = sum(cells.has(*key) for suite in cells.suites for key in board.unranked[suite])
         if cells.key == measures.key == ALL:  # the joint ranking, which is known
             counts = {suite: len(of_suite) for suite, of_suite in board.ranks.cells.items()}
-            yield View(cells, measures, board.ranks.places, counts)
+            yield View(cells, measures, board.ranks.places, counts, noise)
             continue
         names = measures.specs.intersection(*(board.results[s].labels for s in cells.suites))
         groups: dict[str, CellRanks] = {}
@@ -173,7 +176,7 @@ def _views(board: Board, choices: Iterable[CellSet], measures: MeasureSet) -> It
             groups |= {suite: chosen} if chosen else {}
         counts = {suite: len(of_suite) for suite, of_suite in groups.items()}
         strata = {suite: board.results[suite].models() for suite in groups}
-        yield View(cells, measures, places(groups, strata=strata), counts)
+        yield View(cells, measures, places(groups, strata=strata), counts, noise)
 
 
 def chosen_cells(

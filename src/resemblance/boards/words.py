@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..citations import PAPERS_OF
 from ..claims import INVARIANCES
-from ..report.numbers import number
+from ..report.numbers import counted, number
 from ..results.headlines import headline, listed, without_each
 from ..results.standing import place_words
 from ..significance import SETTLING, Place
 from ..suites import SUITES
+from ..suites.reliability import LEAST_RELIABILITY
 from .score_files import MeasureCard
 from .views import View
 
@@ -60,14 +61,25 @@ def view_words(view: View, labels: Mapping[str, str]) -> str:
     cells = sum(view.counts.values())
     if view.is_settled:
         parts = (headline(view.places, labels), without_each(view.places, labels), _counts(view))
-        return " ".join(filter(None, parts))
+        return " ".join(filter(None, (*parts, unranked_words(view))))
     if max(view.counts.values(), default=0) < SETTLING:
         have = "cell tells" if cells == 1 else "cells tell"
         return (
             f"Too few cells for an order: {cells} {have} these measures apart, and with fewer than "
-            f"{SETTLING} of a suite even the first in all of them may be so by chance."
-        )
+            f"{SETTLING} of a suite even the first in all of them may be so by chance. "
+            f"{unranked_words(view)}"
+        ).rstrip()
     return "There are not two measures with scores here, so there is no order."
+
+
+def unranked_words(view: View) -> str:
+    """Return how many cells are shown and not ranked, and why; nothing of none."""
+    if not view.unranked:
+        return ""
+    return (
+        f"Shown, but not ranked: {counted(view.unranked, 'cell')} whose expected differences do "
+        f"not repeat on other inputs (reliability below {LEAST_RELIABILITY})."
+    )
 
 
 def _counts(view: View) -> str:

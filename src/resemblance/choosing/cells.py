@@ -41,7 +41,8 @@ def asked_cells(
     chosen = None if domains is None else set(domains)
     cells: dict[str, frozenset[tuple[str, str]]] = {}
     for suite, result in board.results.items():
-        asked = {key for key in result.scores() if is_asked(question, suite, key[0])}
+        cells_that_rank = result.scores().keys() - board.unranked[suite].keys()
+        asked = {key for key in cells_that_rank if is_asked(question, suite, key[0])}
         if chosen is not None:
             asked = {key for key in asked if domain_of(key[1]) in chosen}
         cells |= {suite: frozenset(asked)} if asked else {}

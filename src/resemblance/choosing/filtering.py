@@ -81,7 +81,8 @@ def _skills(spec: str, sight: Sight, board: Board) -> Iterator[float]:
     for suite, result in board.results.items():
         for (test, cell), scores in result.scores().items():
             score = scores.get(spec)
-            if (suite, test) in sight.tests and sight.word in cell and score is not None:
+            is_shown = (suite, test) in sight.tests and sight.word in cell
+            if is_shown and score is not None and (test, cell) not in board.unranked[suite]:
                 yield skill(cell, score)
 
 

@@ -16,6 +16,7 @@ from ..boards.scoring import scores_on
 from ..boards.standing import Standing, standing, view_of
 from ..boards.standing_words import standing_parts, standing_sentence
 from ..boards.views import View
+from ..boards.words import unranked_words
 from ..measure import Measure
 from ..packs import Pack
 from ..report.output import Output
@@ -111,6 +112,7 @@ def known_scores(packs: Sequence[Pack], against: Path | None) -> list[ScoreFile]
 def _output(board: Board, shown: View, standings: Sequence[Standing]) -> Output:
     labels, specs = labels_of(board), {s.spec for s in standings}
     parts = [part for s in standings for part in (*standing_parts(s, labels), "")]
+    parts += filter(None, [unranked_words(shown)])
     records = [r for r in records_of(board, shown) if r["spec"] in specs]
     document = {"standings": list(map(_record, standings))}
     page = result_of_ranks(board.ranks, tuple(map(standing_sentence, standings)))

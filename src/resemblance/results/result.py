@@ -112,13 +112,15 @@ class Result:
         ranked behind all others, unless the rule of the cell says otherwise.
 
         ``among``: rank these measures only, among each other. Cells in which no measure has a value
-        are left out, since nothing can be ranked there.
+        are left out, since nothing can be ranked there, and those whose rule says that scores are
+        not ranked.
         """
         names = None if among is None else sorted(set(among))
         ranks = {
-            s.key(cell): rank_cell(scores, s.rules.get(cell, BY_SCORES), names)
+            s.key(cell): rank_cell(scores, rule, names)
             for s in self.sections
             for cell, scores in s.scores.items()
+            if (rule := s.rules.get(cell, BY_SCORES)).is_ranked
         }
         return {cell: of_measures for cell, of_measures in ranks.items() if of_measures}
 

@@ -97,7 +97,8 @@ class RankRule(NamedTuple):
     all others; "unranked" ranks these by their score, and measures without one not at all.
     ``is_shared``: all measures get the mean of all ranks. ``test``: what the cell is a cell of; by
     default its section. ``models``: the models that the cell is of; cells of the same models are
-    resampled together.
+    resampled together. ``is_ranked``: whether measures are ranked by these scores; else they are
+    shown only.
     """
 
     parts: tuple[Mapping[str, float | None], ...] = ()
@@ -106,6 +107,7 @@ class RankRule(NamedTuple):
     is_shared: bool = False
     test: str = ""
     models: str = ""
+    is_ranked: bool = True
 
 
 class Section(NamedTuple):
