@@ -124,10 +124,6 @@ def facts_shown(facts, page):
     return shown(result_of(facts), page)
 
 
-def manifolds_shown(facts, page):
-    return shown(manifolds.result_of(facts), page)
-
-
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     """One result of each kind."""
@@ -138,9 +134,7 @@ def saved(tmp_path_factory):
     facts.save(folder / "facts.json")
     result_of(facts).save(folder / "resi.json")
     FINDINGS.save(folder / "findings.json")
-    facts = manifolds.collect(["cka", "mka"], "small")
-    facts.save(folder / "clouds.json")
-    result = manifolds.result_of(facts)
+    result = manifolds.run(measures=["cka", "mka"], size="small")
     replace(result, sections=result.sections[:3]).save(folder / "manifolds.json")
     return folder
 
@@ -152,7 +146,6 @@ def saved(tmp_path_factory):
         ("resi", load_result, shown, 60),
         ("findings", load_result, shown, 150),
         ("manifolds", load_result, shown, 40),
-        ("clouds", manifolds.load_facts, manifolds_shown, 40),
     ],
 )
 def test_a_result_that_was_tampered_with_is_refused_or_shown(

@@ -19,7 +19,7 @@ from resemblance.results.result import Result
 from resemblance.sources.model_folder import read_subjects
 from resemblance.suites import load_result, manifolds, resi
 from resemblance.suites.case import Case, Part
-from resemblance.suites.manifolds.grades import ORDER
+from resemblance.suites.manifolds.values import ORDER
 from resemblance.suites.pinned import build_pack, pinned_cells, run_pack
 from resemblance.suites.pinning import MODELS, Reduction
 from resemblance.suites.scoring import score

@@ -25,12 +25,24 @@ from resemblance.report.page import write_page
 from resemblance.representation import Undefined
 from resemblance.results import Result, load_result
 from resemblance.results.claims import CONTRADICTED, NO_DATA, PARTLY, REPRODUCED
-from resemblance.suites.manifolds import ManifoldFacts, Measurement, load_facts, result_of, run
+from resemblance.suites import manifolds
+from resemblance.suites.manifolds import run
 from resemblance.suites.manifolds.clouds import CloudCase, cases, clouds
-from resemblance.suites.manifolds.curves import styles
-from resemblance.suites.manifolds.grades import CLUSTERS
+from resemblance.suites.manifolds.page import result_of, styles
 from resemblance.suites.manifolds.suite import MEASURES as USUAL
-from resemblance.suites.manifolds.suite import SIZES, collect
+from resemblance.suites.manifolds.suite import SIZES, compared_clouds, write_clouds
+from resemblance.suites.manifolds.values import (
+    CLUSTERS,
+    CONFORMITY,
+    Measured,
+    Measurement,
+    curve,
+    grade,
+    grades,
+    tau,
+    taus_over_k,
+)
+from resemblance.suites.pinning import Pinned
 
 SAYS = {"larger_is_more_similar": False, "symmetric": True, "reference": "none"}
 HOSTILE = "<script>alert(1)</script>"
@@ -68,28 +80,50 @@ def study(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def result(study):
-    return run(study, measures=[*MEASURES, seldom], size="small", claims=CLAIMS)
+def whole(study):
+    """The result of a run, and what it measured."""
+    kept = []
+
+    def keep(*words, **options):
+        kept.append(compared_clouds(*words, **options))
+        return kept[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifolds.suite, "compared_clouds", keep)
+        return run(study, measures=[*MEASURES, seldom], size="small", claims=CLAIMS), kept[0]
 
 
 @pytest.fixture(scope="module")
-def facts(study, result):
-    return load_facts(study)
+def result(whole):
+    return whole[0]
+
+
+@pytest.fixture(scope="module")
+def facts(whole):
+    return whole[1]
 
 
 @pytest.fixture(scope="module")
 def usual():
-    return [m.spec for m in get_measures(USUAL)]
+    return get_measures(USUAL)
 
 
 @pytest.fixture(scope="module")
 def real(facts, usual):
     """The same numbers as if they were of a size that is no trial."""
-    return result_of(facts._replace(size="default"), CLAIMS, usual)
+    return result_of(facts._replace(size="default"), usual, CLAIMS)
+
+
+def of_points(points, measures, **more):
+    """What was measured, by its points."""
+    by_key = {}
+    for p in points:
+        by_key.setdefault((p.experiment, p.measure), []).append(p)
+    return Measured("default", {m.spec: m for m in measures}, {}, by_key, **more)
 
 
 def made_up(curves, *, larger_is_more_similar=True, spec="mine"):
-    """Facts of one measure with these points: by experiment, value by what is compared."""
+    """What was measured by one measure: by experiment, value by what is compared."""
 
     def point(experiment, at, value):
         difference = value
@@ -103,7 +137,7 @@ def made_up(curves, *, larger_is_more_similar=True, spec="mine"):
     entrant = info._replace(
         spec=spec, label="Mine", larger_is_more_similar=larger_is_more_similar, parameters={}
     )
-    return ManifoldFacts("default", (entrant,), (), tuple(points), {}, {})
+    return of_points(points, [entrant])
 
 
 def judged(facts):
@@ -167,102 +201,98 @@ def test_what_nothing_was_done_to_is_the_reference():
 
 def test_a_similarity_and_a_distance_in_the_right_order_have_tau_1():
     falling = {at: 1 - at / 100 for at in range(1, 13)}
-    found = made_up({"rings": {k: falling[k] for k in range(1, 6)}, "clusters": falling}).grade(
-        "mine"
-    )
-    assert (found.rings, found.clusters, found.rings_conformity, found.clusters_conformity) == (
-        1,
-        1,
-        1,
-        1,
-    )
-    found = made_up(
-        {"rings": {k: falling[k] for k in range(1, 6)}}, larger_is_more_similar=False
-    ).grade("mine")
-    assert (found.rings, found.rings_conformity) == (-1, 0)
+    rings = {"rings": {k: falling[k] for k in range(1, 6)}}
+    orders = ("rings", "clusters", "rings_conformity", "clusters_conformity")
+    found = grade(made_up({**rings, "clusters": falling}), "mine")
+    assert [found[name] for name in orders] == [1] * 4
+    found = grade(made_up(rings, larger_is_more_similar=False), "mine")
+    assert (found["rings"], found["rings_conformity"]) == (-1, 0)
 
 
 def test_an_order_that_lacks_a_value_has_no_tau():
-    assert np.isnan(made_up({"rings": {1: 1.0, 2: 0.5, 3: None}}).grade("mine").rings)
+    assert np.isnan(grade(made_up({"rings": {1: 1.0, 2: 0.5, 3: None}}), "mine")["rings"])
 
 
 def test_only_the_clusters_of_the_original_are_graded():
     values = {k: 1 - k / 100 if k in CLUSTERS else 0.5 for k in range(2, 13)}
     facts = made_up({"clusters": values})
-    assert facts.grade("mine").clusters == 1
-    assert facts.tau("mine", "clusters") < 1
+    assert grade(facts, "mine")["clusters"] == 1
+    assert tau(facts, "mine", "clusters") < 1
 
 
-def test_peak_is_where_the_similarity_is_largest_and_of_a_plateau_in_the_middle():
-    assert made_up({"swiss_roll": {0.0: 0.2, 0.5: 0.3, 0.9: 0.8}}).grade("mine").peak == 0.9
-    assert (
-        made_up({"swiss_roll": {0.0: 0.2, 0.4: 1.0, 0.5: 1.0, 0.6: 1.0}}).grade("mine").peak == 0.5
-    )
-    distance = made_up({"swiss_roll": {0.0: 0.2, 0.5: 0.3, 0.9: 0.8}}, larger_is_more_similar=False)
-    assert distance.grade("mine").peak == 0.0
+@pytest.mark.parametrize(
+    ("values", "similar", "peak"),
+    [
+        ({0.0: 0.2, 0.5: 0.3, 0.9: 0.8}, True, 0.9),
+        ({0.0: 0.2, 0.4: 1.0, 0.5: 1.0, 0.6: 1.0}, True, 0.5),
+        ({0.0: 0.2, 0.5: 0.3, 0.9: 0.8}, False, 0.0),
+    ],
+)
+def test_peak_is_where_the_similarity_is_largest_and_of_a_plateau_in_the_middle(
+    values, similar, peak
+):
+    facts = made_up({"swiss_roll": values}, larger_is_more_similar=similar)
+    assert grade(facts, "mine")["peak"] == peak
 
 
-def test_a_measure_without_an_order_of_the_clusters_is_not_said_to_have_found_it(facts):
-    """The rings are in the right order; the clusters have no value."""
-    (entrant,) = (e for e in facts.entrants if e.spec == "seldom")
-    points = tuple(
-        p._replace(difference=p.at) if p.experiment == "rings" else p
-        for p in facts.points
-        if p.measure == "seldom"
-    )
-    lone = facts._replace(size="default", points=points, entrants=(entrant,))
-    assert (lone.grade("seldom").rings, np.isnan(lone.grade("seldom").clusters)) == (1, True)
-    headline = "None of 1 measure puts both the rings and the clusters in the right order."
-    assert result_of(lone).headline() == headline
-
-
-def test_where_all_measures_find_both_orders_none_of_them_is_the_only_one(facts):
+def test_the_headline_names_the_measures_that_find_both_orders(facts, subtests):
     real = facts._replace(size="default")
+
+    def headline(specs, points=lambda p: p):
+        chosen = [points(p) for p in real.of() if p.measure in specs]
+        shown = of_points(chosen, [real.measures[spec] for spec in specs])
+        return shown, result_of(shown, []).headline()
+
+    with subtests.test("the rings are in the right order, and the clusters have no value"):
+        lone, words = headline(
+            ["seldom"], lambda p: p._replace(difference=p.at) if p.experiment == "rings" else p
+        )
+        found = grade(lone, "seldom")
+        assert (found["rings"], np.isnan(found["clusters"])) == (1, True)
+        assert words == "None of 1 measure puts both the rings and the clusters in the right order."
     for specs, start in (
-        ("mka", "MKA puts both"),
-        ("mka mka[k=15]", "MKA and MKA (k 15) put both"),
+        (["mka"], "MKA puts both"),
+        (["mka", "mka[k=15]"], "MKA and MKA (k 15) put both"),
     ):
-        entrants = tuple(e for e in real.entrants if e.spec in specs.split())
-        points = tuple(p for p in real.points if p.measure in specs.split())
-        lead = result_of(real._replace(entrants=entrants, points=points)).headline()
-        assert lead.startswith(start)
+        with subtests.test(specs):
+            assert headline(specs)[1].startswith(start)
 
 
 def test_a_trial_has_no_order_of_measures():
     good, bad = ({e: {1: 1.0, 2: v, 3: v / 2} for e in ("rings", "clusters")} for v in (0.5, 5.0))
     better, worse = made_up(good), made_up(bad, spec="worse")
-    both = better._replace(
-        entrants=worse.entrants + better.entrants, points=worse.points + better.points
+    both = of_points(
+        [*better.of(), *worse.of()], [*worse.measures.values(), *better.measures.values()]
     )
-    assert [g.measure for g in both.grades()] == ["mine", "worse"]
-    assert [g.measure for g in both._replace(size="small").grades()] == ["worse", "mine"]
+    assert list(grades(both)) == ["mine", "worse"]
+    assert list(grades(both._replace(size="small"))) == ["worse", "mine"]
 
 
 def test_lost_kept_and_stability():
     moved = {"moved": {0.0: 1.0, 2.0: 0.9, 5.0: 0.75}, "lost": {0.0: 0.3}}
-    found = made_up(moved).grade("mine")
-    assert (found.kept, found.lost) == (0.75, 0.3)
-    assert np.isnan(made_up(moved, larger_is_more_similar=False).grade("mine").kept)
+    found = grade(made_up(moved), "mine")
+    assert (found["kept"], found["lost"]) == (0.75, 0.3)
+    assert np.isnan(grade(made_up(moved, larger_is_more_similar=False), "mine")["kept"])
     facts = made_up({"perturbed": {0.5: 0.4}})
-    points = [
-        facts.points[0]._replace(n=n, value=v, seed=s)
-        for n, v, s in ((10, 0.5, 0), (10, 0.7, 1), (20, 1.0, 0))
-    ]
-    grown = facts._replace(points=tuple(points))
-    assert grown.curve("mine", "perturbed", "n") == {10: pytest.approx(0.6), 20: 1.0}
-    assert grown.grade("mine").over_n == pytest.approx(0.2 / 0.8)  # of 0.6 and 1
-    assert np.isnan(grown.grade("mine").over_d)
+    (one,) = facts.of()
+    of_seeds = ((10, 0.5, 0), (10, 0.7, 1), (20, 1.0, 0))
+    points = [one._replace(n=n, value=v, seed=s) for n, v, s in of_seeds]
+    grown = of_points(points, facts.measures.values())
+    assert curve(grown, "mine", "perturbed", "n") == {10: pytest.approx(0.6), 20: 1.0}
+    assert grade(grown, "mine")["over_n"] == pytest.approx(0.2 / 0.8)  # of 0.6 and 1
+    assert np.isnan(grade(grown, "mine")["over_d"])
 
 
 def test_grades_are_those_of_the_values(facts):
-    grade = facts.grade("cka")
+    found = grade(facts, "cka")
     reference, shapes = clouds(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5)))
     values = np.array([rs.cka(reference, s.array) for s in shapes])
-    assert list(facts.curve("cka", "rings").values()) == values.tolist()
-    assert grade.rings == kendall(-values, np.arange(5.0)).value
-    assert grade.rings_conformity == concordance(-values, np.arange(5.0)).value
-    assert {g.measure for g in facts.grades()} == set(facts.measures)
-    assert np.isnan(facts.grade("seldom").clusters)
+    assert list(curve(facts, "cka", "rings").values()) == values.tolist()
+    assert found["rings"] == kendall(-values, np.arange(5.0)).value
+    assert found["rings_conformity"] == concordance(-values, np.arange(5.0)).value
+    assert found["rings_conformity"] == tau(facts, "cka", "rings", rule=CONFORMITY)
+    assert grades(facts).keys() == facts.measures.keys()
+    assert np.isnan(grade(facts, "seldom")["clusters"])
 
 
 # -------------------------------------------------------------------------- claims of the MKA paper
@@ -270,8 +300,8 @@ def test_grades_are_those_of_the_values(facts):
 
 def test_mka_orders_rings_and_clusters_for_every_number_of_neighbours(facts):
     """Rows M1 and M6 of what the authors' code gives."""
-    assert facts.taus_over_k("mka", "rings") == {5: 1, 15: 1, 50: 1}
-    assert facts.taus_over_k("mka", "clusters", CLUSTERS) == {5: 1, 15: 1, 50: 1}
+    assert taus_over_k(facts, "mka", "rings") == {5: 1, 15: 1, 50: 1}
+    assert taus_over_k(facts, "mka", "clusters", CLUSTERS) == {5: 1, 15: 1, 50: 1}
 
 
 @pytest.mark.parametrize(("k", "tau"), [(15, 1.0), (100, 1.0), (150, 0.8), (450, 0.2)])
@@ -282,9 +312,9 @@ def test_kcka_orders_rings_for_few_neighbours(k, tau):
 
 
 def test_cka_does_not_order_rings(facts):
-    assert facts.tau("cka", "rings") == pytest.approx(0.2)
-    assert facts.tau("cka[kernel=rbf]", "rings") == pytest.approx(0.2)
-    assert facts.tau("cka[bandwidth=0.2,kernel=rbf]", "rings") == 1
+    assert tau(facts, "cka", "rings") == pytest.approx(0.2)
+    assert tau(facts, "cka[kernel=rbf]", "rings") == pytest.approx(0.2)
+    assert tau(facts, "cka[bandwidth=0.2,kernel=rbf]", "rings") == 1
 
 
 def test_claims_have_a_verdict_and_say_what_is_missing(facts, result, real):
@@ -304,7 +334,7 @@ def test_claims_have_a_verdict_and_say_what_is_missing(facts, result, real):
 
 def test_claims_are_those_of_their_section_and_only_where_they_are_given(facts, real):
     assert [c.number for c in real["rings"].claims] == ["M1", "M2", "M3", "M4", "M5"]
-    assert result_of(facts).claims == ()
+    assert result_of(facts, []).claims == ()
     with pytest.raises(ValueError, match="there is no section 'ring' for claims; known: swiss rol"):
         run(measures=["cka"], size="small", claims={"ring": CLAIMS["rings"]})
 
@@ -312,69 +342,70 @@ def test_claims_are_those_of_their_section_and_only_where_they_are_given(facts, 
 # ------------------------------------------------------------------------------------------ running
 
 
-def test_a_result_and_its_facts_are_read_as_they_were_saved(study, result, facts):
+def test_the_result_is_read_as_it_was_saved(study, result):
     assert load_result(study / "result.json") == result
-    again = study / "again.json"
-    facts.save(again)
-    assert load_facts(again) == facts
-    assert again.read_text() == (study / "facts.json").read_text()
-    again.unlink()
+    kept = {"comparisons.db", "log.txt", "result.json", "study.json"}
+    assert {p.name for p in study.iterdir() if not p.name.startswith(".lock")} == kept
 
 
-def test_a_damaged_file_says_so(tmp_path):
-    for text in ("", "{}", '{"format": 99}', "[1]"):
-        (tmp_path / "result.json").write_text(text)
-        with pytest.raises(ValueError, match="is not a result that can be read"):
-            load_result(tmp_path / "result.json")
-        with pytest.raises(ValueError, match="a result of the manifold suite that can"):
-            load_facts(tmp_path / "result.json")
+def cells_of(study):
+    with sqlite3.connect(study / "comparisons.db") as db:
+        return dict(db.execute("SELECT measure, sum(size) FROM scores GROUP BY measure"))
 
 
-def test_a_second_run_computes_only_what_is_new(study, facts):
-    def cells():
-        with sqlite3.connect(study / "comparisons.db") as db:
-            return dict(db.execute("SELECT measure, sum(size) FROM scores GROUP BY measure"))
+def test_a_second_run_computes_only_what_is_new(study, result):
+    saved = (study / "result.json").read_text()
+    before, news = cells_of(study), []
+    measures = [*MEASURES, seldom]
+    again = run(study, measures=measures, size="small", progress=lambda *n: news.append(n))
+    assert cells_of(study) == before
+    assert again.scores() == result.scores()
+    assert len({n[1:] for n in news}) == 1  # all of all, from the beginning
+    run(study, measures=[*measures, "procrustes"], size="small")
+    after = cells_of(study)
+    assert after == {**before, "procrustes": after["procrustes"]}
+    (study / "result.json").write_text(saved)
 
-    saved = {name: (study / name).read_text() for name in ("result.json", "facts.json")}
-    before, news = cells(), []
-    run(study, measures=[*MEASURES, seldom], size="small", progress=lambda *n: news.append(n))
-    assert cells() == before
-    assert load_facts(study / "facts.json").points == facts.points
-    assert news[-1] == ("comparing", len(facts.points), len(facts.points))
-    run(study, measures=[*MEASURES, seldom, "procrustes"], size="small")
-    after = cells()
-    assert {m: n for m, n in after.items() if m not in before} == {
-        "procrustes": after["procrustes"]
-    }
-    assert {m: after[m] for m in before} == before
-    for name, text in saved.items():
-        (study / name).write_text(text)
+
+def tiny(monkeypatch, **sizes):
+    """Make the smallest size still smaller, and return it."""
+    few = (
+        SIZES["small"]
+        ._replace(
+            roll=40, rs=(0.0, 0.5), spots=(60,), d_spots=(2,), cubes=(30,), d_cubes=(2,), ks=(5,)
+        )
+        ._replace(**sizes)
+    )
+    monkeypatch.setitem(SIZES, "small", few)
+    return few
+
+
+def left_out(folder, measures, plan):
+    content = Pinned(folder, write_clouds(folder, "small", plan), "")
+    return compared_clouds(content, get_measures(measures)).left_out
 
 
 def test_rtd_is_left_out_where_it_takes_too_long(monkeypatch, tmp_path):
-    few = SIZES["small"]._replace(
-        roll=40, rs=(0.5,), spots=(60,), d_spots=(2,), cubes=(30,), d_cubes=(2,), slow=100
-    )
-    monkeypatch.setitem(SIZES, "small", few)
+    few = tiny(monkeypatch, rs=(0.5,), slow=100)
     result = run(tmp_path, measures=["rtd"], size="small")
-    facts = load_facts(tmp_path / "facts.json")
-    assert {p.experiment for p in facts.points} == {"swiss_roll", "perturbed", "lost", "moved"}
-    assert facts.left_out == {"rtd": "above 100 samples: it takes too long"}
+    _, _, scores, comparisons = result["grades"].tables
+    experiments = {row[0] for row in comparisons.rows}
+    assert experiments == {"swiss_roll", "perturbed", "lost", "moved"}
+    words = "left out above 100 samples: it takes too long"
+    assert result["failures"].reasons == {"RTD": words}
+    at = scores.columns.index("reason")
+    assert [row[at] and row[at][: len(words)] for row in scores.rows][1:] == [words, words]
     small = [case for case in cases(few) if case.n <= 100]
-    assert collect(["rtd"], "small", plan=small).left_out == {}
-    assert np.isnan(facts.grade("rtd").rings)
-    assert result["failures"].reasons == {"RTD": "left out above 100 samples: it takes too long"}
+    assert left_out(tmp_path / "clouds", ["rtd"], small) == {}
 
 
-def test_only_what_was_left_out_is_said_to_be(monkeypatch):
+def test_only_what_was_left_out_is_said_to_be(monkeypatch, tmp_path):
     """IMD is compared over at most 50 neighbours: all that the smallest size has."""
-    few = SIZES["small"]._replace(roll=60, rs=(), spots=(60,), d_spots=(2,), seeds=0, cubes=())
     for ks, words in (((5, 10), {}), ((5, 55), {"imd": "above 50 neighbours"})):
-        size = few._replace(ks=ks)
-        monkeypatch.setitem(SIZES, "small", size)
-        plan = [case for case in cases(size._replace(cubes=(30,))) if case.over_k and case.n == 60]
-        left_out = collect(["imd", "mka"], "small", plan=plan).left_out
-        assert {spec: why.partition(":")[0] for spec, why in left_out.items()} == words
+        few = tiny(monkeypatch, roll=60, rs=(), seeds=0, ks=ks)
+        plan = [case for case in cases(few) if case.over_k and case.n == 60]
+        found = left_out(tmp_path / str(ks), ["imd", "mka"], plan)
+        assert {spec: why.partition(":")[0] for spec, why in found.items()} == words
 
 
 def test_a_size_that_does_not_exist():
@@ -409,8 +440,9 @@ def test_figures_hold_every_value(facts, result):
     ]
     _, values, orders = result["rings"].figures
     lines = {line.name: line for line in values.lines}
-    assert lines["MKA"].points == tuple(facts.curve("mka", "rings").items())
-    assert lines["MKA"].titles[1] == f"MKA: {facts.curve('mka', 'rings')[2]:.4g} at rings = 2"
+    points = curve(facts, "mka", "rings")
+    assert lines["MKA"].points == tuple(points.items())
+    assert lines["MKA"].titles[1] == f"MKA: {points[2]:.4g} at rings = 2"
     (line,) = (line for line in orders.lines if line.name == "MKA")
     assert line.points == ((5, 1), (15, 1), (50, 1))
     heights = [y for _, y in lines[HOSTILE].points]
@@ -421,25 +453,26 @@ def test_figures_hold_every_value(facts, result):
 
 
 def test_measures_have_names_and_those_of_a_user_are_shown(facts, usual):
-    drawn = styles(facts, usual)
+    specs = [m.spec for m in usual]
+    drawn = styles(facts.measures, specs)
     assert drawn["mka[k=15]"].name == "MKA (k 15)"
     assert drawn["seldom"].is_distance
     assert list(drawn)[:3] == ["mka", "kcka[variant=code]", "kcka"]
     assert [s for s, style in drawn.items() if not style.is_shown] == []  # they are few
-    many = tuple(facts.entrants[0]._replace(spec=spec, label=spec) for spec in usual)
-    drawn = styles(facts._replace(entrants=(*facts.entrants[-1:], *many)), usual)
+    many = {spec: info_of(rs.cka)._replace(spec=spec, label=spec) for spec in specs}
+    drawn = styles({"seldom": facts.measures["seldom"], **many}, specs)
     assert [s for s, style in drawn.items() if style.is_shown][-1] == "seldom"
     assert sum(style.is_shown for style in drawn.values()) == 10  # of the paper, and the user's
 
 
-def test_scores_are_two_orders_and_one_place(facts, result):
-    grades = {g.measure: g for g in facts.grades()}
+def test_scores_are_two_orders_and_one_place_that_repeat_on_any_clouds(facts, result):
     scores = result.scores()
     assert set(scores) == {("rings", "tau"), ("clusters", "tau"), ("swiss roll", "peak")}
     assert set(scores["rings", "tau"]) == set(facts.measures)
-    assert scores["rings", "tau"]["mka"] == grades["mka"].rings == 1
+    assert scores["rings", "tau"]["mka"] == grade(facts, "mka")["rings"] == 1
     assert scores["clusters", "tau"]["seldom"] is None
-    assert scores["swiss roll", "peak"]["cka"] == -abs(grades["cka"].peak - 0.5)
+    assert scores["swiss roll", "peak"]["cka"] == -abs(grade(facts, "cka")["peak"] - 0.5)
+    assert {s.reliability for s in facts.scores} == {1.0}
 
 
 def test_the_table_of_grades_is_shaded_by_how_good_they_are(real, result):
@@ -455,11 +488,11 @@ def test_the_table_of_grades_is_shaded_by_how_good_they_are(real, result):
 
 def test_failures_are_counted_by_reason(facts, result):
     (table,) = result["failures"].tables
-    ours = [p for p in facts.points if p.measure == "seldom" and p.reason]
-    assert ours
-    ((_, reason, experiments, count),) = (row for row in table.rows if row[0] == HOSTILE)
-    assert (reason, count) == (f"no value for {HOSTILE} & others", len(ours))
-    assert "Swiss roll" in experiments
+    ours = [p for p in facts.of() if p.measure == "seldom" and p.reason]
+    rows = [row for row in table.rows if row[0] == HOSTILE]
+    assert {reason for _, _, reason, _ in rows} == {f"no value for {HOSTILE} & others"}
+    assert sum(count for _, count, _, _ in rows) == len(ours) > 0
+    assert "swiss roll" in rows[0][3]
 
 
 def test_the_page_has_all_and_loads_nothing(result, real, page, tmp_path):
@@ -501,10 +534,7 @@ def told(capsys, *words):
 
 
 def test_run_with_a_measure_of_ones_own(tmp_path, capsys, monkeypatch):
-    few = SIZES["small"]._replace(
-        roll=40, rs=(0.0, 0.5), spots=(60,), d_spots=(2,), cubes=(30,), d_cubes=(2,), ks=(5,)
-    )
-    monkeypatch.setitem(SIZES, "small", few)
+    tiny(monkeypatch)
     (tmp_path / "own.py").write_text(OWN)
     own = f"{tmp_path / 'own.py'}:centres"
     words = ["--size", "small", "-m", "cka", "--measure", own, "--jobs", 1]
@@ -527,18 +557,18 @@ def test_results_in_every_format(study, result, facts, capsys, tmp_path):
     _, out, err = told(capsys, "results", study, "--format", "csv")
     assert err == "Trial run: the scores mean nothing.\n"
     rows = {row["measure"]: row for row in csv.DictReader(io.StringIO(out))}
-    assert float(rows["mka"]["rings"]) == facts.grade("mka").rings
+    assert float(rows["mka"]["rings"]) == grade(facts, "mka")["rings"]
     assert {row["trial"] for row in rows.values()} == {"True"}
     assert rows["seldom"]["clusters"] == ""
     code, _, _ = told(capsys, "results", study, "-o", tmp_path / "all.json")
     assert load_result(tmp_path / "all.json") == result
     *_, comparisons = result["grades"].tables
-    assert len(comparisons.rows) == len(facts.points)
+    assert len(comparisons.rows) == len(facts.of())
     code, _, _ = told(capsys, "results", study, "-o", tmp_path / "points.parquet")
     frame = pd.read_parquet(tmp_path / "points.parquet")
     assert (code, list(frame.columns)) == (0, [*Measurement._fields, "trial"])
-    assert frame.value.tolist()[:3] == [p.value for p in facts.points[:3]]
-    assert len(frame) == len(facts.points)
+    assert frame.value.tolist()[:3] == [p.value for p in facts.of()[:3]]
+    assert len(frame) == len(facts.of())
     code, out, _ = told(capsys, "report", study, "-o", tmp_path / "page.html")
     assert (code, out) == (0, f"Open {tmp_path / 'page.html'}\n")
 
@@ -639,10 +669,6 @@ def test_the_page_is_no_wider_than_a_phone(page, tmp_path, look):
     assert look(page, width=390).wide <= 390
 
 
-def test_what_a_notebook_shows(result, facts):
+def test_what_a_notebook_shows(result):
     assert repr(result).startswith("<Result: suite manifolds, size small, sections 9, claims 18 ")
     assert isinstance(result, Result)
-    assert repr(facts) == (
-        f"<ManifoldFacts: size small, measures {len(facts.entrants)}, comparisons "
-        f"{len(facts.points)}>"
-    )

@@ -14,7 +14,7 @@ import typer
 from ..engine.memory import parse_bytes
 from ..extras import check, install_hint
 from ..measure import Measure
-from ..packs.archive import IDENTITY
+from ..packs.manifest import IDENTITY
 from ..report import write_page
 from ..report.output import emit, show
 from ..report.terminal import result_tables

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..grounding import Rule, apply
+from ..measure import Measure
 from ..representation import Representation
 from ..subject import MapShape
 
@@ -47,8 +48,9 @@ class Case(NamedTuple):
     the mean of their values. ``models``: that it is of; cells of the same models are resampled
     together. ``left_out``: the names of measures that take too long here. ``is_by_part``: measures
     are ranked in every part, and their ranks averaged. ``reliability``: how far what is expected
-    repeats on other inputs of the same kind, 1 for entirely; None where it follows from how models
-    were made, or is not known.
+    repeats on other inputs of the same kind, 1 for entirely, as where it follows from how inputs
+    were made; None where it follows from how models were made, or is not known. ``measures``: by
+    which it is compared where these are not those of the run, such as one at several parameters.
     """
 
     test: str
@@ -59,6 +61,7 @@ class Case(NamedTuple):
     left_out: frozenset[str] = frozenset()
     is_by_part: bool = False
     reliability: float | None = None
+    measures: tuple[Measure, ...] = ()
 
     @property
     def key(self) -> tuple[str, ...]:

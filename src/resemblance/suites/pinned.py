@@ -20,7 +20,7 @@ from ..catalogue import get_measures
 from ..json_files import DAMAGED, check_types
 from ..measure import Measure
 from ..packs import Manifest, Pack, write_pack
-from ..packs.archive import SUFFIX
+from ..packs.manifest import SUFFIX
 from ..results.result import Result
 from . import SUITES
 from .case import Case, cell_name
@@ -145,7 +145,8 @@ def pack_cases(pack: Pack) -> list[Case]:
 def _module(suite: str) -> Any:
     if suite not in SUITES:
         raise ValueError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
-    return importlib.import_module(f"{__package__}.{suite}.pinned")
+    module = "suite" if suite == "manifolds" else "pinned"
+    return importlib.import_module(f"{__package__}.{suite}.{module}")
 
 
 def cells_with_scores(suite: str, pinned: Pinned) -> Iterator[PinnedCell]:

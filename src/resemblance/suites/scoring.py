@@ -69,7 +69,7 @@ def compare_cases(
     """
     chosen = dict[tuple[object, ...], list[Measure]]()
     for case in cases:
-        taking_part = [m for m in measures if m.name not in case.left_out]
+        taking_part = list(case.measures or (m for m in measures if m.name not in case.left_out))
         chosen |= {part.key: taking_part for part in case.parts}
     parts = [part for part in distinct_parts(cases) if chosen[part.key]]
     needed = [pieces_of(part, chosen[part.key], folder) for part in parts]

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...catalogue import get_measures
-from ...compare import compare
-from ...comparison import Comparison, info_of
+from ...comparison import info_of
 from ...display import did_you_mean
 from ...measure import Measure
 from ...representation import Representation
+from ...results.codec import decode, encode
 from ...results.result import Result
 from ...results.values import known
-from ..scoring import seconds_per_pair
-from ..study import Judge, Progress, Purpose, log, study_folder
-from .clouds import KS, ROLL_KS, CloudCase, ManifoldSize, Variant, cases, clouds
-from .grades import ManifoldFacts, Measurement, Sweep
-from .sections import check_claims, result_of
+from ..case import Case, Part, Score
+from ..feature_maps import scratch_folder
+from ..pinning import Pinned, Reduction
+from ..ranks import ranked_cells
+from ..scoring import Compared, compare_cases, failures_of, scores_of, seconds_of
+from ..study import Judge, Progress, Purpose, log, purpose, study_folder
+from .clouds import KS, ROLL_KS, CloudCase, ManifoldSize, cases, clouds
+from .page import check_claims, result_of
+from .values import CLUSTERS, ORDER, PLACE, Measured, Measurement
 
 MEASURES: tuple[str, ...] = (
     "mka", "mka[k=15]", "kcka", "kcka[variant=code]", "cka", "cka[kernel=rbf]",
@@ -33,6 +36,8 @@ MEASURES: tuple[str, ...] = (
     "mutual_knn[metric=euclidean]",
     "jaccard[metric=euclidean]", "information_imbalance", "default",
 )  # fmt: skip
+COMPARISONS, CLOUDS = "comparisons.db", "clouds"
+CELLS = {"swiss_roll": ("peak", PLACE), "rings": ("tau", ORDER), "clusters": ("tau", ORDER)}
 SLOW = frozenset({"rtd"})  # compared only up to a number of samples that depends on the size
 MOST_NEIGHBOURS = {"imd": 50, "rank_similarity": 200}  # in sweeps: their time grows with k
 TWENTIETHS, FORTIETHS = (tuple(i / n for i in range(n + 1)) for n in (20, 40))  # of the S-curve
@@ -75,8 +80,7 @@ def run(
 
     Parameters
     ----------
-    folder : keeps every comparison (``comparisons.db``), what was measured (``facts.json``, read by
-        :func:`~resemblance.suites.manifolds.load_facts`) and the result (``result.json``); without
+    folder : keeps every comparison (``comparisons.db``) and the result (``result.json``); without
         it nothing is kept. A later run computes only what is new: other measures, or the larger
         size.
     measures : measures, names, specifications, presets. Default: MKA, kCKA, CKA with linear and RBF
@@ -88,8 +92,8 @@ def run(
     executor, memory : as for :func:`resemblance.compare`.
     progress : called with ("comparing", done, total).
     claims : by the name of a section ("swiss roll", "rings", "clusters", "perturbed", "lost",
-        "moved"), a function that judges claims by the facts, a
-        :class:`~resemblance.suites.manifolds.ManifoldFacts`; their verdicts are shown in the
+        "moved"), a function that judges claims by what was measured, a
+        :class:`~resemblance.suites.manifolds.values.Measured`; their verdicts are shown in the
         section.
 
     Where we differ from the paper: the values themselves are graded, not exp(-value/γ) with a γ
@@ -106,83 +110,177 @@ def run(
             f"manifolds.run: size cannot be {size!r}{did_you_mean(size, tuple(SIZES))}"
         )
     check_claims(claims)
-    entrants = get_measures(MEASURES if measures is None else measures)
+    usual = get_measures(MEASURES)
+    tested = usual if measures is None else get_measures(measures)
+    options: dict[str, Any] = {"executor": executor, "memory": memory, "progress": progress}
     with study_folder(folder, Purpose("manifolds", size)) as (place, _):
-        options: dict[str, Any] = {
-            "executor": executor,
-            "memory": memory,
-            "save": place / "comparisons.db",
-        }
-        facts = collect(entrants, size, progress, **options)
-        result = result_of(facts, claims, usual=[m.spec for m in get_measures(MEASURES)])
-        publish(place, facts, result)
+        with scratch_folder(place / COMPARISONS) as scratch:
+            assert scratch is not None
+            content = Pinned(scratch, write_clouds(scratch, size, cases(SIZES[size])), "")
+            measured = compared_clouds(content, tested, save=place / COMPARISONS, **options)
+        result = result_of(measured, usual, claims)
+        _publish(place, result)
     return result
 
 
-def publish(folder: Path, facts: ManifoldFacts, result: Result) -> None:
-    """Write what a run measured, and its result, into its study."""
-    facts.save(folder / "facts.json")
-    result.save(folder / "result.json")
-    log(folder, f"manifolds: {len(facts.points)} comparisons, {len(result.claims)} claims")
+def run_pinned(
+    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
+) -> Result:
+    """Compare the clouds of a pack by measures, or continue in a folder, and return the result.
 
-
-def collect(
-    measures: Iterable[str | Measure],
-    size: str = "default",
-    progress: Progress | None = None,
-    *,
-    plan: Sequence[CloudCase] | None = None,
-    draw: Callable[[CloudCase], tuple[np.ndarray, Sequence[Variant]]] = clouds,
-    **options: Any,
-) -> ManifoldFacts:
-    """Compare all clouds by measures and return what was measured, of which :func:`run` makes its
-    result.
-
-    ``plan``: the cases, by default all of the size; ``draw``: returns the clouds of a case.
-    ``options`` are those of :func:`resemblance.compare`.
+    ``options``: executor, memory and progress.
     """
-    entrants = get_measures(measures)
-    chosen = cases(SIZES[size]) if plan is None else plan
-    work = [(case, _measures_of(case, entrants, SIZES[size])) for case in chosen]
-    total, end = sum(case.variants * len(compared_by) for case, compared_by in work), 0
-    points, provenance = list[Measurement](), dict[str, Any]()
-    seconds: defaultdict[str, list[float]] = defaultdict(list)
-    for case, compared_by in work:
-        end += case.variants * len(compared_by)
-        if compared_by:
-            reference, variants = draw(case)
-            others = [Representation(v.array, f"{v.experiment} {v.at:g}") for v in variants]
-            comparison = compare(
-                Representation(reference, "reference"),
-                others,
-                measures=compared_by,
-                **options,
-                progress=partial(_show, progress, end, total),
-            )
-            points += _points(case, variants, comparison)
-            for spec, spent in seconds_per_pair(comparison).items():
-                seconds[spec].append(spent)
-            provenance = provenance or dict(comparison.provenance)
-        _show(progress, end, total, 0, 0)
-    swept = {point.measure for point in points if point.over_k}
-    sweeps = [
-        Sweep(m.spec, k, m.where(k=k).spec) for m in entrants for k in ROLL_KS if k <= _most(m)
+    with study_folder(folder, Purpose("manifolds", models=pinned.identity)) as (place, _):
+        measured = compared_clouds(pinned, measures, save=place / COMPARISONS, **options)
+        result = pinned.named(result_of(measured, measures))
+        _publish(place, result)
+    return result
+
+
+def _publish(place: Path, result: Result) -> None:
+    result.save(place / "result.json")
+    log(
+        place, f"manifolds: {result.counts['comparisons']} comparisons, {len(result.claims)} claims"
+    )
+
+
+# ------------------------------------------------------------------------------- clouds on the disk
+
+
+class Shape(NamedTuple):
+    """A reference with its clouds, as they are compared, and the experiment of each cloud."""
+
+    about: CloudCase
+    part: Part
+    experiments: tuple[str, ...]
+
+
+def write_clouds(
+    folder: Path, size: str, plan: Iterable[CloudCase], half: bool = False
+) -> dict[str, Any]:
+    """Write the clouds of cases into a folder, and return what must be known to read them."""
+    documents = []
+    for number, case in enumerate(plan):
+        reference, variants = clouds(case)
+        place = folder / CLOUDS / str(number)
+        place.mkdir(parents=True)
+        named = {str(i): v.array for i, v in enumerate(variants)}
+        for name, points in {"reference": reference, **named}.items():
+            np.save(place / f"{name}.npy", points.astype(np.float16) if half else points)
+        about = [[v.experiment, float(v.at)] for v in variants]
+        documents.append({"case": encode(case), "variants": about})
+    return {"size": size, "clouds": documents}
+
+
+def shapes_of(content: Pinned) -> list[Shape]:
+    """Return what is compared with what, from the clouds of a run or of a pack."""
+    return [
+        _shape(content.folder / CLOUDS / str(number), entry["case"], entry["variants"])
+        for number, entry in enumerate(content.facts["clouds"])
     ]
-    return ManifoldFacts(
-        size,
-        tuple({m.spec: info_of(m) for m in entrants}.values()),
-        tuple(s for s in sweeps if s.spec in swept),
-        tuple(points),
-        {spec: float(np.mean(times)) for spec, times in seconds.items()},
-        _left_out(entrants, chosen, SIZES[size]),
+
+
+def _shape(folder: Path, about: Any, variants: Sequence[tuple[str, float]]) -> Shape:
+    columns = {
+        f"{experiment} {at:g}": Representation(folder / f"{i}.npy", f"{experiment} {at:g}")
+        for i, (experiment, at) in enumerate(variants)
+    }
+    reference = {"reference": Representation(folder / "reference.npy")}
+    part = Part(reference, [at for _, at in variants], columns)
+    return Shape(decode(CloudCase, about), part, tuple(experiment for experiment, _ in variants))
+
+
+def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
+    """Write the clouds of a size of the suite into a pack, and return what it must remember.
+
+    A pack of fewer samples has only the clouds of the cells in which measures are ranked, with all
+    their points: these are few.
+    """
+    size = purpose(study).size
+    chosen, content = cases(SIZES[size]), "all shapes"
+    if reduction.samples is not None:
+        content = "the shapes of the cells that rank"
+        chosen = tuple(c for c in chosen if c.shape in CELLS and not c.over_k)
+    return {**write_clouds(pack, size, chosen, reduction.half), "content": content}
+
+
+# ------------------------------------------------------------------------------------------ compare
+
+
+def cases_of(pinned: Pinned) -> list[Case]:
+    """Return what the measures are ranked by: two orders and one place."""
+    return list(_scored(shapes_of(pinned), SIZES[pinned.facts["size"]]))
+
+
+def _scored(shapes: Iterable[Shape], size: ManifoldSize) -> Iterator[Case]:
+    """Yield the cells in which measures are ranked.
+
+    What is expected follows from how the clouds were made, so that it repeats entirely.
+    """
+    for about, part, _ in shapes:
+        if about.shape not in CELLS or about.over_k:
+            continue
+        if about.shape == "clusters" and part.columns:
+            graded = {a: c for a, c in zip(part.expected, part.columns.items()) if a in CLUSTERS}
+            part = part._replace(expected=list(graded), columns=dict(graded.values()))
+        test, (cell, rule) = about.shape.replace("_", " "), CELLS[about.shape]
+        slow = _slow(about, size)
+        yield Case(test, (cell,), rule, (part,), test, slow, reliability=1.0)
+
+
+def _slow(case: CloudCase, size: ManifoldSize) -> frozenset[str]:
+    return SLOW if case.n > size.slow else frozenset()
+
+
+def compared_clouds(content: Pinned, measures: Sequence[Measure], **options: Any) -> Measured:
+    """Compare all clouds of a run or of a pack in one run, and return what was measured.
+
+    ``options``: those of :func:`~resemblance.suites.scoring.compare_cases`.
+    """
+    name, shapes, infos = content.facts["size"], shapes_of(content), list(map(info_of, measures))
+    size, wanted = SIZES[name], list[Case]()
+    for about, part, _ in shapes:
+        if taking_part := _measures_of(about, measures, size):
+            test = f"{about.shape.replace('_', ' ')}{' over k' if about.over_k else ''}"
+            wanted.append(Case(test, (), ORDER, (part,), measures=taking_part))
+    scored, left_out = list(_scored(shapes, size)), _left_out(measures, shapes, size)
+    compared = compare_cases([*wanted, *scored], measures, **options)
+    points = defaultdict[tuple[str, str], list[Measurement]](list)
+    for point in (p for s in shapes if s.part.key in compared for p in _points(s, compared)):
+        points[point.experiment, point.measure].append(point)
+    rows = {(*s.key, s.measure): s for case in scored for s in scores_of(case, compared)}
+    scores = [
+        rows.get((*c.key, m.spec))
+        or Score(c.test, c.cell, m.spec, m.label, np.nan, reason=f"left out {left_out[m.spec]}")
+        for c in scored
+        for m in infos
+    ]
+    provenance = dict(next(iter(compared.values())).provenance) if compared else {}
+    return Measured(
+        name,
+        {info.spec: info for info in infos},
+        {m.spec: _sweep_of(m) for m in measures},
+        points,
+        tuple(scores),
+        ranked_cells(scored, scores),
+        seconds_of(wanted, compared, lambda case: "ms"),
+        tuple(failures_of(wanted, compared, lambda case: (case.test, ""))),
+        left_out,
         {k: v for k, v in provenance.items() if k not in ("rows", "columns", "n_samples")},
     )
 
 
-def _show(progress: Progress | None, end: int, total: int, ready: int, missing: int) -> None:
-    """Say how much is done where ``ready`` of the ``missing`` comparisons up to an end are."""
-    if progress:
-        progress("comparing", end - missing + ready, total)
+def _points(shape: Shape, compared: Compared) -> Iterator[Measurement]:
+    (about, part, experiments), comparison = shape, compared[shape.part.key]
+    reasons = {(f.measure, f.y): f.reason for f in comparison.failures}
+    where = (about.n, about.d, about.seed)
+    for spec in (info.spec for info in comparison.measures):
+        pairs = zip(comparison[spec][0], comparison.difference(spec)[0])
+        for name, (value, difference), experiment, at in zip(
+            comparison.columns, pairs, experiments, part.expected, strict=True
+        ):
+            outcome = known(value), known(difference), reasons.get((spec, name))
+            yield Measurement(experiment, spec, *where, float(at), about.over_k, *outcome)
 
 
 # ----------------------------------------------------------------------------------------- measures
@@ -196,13 +294,20 @@ def _most(measure: Measure) -> float:
     return min(MOST_NEIGHBOURS.get(measure.name, math.inf), limit)
 
 
-def _measures_of(case: CloudCase, entrants: Sequence[Measure], size: ManifoldSize) -> list[Measure]:
+def _sweep_of(measure: Measure) -> dict[int, str]:
+    """Return the specifications of a measure by number of neighbours."""
+    return {k: measure.where(k=k).spec for k in ROLL_KS if k <= _most(measure)}
+
+
+def _measures_of(
+    case: CloudCase, tested: Iterable[Measure], size: ManifoldSize
+) -> tuple[Measure, ...]:
     """Return the measures that a case is for, each specification once."""
     if case.over_k:
         ks = _neighbours(case, size)
-        entrants = [m.where(k=k) for m in entrants for k in ks if k <= _most(m)]
-    fast = {m.spec: m for m in entrants if m.name not in SLOW or case.n <= size.slow}
-    return list(fast.values())
+        tested = [m.where(k=k) for m in tested for k in ks if k <= _most(m)]
+    slow = _slow(case, size)
+    return tuple({m.spec: m for m in tested if m.name not in slow}.values())
 
 
 def _neighbours(case: CloudCase, size: ManifoldSize) -> list[int]:
@@ -212,36 +317,14 @@ def _neighbours(case: CloudCase, size: ManifoldSize) -> list[int]:
 
 
 def _left_out(
-    entrants: Sequence[Measure], plan: Sequence[CloudCase], size: ManifoldSize
+    tested: Iterable[Measure], shapes: Iterable[Shape], size: ManifoldSize
 ) -> dict[str, str]:
     """Return where measures were not compared, and why."""
     samples = f"above {size.slow} samples: it takes too long"
     neighbours = "above {:g} neighbours: its time grows with them, or it takes no more"
+    plan = [shape.about for shape in shapes]
     largest = max((case.n for case in plan), default=0)
     most = max((k for case in plan if case.over_k for k in _neighbours(case, size)), default=0)
-    slow = {m.spec: samples for m in entrants if m.name in SLOW and largest > size.slow}
-    capped = {m.spec: neighbours.format(_most(m)) for m in entrants if 0 < _most(m) < most}
+    slow = {m.spec: samples for m in tested if m.name in SLOW and largest > size.slow}
+    capped = {m.spec: neighbours.format(_most(m)) for m in tested if 0 < _most(m) < most}
     return slow | capped
-
-
-def _points(
-    case: CloudCase, variants: Sequence[Variant], comparison: Comparison
-) -> Iterator[Measurement]:
-    reasons = {(f.measure, f.y): f.reason for f in comparison.failures}
-    for info in comparison.measures:
-        values, differences = comparison[info.spec][0], comparison.difference(info.spec)[0]
-        for variant, name, value, difference in zip(
-            variants, comparison.columns, values, differences
-        ):
-            yield Measurement(
-                variant.experiment,
-                info.spec,
-                case.n,
-                case.d,
-                case.seed,
-                float(variant.at),
-                case.over_k,
-                known(value),
-                known(difference),
-                reasons.get((info.spec, name)),
-            )
