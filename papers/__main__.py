@@ -7,65 +7,89 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from resemblance.cli.executors import processes
+from resemblance.cli.progress import bars
 from resemblance.json_files import write_atomically
+from resemblance.report.page import write_page
+from resemblance.results.result import Result
 
-from .joint import joint_documents, verdicts
-from .markdown import MADE
 from .reproductions import (
     NAMES,
     ROOT,
     SIZES,
     Paper,
+    count_line,
     documents,
     index,
+    joint_documents,
     papers,
     store,
     stored,
     stored_path,
 )
 from .resi import agreement, budget_tables
-from .running import add_common, run_paper
+from .resi.ranks import compare_command
 
 STUDIES = ROOT / "papers" / "studies"
+COMMANDS = {"resi-compare": compare_command, "resi-published": agreement.main}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the papers that are named, or all; return 1 if committed files are not those that the
     stored results make.
 
-    ``resi-published STUDY`` compares a study of the paper's models with its tables instead.
+    ``resi-compare STUDY`` compares the ranks of any study of the ReSi suite with the published
+    ones, ``resi-published STUDY`` a study of the paper's models with its tables.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words[:1] == ["resi-published"]:
-        return agreement.main(words[1:])
+    if words and words[0] in COMMANDS:
+        return COMMANDS[words[0]](words[1:])
     options = _options(words)
     chosen = papers(options.names or NAMES)
-    if not options.write_only:
-        for paper in chosen:
-            _run(paper, options)
+    if options.study:
+        (paper,) = chosen
+        run_paper(paper, options.study, options)
+        return 0
+    for paper in () if options.write_only else chosen:
+        result = run_paper(paper, options.studies / f"{paper.name}-{options.size}", options)
+        if options.size == "default":
+            store(paper, result)
     return _write() if options.size == "default" else _check()
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m papers", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all")
     parser.add_argument("--size", choices=SIZES, default="default", help="only default is stored")
     parser.add_argument("--studies", type=Path, default=STUDIES, help="a folder for the studies")
-    add_common(parser)
+    parser.add_argument("--study", type=Path, help="run one paper in this folder; store nothing")
+    parser.add_argument(
+        "--only", action="append", metavar="EXPERIMENT", help="with --study; repeatable"
+    )
+    parser.add_argument("--jobs", "-j", type=int, default=1, help="processes")
+    parser.add_argument("--quiet", "-q", action="store_true", help="no progress, no messages")
     parser.add_argument("--write-only", action="store_true", help="run nothing, write the files")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.study and len(options.names) != 1:
+        parser.error("--study is the folder of one paper: give its name")
+    if options.only and not options.study:
+        parser.error("--only runs a part of a paper, which is not stored: give --study FOLDER")
+    return options
 
 
-def _run(paper: Paper, options: argparse.Namespace) -> None:
-    folder = _folder(paper, options)
-    result = run_paper(paper, folder, size=options.size, jobs=options.jobs, quiet=options.quiet)
-    if options.size == "default":
-        store(paper, result)
-
-
-def _folder(paper: Paper, options: argparse.Namespace) -> Path:
-    studies: Path = options.studies
-    return studies / f"{paper.name}-{options.size}"
+def run_paper(paper: Paper, folder: Path, options: argparse.Namespace) -> Result:
+    """Run a paper in a folder, or continue there; write result.json and index.html, and say how
+    many claims have which verdict."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    more = {"only": options.only} if options.only else {}
+    with processes(options.jobs) as executor, bars(options.quiet) as progress:
+        size = paper.sizes[options.size]
+        result = paper.run(folder, size=size, executor=executor, progress=progress, **more)
+    page = folder / "index.html"
+    write_page(result, page, title=paper.heading, introduction=paper.introduction)
+    if not options.quiet:
+        print(f"{paper.name}: {count_line(result)}\nOpen {page.resolve()}")
+    return result
 
 
 def files_made() -> dict[str, str]:
@@ -74,13 +98,11 @@ def files_made() -> dict[str, str]:
     files: dict[str, str] = {}
     for paper, result in results.values():
         files |= documents(paper, result)
-    counts = verdicts((paper.heading, result.claims) for paper, result in results.values())
     return {
         **files,
-        **joint_documents(),
+        **joint_documents(results),
         **budget_tables.pages(),
         agreement.PAGE: agreement.page(agreement.stored()),
-        "docs/_generated/joint-verdicts.md": f"{MADE}\n\n{counts}\n",
         "papers/README.md": index(results),
     }
 

@@ -116,8 +116,7 @@ def published(table: str | None = None, *, paper: str = "resi") -> list[Publishe
     if paper not in FILES:
         raise ValueError(f"no paper {paper!r}; known: {', '.join(FILES)}")
     names = {measure.label: measure.name for measure in list_measures()}
-    with gzip.open(DATA / FILES[paper], "rt", encoding="utf-8", newline="") as file:
-        lines = list(csv.DictReader(file))
+    lines = _lines(FILES[paper])
     known = list(dict.fromkeys(line["table"] for line in lines))
     if table is not None and table not in known:
         raise ValueError(f"no published table {table!r}; known: {', '.join(known)}")
@@ -223,3 +222,40 @@ def _columns(domain: str | None, paper: str) -> list[dict[str, float]]:
         if cell.value is not None and not cell.doubtful:
             columns[cell[3:9]][cell.label if paper == "resi" else cell.measure] = cell.value
     return [values for values in columns.values() if len(values) >= FEWEST]
+
+
+# ----------------------------------------------------------------------------- numbers of Raju 2026
+
+
+class Printed(NamedTuple):
+    """One number. ``table``: of the paper, or the test of the script. ``at``: the row.
+    ``quantity``: the column."""
+
+    table: str
+    at: str
+    quantity: str
+    value: float
+
+
+def printed(table: str, quantity: str | None = None) -> list[Printed]:
+    """Return the numbers of one table of Raju 2026 on synthetic data, in its order.
+
+    Tables "11" (at 0, 1, 10, 30 and 50 of its 19 rows) and "12" have three decimals. "test1",
+    "test3" and "test4" are what the author's script of Section 7.1 writes: scores by share of
+    signal, by components removed (seed 520), and of 60 pairs in four quadrants.
+
+    Raises ``ValueError`` for a table that is not there.
+    """
+    rows = [
+        Printed(line["table"], line["at"], line["quantity"], float(line["value"]))
+        for line in _lines("stability_published.csv.gz")
+    ]
+    known = dict.fromkeys(row.table for row in rows)
+    if table not in known:
+        raise ValueError(f"no published table {table!r}; known: {', '.join(known)}")
+    return [row for row in rows if row.table == table and quantity in (None, row.quantity)]
+
+
+def _lines(name: str) -> list[dict[str, str]]:
+    with gzip.open(DATA / name, "rt", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

@@ -17,12 +17,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+from resemblance.boards import read_board
 from resemblance.json_files import write_atomically
 from resemblance.results.claims import NO_DATA, REPRODUCED, VERDICTS, Claim
 from resemblance.results.result import Result, load_result
 from resemblance.results.sections import Section
+from resemblance.suites import SUITES
+from resemblance.suites.joint import result_of_ranks
 
-from .markdown import MADE, claims_table, decimal_table, table
+from .markdown import MADE, claims_table, decimal_table, fixed, table
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("resi", "ding", "mka", "shesha")
@@ -161,6 +164,34 @@ def _failure(claim: Claim) -> str:
     why = f" Why: {claim.note}." if claim.note else ""
     text, ours = claim.claim.rstrip("."), claim.ours.rstrip(".")
     return f"- {claim.number} {text}: **{claim.verdict}**. Here: {ours}.{why}"
+
+
+# ------------------------------------------------------------------------- tables of docs/board.md
+
+
+def joint_documents(results: Mapping[str, tuple[Paper, Result]]) -> dict[str, str]:
+    """Return the tables of the joint ranking on the packs that ship, and of how many claims of
+    every paper have which verdict, by path from the root."""
+    result = result_of_ranks(read_board().ranks)
+    (standing,), (agreement,) = (result[name].tables for name in ("standing", "agreement"))
+    suites = [suite for suite in SUITES if suite in standing.columns]
+    at = [standing.columns.index(name) for name in ("measure", "place", "mean rank", *suites)]
+    rows = [[row[i] for i in at] for row in standing.rows]
+    ranks = [(str(m), str(place), *(fixed(rank, 1) for rank in r)) for m, place, *r in rows]
+    columns = [verdict for verdict in VERDICTS if verdict != NO_DATA]
+    verdicts = []
+    for paper, of_paper in results.values():
+        count = Counter(claim.verdict for claim in of_paper.claims)
+        verdicts.append((paper.heading, *(str(count[v]) for v in columns)))
+    tables = {
+        "lead": result.headline(),
+        "ranks": table(("", "place", "all", *suites), ranks),
+        "agreement": table(agreement.columns, ([fixed(v) for v in row] for row in agreement.rows)),
+        "verdicts": table(("paper", *columns), verdicts),
+    }
+    return {
+        f"docs/_generated/joint-{name}.md": f"{MADE}\n\n{text}\n" for name, text in tables.items()
+    }
 
 
 ABOUT = """\

@@ -14,7 +14,7 @@ import pytest
 from factories.output import assert_fits
 from test_study_of_resi import OWN, bring
 
-from papers.resi import __main__ as papers
+from papers import __main__ as papers
 from resemblance import cli
 from resemblance.results.result import load_result
 from resemblance.sources.synthetic import graded_outputs, noise_walk, tight_groups
@@ -203,21 +203,21 @@ def test_status_of_a_study_on_a_pack_names_the_pack(capsys, tmp_path):
 
 
 def test_ranks_of_a_study_and_the_published_ones(study, capsys):
-    papers.main(["compare", str(study)])
+    papers.main(["resi-compare", str(study)])
     out = capsys.readouterr().out
     assert "CKA" in out
     assert "Spearman correlation of the two orders" in out
-    papers.main(["compare", str(study), "--paper", "mka"])
+    papers.main(["resi-compare", str(study), "--paper", "mka"])
     assert "jaccard" in capsys.readouterr().out.lower()
-    papers.main(["compare", str(study), "--domain", "vision"])
+    papers.main(["resi-compare", str(study), "--domain", "vision"])
     said = "no measure of this study has a published rank in the domain vision"
     assert said in capsys.readouterr().out
     with pytest.raises(ValueError, match="gone has no results yet: resemblance resi run gone"):
-        papers.main(["compare", "gone"])
+        papers.main(["resi-compare", "gone"])
 
 
 def test_the_conclusions_of_the_paper_are_judged_on_a_study(study, capsys, tmp_path):
-    papers.main(["report", str(study), "-o", str(tmp_path / "paper.html")])
+    papers.main(["resi-compare", str(study), "-o", str(tmp_path / "paper.html")])
     assert "No data on 4 claims" in capsys.readouterr().out
     page = (tmp_path / "paper.html").read_text()
     assert "No measure is the best everywhere" in page
@@ -328,4 +328,4 @@ def test_models_that_change_are_compared_again(tmp_path, capsys):
 
 def test_the_tables_fit_the_terminal(study, capsys):
     assert_fits(lambda: cli.run(["resi", "results", str(study)]), capsys)
-    assert_fits(lambda: papers.main(["compare", str(study)]), capsys)
+    assert_fits(lambda: papers.main(["resi-compare", str(study)]), capsys)

@@ -4,51 +4,29 @@ from __future__ import annotations
 
 import math
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import resemblance as rs
-from papers.shesha import chance, deletion, encoders, invariances, null_model, quadrants, recovery
-from papers.shesha.partial_correlation import bootstrapped, correlated, stream
-from papers.shesha.protocol import mixture, split_score
-from papers.shesha.published_values import printed
-from papers.shesha.suite import EXPERIMENTS, run
+from papers.judging import judged
+from papers.published import printed
+from papers.shesha import deletion, encoders, run, synthetic
+from papers.shesha.correlations import bootstrapped
+from papers.shesha.synthetic import mixture, split_score
 from resemblance.results import headlines
 from resemblance.results.claims import NO_DATA, NOT, PARTLY, REPRODUCED
 from resemblance.results.result import load_result
 from resemblance.stability.transformations import regime
-from resemblance.suites.experiments import RunConfig
 from resemblance.suites.stability import models
 from resemblance.suites.stability.spectral import harmonic, without_leading
-from resemblance.suites.stability.suite import SIZES
 
-MEASURES = ["cka[estimator=debiased]", "linear_regression"]
-
-
-def setting(size="default", measures=()):
-    return RunConfig(Path("nowhere"), size, tuple(rs.get_measure(m) for m in measures))
+ON_MADE_DATA = ("chance", "spectral", "quadrants")
 
 
-def concluded(experiment, found, size="default", measures=()):
-    return experiment.conclude(setting(size, measures), found)
-
-
-def verdicts(section, number):
-    return [claim.verdict for claim in section.claims if claim.number == number]
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory):
-    """A small run whose claims are judged all the same, which a trial's are not."""
-    folder = tmp_path_factory.mktemp("study")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(headlines, "TRIALS", {})
-        yield (
-            folder,
-            run(folder, size="small", measures=MEASURES, only=["chance", "spectral", "quadrants"]),
-        )
+def verdicts(experiment, facts, number=""):
+    claims = judged(experiment.claims, facts)
+    return [claim.verdict for claim in claims if number in ("", claim.number)]
 
 
 def test_the_scores_of_all_mixtures_are_those_of_the_authors_script():
@@ -62,25 +40,20 @@ def test_the_scores_of_all_mixtures_are_those_of_the_authors_script():
         ".6276 .6549 .6841 .6949"
     )
     assert [f"{s:.4f}"[1:] for s in scores] == [*array.split(), ".7051", ".7119", ".7080"]
-    assert correlated(np.arange(21), np.array(scores)) == pytest.approx(0.9896, abs=5e-5)
 
 
 def test_the_claims_of_recovery_hold_for_these_scores_and_fail_for_others():
     theirs = [row.value for row in printed("test1")]
-    shares = np.linspace(0, 1, 21)
 
-    def section(scores):
-        rest = {"ours": 0.0, "default": 0.0, "basis": 0.0}
+    def judge(scores):
+        facts = {"author": np.array(scores), "share": np.linspace(0, 1, 21)}
+        facts |= {name: np.zeros(21) for name in ("ours", "default")}
         noise = np.random.default_rng(0).standard_normal(21)
-        found = [
-            ({"share": float(a)}, {"author": s, **rest, "formula": float(n)})
-            for a, s, n in zip(shares, scores, noise)
-        ]
-        return concluded(recovery.RECOVERY, found)
+        return verdicts(synthetic.RECOVERY, {**facts, "formula": noise})
 
-    assert verdicts(section(theirs), "S1") == [REPRODUCED, REPRODUCED]
-    assert verdicts(section(theirs[::-1]), "S1") == [NOT, NOT]
-    assert verdicts(section([*theirs[:-1], 0.5]), "S1") == [NOT, NOT]
+    assert judge(theirs) == [REPRODUCED, REPRODUCED]
+    assert judge(theirs[::-1]) == [NOT, NOT]
+    assert judge([*theirs[:-1], 0.5]) == [NOT, NOT]
 
 
 def test_a_split_is_that_of_the_library_with_other_halves():
@@ -93,38 +66,44 @@ def test_a_split_is_that_of_the_library_with_other_halves():
     )
 
 
-def test_independent_noise_and_the_random_baseline(small):
-    section = small[1]["chance"]
-    assert verdicts(section, "S2") == [REPRODUCED, REPRODUCED]
-    assert verdicts(section, "S12") == [REPRODUCED]
-    first = section.tables[0].rows
-    assert [round(value, 4) for _, value, _ in first] == [0.0027, 0.0192, 0.0060]
-    assert {row[0]: row[2] for row in section.tables[1].rows}["linear_regression"] == pytest.approx(
-        1
-    )
+def test_small_runs_reproduce_what_they_can_and_say_what_they_cannot(tmp_path, monkeypatch):
+    monkeypatch.setattr(headlines, "TRIALS", {})  # whose claims are not judged
+    result = run(tmp_path, size="small", only=ON_MADE_DATA)
+    assert load_result(tmp_path / "result.json") == result
+    assert [section.name for section in result.sections] == list(ON_MADE_DATA)
+    found = {
+        name: [(claim.number, claim.verdict) for claim in result[name].claims]
+        for name in ON_MADE_DATA
+    }
+    assert found["chance"] == [("S2", REPRODUCED), ("S2", REPRODUCED), ("S12", REPRODUCED)]
+    assert found["spectral"] == [
+        *[("S3", REPRODUCED), ("S3", REPRODUCED)],
+        *[("S4", REPRODUCED), ("S4", NO_DATA), ("S4", NOT)],
+        *[("S5", REPRODUCED), ("S5", PARTLY), ("S6", NO_DATA)],
+    ]
+    notes = [claim.note for claim in result["spectral"].claims if claim.verdict == NO_DATA]
+    assert notes[0].startswith("the run lacks some numbers of")
+    assert {verdict for _, verdict in found["quadrants"]} == {NO_DATA}
+    with pytest.raises(ValueError, match="no experiment 'change'; known: recovery, chance"):
+        run(tmp_path, size="small", only=["change"])
+    with pytest.raises(ValueError, match="no size 'tiny'"):
+        run(tmp_path / "new", size="tiny", only=["steering"])
 
 
 def test_claims_about_noise_can_fail():
-    pair = {"author": 0.1, "debiased": 0.1, "biased": 0.5, "ours": 0.0, "basis": 0.0}
+    pair = {"author": 0.1, "debiased": 0.1, "biased": 0.5, "ours": 0.0}
     one = {"feature_split": 0.0, "variance_ratio": 0.0192, "z_score": 0.006}
-    found = [({"what": "pair"}, pair), *(({"what": "baseline"}, one),) * 2]
-    section = concluded(chance.CHANCE, found)
-    assert verdicts(section, "S2") == [NOT, NOT]
-    assert verdicts(section, "S12") == [PARTLY]
+    facts = {"pair": pair, "baselines": [one, one]}
+    assert verdicts(synthetic.CHANCE, facts) == [NOT, NOT, PARTLY]
 
 
 def test_z_score_is_that_of_its_definition():
     points, labels = np.array([[0.0], [2.0], [10.0], [12.0]]), np.array([0, 0, 1, 1])
-    assert chance.z_score(points, labels) == pytest.approx((10 - 1) / (10 + 1))
+    assert synthetic.z_score(points, labels) == pytest.approx((10 - 1) / (10 + 1))
 
 
 def test_every_recorded_cell_of_table_11_and_every_tenth_value_of_the_script():
-    found = {
-        k: deletion._compute(
-            setting(), {"what": "table 11", "removed": k, "seed": 420, "splits": 50}
-        )
-        for k in (0, 1, 10, 30, 50)
-    }
+    found = {k: deletion.row_of_table_11(harmonic(420), k) for k in (0, 1, 10, 30, 50)}
     cells = printed("11")
     assert len(cells) == 20
     for cell in cells:
@@ -140,53 +119,23 @@ def test_every_recorded_cell_of_table_11_and_every_tenth_value_of_the_script():
         )
 
 
-def test_small_runs_reproduce_what_they_can_and_say_what_they_cannot(small):
-    section = small[1]["spectral"]
-    assert verdicts(section, "S3") == [REPRODUCED, REPRODUCED]
-    assert verdicts(section, "S4") == [REPRODUCED, NO_DATA, NOT]
-    assert next(c.note for c in section.claims if c.verdict == NO_DATA).startswith(
-        "the run lacks some numbers of"
-    )
-    assert verdicts(section, "S5") == [REPRODUCED, PARTLY]
-    assert verdicts(section, "S6") == [NO_DATA]
-    assert set(verdicts(small[1]["quadrants"], "S7")) == {NO_DATA}
-    assert (
-        "same value whatever" in section.reasons["LinReg"]
-    )  # 200 samples of 256 features fit anything
-    assert section.scores["order"] == {
-        "cka[estimator=debiased]": pytest.approx(1),
-        "linear_regression": None,
-    }
-
-
-def falling(start, step):
-    """Rows in which every value falls in a straight line."""
-    value = lambda k: max(start - step * k, -0.1)  # noqa: E731
-    return {
-        k: dict.fromkeys(
-            ("shesha", "cka", "pwcka", "procrustes", "cka_biased", "whitened"), value(k)
-        )
-        for k in range(51)
-    }
+def falling(step):
+    """Facts in which every value falls from 1 in a straight line."""
+    names = ("shesha", "cka", "pwcka", "procrustes", "cka_biased", "whitened")
+    rows = {k: dict.fromkeys(names, max(1 - step * k, -0.1)) for k in range(51)}
+    facts = dict.fromkeys(("table 11", "script", "whitening"), rows)
+    return {**facts, "table 12": dict.fromkeys(deletion.PREPROCESSINGS, rows[30])}
 
 
 def test_claims_about_deletion_can_fail_and_can_hold():
-    rows = [
-        ({"what": what, "removed": k}, v)
-        for what in ("table 11", "script", "whitening")
-        for k, v in falling(1, 0.01).items()
-    ]
-    rows += [
-        ({"what": "table 12", "as": how, "removed": 30}, falling(1, 0.01)[30])
-        for how in deletion.PREPROCESSINGS
-    ]
-    rows = [(p, v) for p, v in rows if p["what"] != "script" or p["removed"] < 50]
-    section = concluded(deletion.DELETION, rows)
-    assert verdicts(section, "S3") == [NOT, NOT]
-    assert verdicts(section, "S4")[0] == NO_DATA  # nothing ever falls below a half
-    section = concluded(deletion.DELETION, [(p, falling(1, 0.022)[p["removed"]]) for p, _ in rows])
-    assert verdicts(section, "S4") == [NOT, REPRODUCED, NOT]
-    assert verdicts(section, "S6") == [PARTLY]
+    slow, fast = (
+        {n: verdicts(deletion.DELETION, falling(step), n) for n in ("S3", "S4", "S6")}
+        for step in (0.01, 0.022)
+    )
+    assert slow["S3"] == [NOT, NOT]
+    assert slow["S4"][0] == NO_DATA  # nothing ever falls below a half
+    assert fast["S4"] == [NOT, REPRODUCED, NOT]
+    assert fast["S6"] == [PARTLY]
 
 
 def test_deletion_leaves_what_it_should():
@@ -202,185 +151,111 @@ def test_deletion_leaves_what_it_should():
 
 
 def test_pairs_of_every_quadrant_are_those_of_the_authors_script():
-    theirs = {q: printed("test4", q) for q in ("shesha", "cka")}
-    for position, name in enumerate(quadrants.QUADRANTS):
-        part = next(p for p in quadrants._parts(setting()) if p["quadrant"] == name)
-        found = quadrants._compute(setting(), part)
-        assert found["stability"] == pytest.approx(theirs["shesha"][15 * position].value, abs=1e-10)
-        assert found["similarity"] == pytest.approx(theirs["cka"][15 * position].value, abs=1e-10)
+    stability, similarity = (printed("test4", q) for q in ("shesha", "cka"))
+    for i, (name, (_, seeds, *_)) in enumerate(synthetic.PRINTED.items()):
+        found = synthetic.pair_scores(name, *(320 + seed for seed in seeds))
+        theirs = stability[15 * i].value, similarity[15 * i].value
+        assert found == pytest.approx(theirs, abs=1e-10)
 
 
 def test_claims_about_quadrants_hold_for_the_recorded_pairs_and_fail_for_others():
     values = [[row.value for row in printed("test4", q)] for q in ("shesha", "cka")]
 
-    def section(stabilities, similarities):
-        names = [name for name in quadrants.QUADRANTS for _ in range(15)]
-        found = [
-            ({"quadrant": n}, {"stability": a, "similarity": b})
-            for n, a, b in zip(names, stabilities, similarities)
-        ]
-        return concluded(quadrants.QUADRANT_PAIRS, found)
+    def judge(stabilities, similarities):
+        pairs = list(zip(stabilities, similarities))
+        facts = {name: pairs[15 * i : 15 * i + 15] for i, name in enumerate(synthetic.PRINTED)}
+        return verdicts(synthetic.QUADRANTS, facts)
 
-    assert {c.verdict for c in section(*values).claims} == {REPRODUCED}
-    swapped = section(*values[::-1])
-    assert verdicts(swapped, "S7") == verdicts(swapped, "S10") == [NOT]
-    assert verdicts(swapped, "S11") == [REPRODUCED]  # a correlation is symmetric
-    assert verdicts(section([0.9] * 45 + [0.1] * 15, values[1]), "S11") == [NOT]
+    assert set(judge(*values)) == {REPRODUCED}
+    swapped = judge(*values[::-1])
+    assert swapped[0] == swapped[3] == NOT
+    assert swapped[4] == REPRODUCED  # a correlation is symmetric
+    assert judge([0.9] * 45 + [0.1] * 15, values[1])[4] == NOT
 
 
 def test_rotations_of_unequal_axes_change_the_feature_split_and_not_the_basis_split():
-    found = invariances._compute(setting(), {"share": None, "seed": 320, "splits": 5})
-    assert abs(found["before"]) < 0.02 < 0.97 < found["after"]
-    assert found["basis_before"] == pytest.approx(found["basis_after"], abs=1e-9)
+    found = synthetic.axes(k=5)
+    before, after = found["feature split"]
+    assert abs(before) < 0.02 < 0.97 < after
+    assert found["basis split"][0] == pytest.approx(found["basis split"][1], abs=1e-9)
 
 
 def test_claims_about_invariances():
-    changes = invariances._compute(setting(), {"share": 0.9, "seed": 320, "splits": 5})
-    own = {"before": 0.0, "after": 0.98, "basis_before": 0.98, "basis_after": 0.98}
+    changes = {name: [of] for name, of in synthetic.changes_of(mixture(0.9, 320), k=5).items()}
+    axes = {"feature split": (0.0, 0.98), "basis split": (0.98, 0.98)}
 
-    def section(changes, own):
-        found = [({"share": share}, changes) for share in invariances.SHARES]
-        return concluded(invariances.INVARIANCES, [*found, ({"share": None}, own)])
+    def judge(**others):
+        return verdicts(synthetic.INVARIANCES, {**changes, "axes": axes, **others})
 
-    held = section({**changes, "rotation": 0.001}, own)
-    assert verdicts(held, "S14") == [PARTLY, REPRODUCED, PARTLY, REPRODUCED]
-    assert (
-        verdicts(section({**changes, "rotation": 0.0031}, own), "S14")[0] == NOT
-    )  # it is not below 0.003
-    worse = {
-        **changes,
-        "rotation": 0.1,
-        "scaling": 0.1,
-        "constant": 0.1,
-        "noise": [0.1, 0.2, 0.3, 0.4, 0.5],
-    }
-    assert verdicts(section(worse, own), "S14") == [NOT, NOT, NOT, NOT]
-    invariant = section({**changes, "rotation": 0.0, "shift": 0.0}, {**own, "after": 0.0})
-    assert verdicts(invariant, "S14")[0] == verdicts(invariant, "S14")[2] == REPRODUCED
+    assert judge(rotation=[0.001]) == [PARTLY, REPRODUCED, PARTLY, REPRODUCED]
+    assert judge(rotation=[0.0031])[0] == NOT  # it is not below 0.003
+    worse = {name: [0.1] for name in ("rotation", "scaling", "constant")}
+    assert judge(**worse, noise=[[0.1, 0.2, 0.3, 0.4, 0.5]]) == [NOT] * 4
+    unchanged = {**axes, "feature split": (0.0, 0.0)}
+    invariant = judge(rotation=[0.0], shift=[0.0], axes=unchanged)
+    assert invariant[0] == invariant[2] == REPRODUCED
 
 
 def test_the_null_model_is_that_of_table_67():
-    made = null_model.simulate()
+    made = synthetic.simulate()
     x, snr, y = made["magnitude"], made["snr"], made["coherence"]
-    assert [f"{correlated(*pair):.3f}" for pair in ((x, y), (snr, y), (x, y, snr))] == [
-        "0.639",
-        "0.999",
-        "0.292",
-    ]
+    for digits, pair in (("0.639", (x, y)), ("0.999", (snr, y)), ("0.292", (x, y, snr[:, None]))):
+        value, *_ = bootstrapped(*pair, draws=0, random=np.random.default_rng(0))
+        assert f"{value:.3f}" == digits
     value, low, high = bootstrapped(x, y, draws=200, random=np.random.default_rng(320))
-    assert (value, low, high) == (
-        pytest.approx(0.639, abs=5e-4),
-        pytest.approx(0.612, abs=0.01),
-        pytest.approx(0.664, abs=0.01),
-    )
+    assert (low, high) == (pytest.approx(0.612, abs=0.01), pytest.approx(0.664, abs=0.01))
 
 
 def test_claims_about_the_null_model():
-    def section(shift, size="default"):
-        found = [
-            ({"what": name}, {"found": [v + shift for v in value], "curve": [[1.0, 0.5, 0.4, 0.6]]})
-            for name, value in null_model.PRINTED.items()
-        ]
-        return concluded(null_model.NULL_MODEL, found, size)
+    def judge(shift, bootstraps=2000):
+        found = {name: [v + shift for v in of] for name, of in synthetic.TABLE_67.items()}
+        return verdicts(synthetic.NULL_MODEL, {**found, "bootstraps": bootstraps})
 
-    assert verdicts(section(0.0), "S13") == [REPRODUCED] * 3
-    assert verdicts(section(0.003), "S13") == [PARTLY] * 3
-    assert verdicts(section(-0.1), "S13") == [NOT] * 3
-    assert verdicts(section(0.0, "small"), "S13") == [NO_DATA] * 3  # 100 bootstraps
+    assert judge(0.0) == [REPRODUCED] * 3
+    assert judge(0.003) == [PARTLY] * 3
+    assert judge(-0.1) == [NOT] * 3
+    assert judge(0.0, bootstraps=100) == [NO_DATA] * 3
 
 
 def test_correlations_of_ranks():
-    x = np.arange(50.0)
-    assert correlated(x, x**3) == pytest.approx(1)
-    assert math.isnan(correlated(x, np.ones(50)))
-    assert (
-        abs(correlated(2 * x + np.sin(7 * x), x + np.cos(5 * x), x)) < 0.3
-    )  # what they share is given
-    low, high = bootstrapped(x, x, draws=20, random=stream("a"))[1:]
-    assert low == high == pytest.approx(1)
-
-
-def test_parts_name_what_they_are_computed_with():
-    for experiment in (
-        recovery.RECOVERY,
-        chance.CHANCE,
-        deletion.DELETION,
-        quadrants.QUADRANT_PAIRS,
-        encoders.ENCODERS,
-    ):
-        for part in experiment.parts(setting("default", MEASURES)):
-            named = [
-                part[key] for key in ("uses", "measures", "statistics", "measure") if key in part
-            ]
-            assert named, (experiment.name, part)
-            every = [[one] if isinstance(one[0], str) else one for one in named]
-            assert all(isinstance(version, int) for own in every for _, version in own)
+    x, random = np.arange(50.0), np.random.default_rng(0)
+    assert bootstrapped(x, x**3, draws=20, random=random) == pytest.approx((1, 1, 1))
+    assert math.isnan(bootstrapped(x, np.ones(50), draws=1, random=random)[0])
+    pair = 2 * x + np.sin(7 * x), x + np.cos(5 * x)  # what they share is given
+    assert abs(bootstrapped(*pair, x[:, None], draws=0, random=random)[0]) < 0.3
 
 
 def test_claims_about_encoders_hold_and_fail():
     random = np.random.default_rng(3)
 
-    def section(make):
-        rows = []
+    def judge(make):
+        configurations = []
         for i in range(400):
             name = "noise_005" if i % 2 else "pca_005"
             x, y = make(random, name)
-            rows.append([f"{name}{i}", regime(name), 10, x, -x, y, y])
-        return concluded(
-            encoders.ENCODERS,
-            [({"domain": "vision", "model": "m", "base": "last layer", "seed": 0}, rows)],
-            "small",
-        )
+            of = encoders.Configuration("vision", "m last layer", f"{name}{i}", x, -x, y)
+            configurations.append(of)
+        return verdicts(encoders.ENCODERS, (configurations, 100))
 
-    made = [
-        (
-            {"domain": encoders.MADE, "base": "last layer", "seed": 0},
-            [["pca_005", "compression", 5, 0, 0, 1, 1]] * 5,
-        )
-    ]
-    assert verdicts(concluded(encoders.ENCODERS, made, "small"), "T15") == [NO_DATA, NO_DATA]
-    independent = section(lambda r, _: r.standard_normal(2))
-    assert verdicts(independent, "T15")[0] == REPRODUCED
-    same = section(lambda r, _: np.repeat(r.standard_normal(1), 2))
-    assert verdicts(same, "T15") == [NOT, PARTLY]
-    opposed = section(
-        lambda r, name: (
-            r.standard_normal(1)[0] * np.array([1.0, 1.0 if name == "noise_005" else -1.0])
-        )
-    )
-    assert verdicts(opposed, "T15")[1] == REPRODUCED
+    made = encoders.Configuration(encoders.MADE, "last layer", "pca_005", 0, 0, 1)
+    assert verdicts(encoders.ENCODERS, ([made] * 5, 100)) == [NO_DATA, NO_DATA]
+    assert judge(lambda r, _: r.standard_normal(2))[0] == REPRODUCED
+    assert judge(lambda r, _: np.repeat(r.standard_normal(1), 2)) == [NOT, PARTLY]
+
+    def opposed(r, name):
+        sign = 1 if regime(name) == "preserving" else -1
+        return r.standard_normal(1)[0] * np.array([1.0, sign])
+
+    assert judge(opposed)[1] == REPRODUCED
 
 
-def test_models_of_what_is_not_installed_are_named(monkeypatch):
+def test_models_of_what_is_not_installed_are_left_out(monkeypatch):
     monkeypatch.setattr(
         models, "find_spec", lambda name: None if name == "transformers" else object()
     )
-    assert {r.domain for r in encoders._models(setting())} == {"graphs", "vision"}
-    assert encoders._absent(setting()) == {"models of language": "transformers is not installed"}
-    assert {p["domain"] for p in encoders._parts(setting())} == {encoders.MADE, "graphs", "vision"}
-    assert len(encoders._models(setting())) == 4
-
-
-def test_findings_are_read_as_they_were_saved_and_a_second_run_computes_nothing(small, monkeypatch):
-    folder, findings = small
-    assert load_result(folder / "result.json") == findings
-    for module, experiment in (
-        (deletion, deletion.DELETION),
-        (quadrants, quadrants.QUADRANT_PAIRS),
-    ):
-        assert experiment.compute is module._compute
-    before = {p: p.stat().st_mtime_ns for p in (folder / "parts").rglob("*.json")}
-    again = run(folder, size="small", measures=MEASURES, only=["chance", "spectral", "quadrants"])
-    assert again == findings
-    assert {p: p.stat().st_mtime_ns for p in (folder / "parts").rglob("*.json")} == before
-
-
-def test_every_experiment_has_a_name_of_its_own_and_parts_at_every_size():
-    assert len({e.name for e in EXPERIMENTS}) == len(EXPERIMENTS)
-    for size in SIZES:
-        for experiment in EXPERIMENTS:
-            parts = experiment.parts(setting(size, MEASURES))
-            assert 0 < len({str(p) for p in parts}) == len(parts)
+    assert {r.domain for r in encoders.models_of("default")} == {"graphs", "vision"}
+    assert len(encoders.models_of("default")) == 4
+    assert not encoders.models_of("small")
 
 
 def test_a_published_table_that_does_not_exist():

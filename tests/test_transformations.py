@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from papers.shesha.protocol import mixture
+from papers.shesha.synthetic import mixture
 from resemblance.stability import transformation_study, transformations
 
 

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from papers.published import KEYS, RankRow, compare_published, order_agreement, published_ranks
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from papers.published import (
+    DOMAINS,
+    KEYS,
+    PAPERS,
+    RankRow,
+    compare_published,
+    order_agreement,
+    published_ranks,
+)
+from resemblance.report import write_page
+from resemblance.report.output import show
+from resemblance.report.terminal import claim_table, plain_table, without_data
 from resemblance.results.figures import Chart, Line
+from resemblance.results.result import Result
 from resemblance.results.sections import Section, Table
+from resemblance.suites.resi import load_facts, result_of
 from resemblance.suites.resi.facts import Evaluation
 from resemblance.suites.resi.ranking import ranking
+
+from .claims import CLAIMS
 
 
 def published_rows(
@@ -75,3 +95,44 @@ def published_section(rows: list[RankRow]) -> Section:
         f"sets and cells. {agreement_text(rows)}"
     )
     return Section("published", "Published ranks", about.strip(), (table,), (chart,))
+
+
+def compare(study: Path, domain: str | None = None, paper: str = "resi") -> list[object]:
+    """Return a table of the mean ranks of a study and the published ones, and how far the two
+    orders agree."""
+    rows = published_rows(load_facts(study), domain, paper)
+    if not rows:
+        where = f" in the domain {domain}" if domain else ""
+        return [f"no measure of this study has a published rank{where}"]
+    header = ("measure", "here", "published", "position", "published")
+    lines = [
+        (r.label, f"{r.ours:.1f}", f"{r.published:.1f}", str(r.position), str(r.position_published))
+        for r in rows
+    ]
+    return [plain_table(header, lines, right=range(1, 5)), agreement_text(rows)]
+
+
+def judged_result(study: Path) -> Result:
+    """Return the result of a study with the conclusions of the paper and the published ranks."""
+    facts = load_facts(study)
+    result, rows = result_of(facts, CLAIMS), published_rows(facts)
+    sections = (*result.sections, *([published_section(rows)] if rows else []))
+    return replace(result, sections=sections)
+
+
+def compare_command(arguments: Sequence[str]) -> int:
+    """Compare the ranks of a study with the published ones, and judge the paper's conclusions on a
+    page if one is wanted."""
+    parser = argparse.ArgumentParser("python -m papers resi-compare", description=__doc__)
+    parser.add_argument("study", type=Path)
+    parser.add_argument("--domain", choices=DOMAINS)
+    parser.add_argument("--paper", choices=tuple(PAPERS), default="resi")
+    parser.add_argument("-o", "--output", type=Path, help="a page with the conclusions judged")
+    options = parser.parse_args(arguments)
+    show(compare(options.study, options.domain, options.paper))
+    if options.output:
+        result = judged_result(options.study)
+        write_page(result, options.output)
+        claims = [claim_table(result), *without_data(result.claims)]
+        show([*claims, f"Open {options.output.resolve()}"])
+    return 0

@@ -1,5 +1,5 @@
 """Shesha: stability, similarity and drift (Raju 2026, arXiv 2601.09173)."""
 
-from .suite import CLAIMS, EXPERIMENTS, run
+from .reproduction import CLAIMS, run
 
-__all__ = ["CLAIMS", "EXPERIMENTS", "run"]
+__all__ = ["CLAIMS", "run"]

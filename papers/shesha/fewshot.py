@@ -6,26 +6,52 @@ trained on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from resemblance.representation import Representation
-from resemblance.results.sections import Section
+from papers.judging import Evidence, NoData, claim
+from resemblance.grounding import kendall
+from resemblance.results.sections import Entry, Table
 from resemblance.rng import generator
+from resemblance.sources.recipe import Recipe
+from resemblance.stability import get_statistic
 from resemblance.statistics.rdm import rows
-from resemblance.suites.experiments import Experiment, Part, RunConfig
-from resemblance.suites.stability.models import absent_of, labels_of, names_of, recipe_of
+from resemblance.suites.stability.models import family
 
-from .embeddings import deep_models, embeddings
-from .fewshot_sections import conclude
-from .probes import chosen_probe
-from .statistics import OF_OUTPUTS, SUPERVISED, UNSUPERVISED, named, values
-from .tasks import TASKS, labellings
+from .correlations import (
+    Cell,
+    Facts,
+    Found,
+    Splits,
+    enough,
+    gathered,
+    is_small,
+    needed,
+    over_cells,
+    said,
+)
+from .models import (
+    SPLIT,
+    SUPERVISED,
+    TASKS,
+    UNSUPERVISED,
+    Experiment,
+    Probe,
+    Run,
+    deep_models,
+    layers_of,
+    logistic_probe,
+    statistics_of,
+    tasks_of,
+)
 
-LEAST = 4  # labelled samples of every class: three to fit, one to choose the penalty by
+OF_OUTPUTS = ("leep", "nce")  # statistics of what a model answers, not of its layers
 STATISTICS = (*SUPERVISED, *OF_OUTPUTS, *UNSUPERVISED)
+ACCURACY = "accuracy"
+LEAST = 4  # labelled samples of every class: three to fit, one to choose the penalty by
+PENALTIES = (0.01, 0.1, 1.0, 10.0)  # C of scikit-learn
 
 
 class Repeats(NamedTuple):
@@ -37,48 +63,59 @@ class Repeats(NamedTuple):
 
 
 REPEATS = {
-    "small": Repeats((32,), 1, 50),
-    "default": Repeats((32, 128), 2, 200),
-    "paper": Repeats((16, 32, 64, 128, 256), 4, 2000),
+    "small": Repeats(sizes=(32,), splits=1, draws=50),
+    "default": Repeats(sizes=(32, 128), splits=2, draws=200),
+    "paper": Repeats(sizes=(16, 32, 64, 128, 256), splits=4, draws=2000),
 }
 
 
-def _parts(config: RunConfig) -> list[Part]:
-    repeats = REPEATS[config.size]
-    return [
-        {
-            **names_of(recipe),
-            "tasks": list(TASKS[recipe.domain][1:]),
-            "sizes": list(repeats.sizes),
-            "splits": repeats.splits,
-            "statistics": named(STATISTICS),
-        }
-        for recipe in deep_models(config)
-    ]
+def fewshot(run: Run) -> Facts:
+    """Probe every layer of every model in its new tasks with few labels."""
+    repeats = REPEATS[run.size]
+    what = [(recipe, repeats._replace(draws=0)) for recipe in deep_models(run.size)]
+    found = run.each(probed_model, what, map(get_statistic, STATISTICS))
+    return gathered(found, repeats.draws)
 
 
-def _compute(config: RunConfig, part: Part) -> Any:
-    """Probe every layer of a model in every new task with few labels."""
-    recipe, reasons, cases = recipe_of(config, part), dict[str, str](), list[dict[str, Any]]()
-    tasks = labellings(recipe, labels_of(config, recipe))
-    for task in part["tasks"]:
-        for size in part["sizes"]:
-            for split in range(part["splits"]):
-                few, fitting = few_of(tasks[task], size, generator(0, "fewshot", task, size, split))
-                for layer, x, outputs in embeddings(config, recipe):
-                    case = _case(x, outputs, tasks[task], few, fitting, reasons)
-                    cases.append(
-                        {"layer": layer, "task": task, "size": size, "split": split, **case}
-                    )
-    return {"cases": cases, "reasons": reasons}
+def probed_model(folder: Path, what: tuple[Recipe, Repeats]) -> Found:
+    """Probe every layer of a model in every new task and split."""
+    (recipe, repeats), reasons = what, dict[str, str]()
+    tasks, layers = tasks_of(folder, recipe), layers_of(folder, recipe)
+    cells: Splits = {}
+    for task in TASKS[recipe.domain][1:]:
+        for size in repeats.sizes:
+            cell = cells.setdefault(f"{family(recipe.name)}, {task}, {size} labels", {})
+            for split in range(repeats.splits):
+                random = generator(0, "fewshot", task, size, split)
+                few, fitting = few_of(tasks[task], size, random)
+                for layer, x, outputs in layers:
+                    case = _case(rows(x), outputs, tasks[task], few, fitting, reasons)
+                    cell.setdefault(f"{recipe.name} {layer}", []).append(case)
+    return Found(cells, {f"{recipe.name}: {spec}": why for spec, why in reasons.items()})
+
+
+def _case(
+    points: np.ndarray,
+    outputs: np.ndarray,
+    labels: np.ndarray,
+    few: np.ndarray,
+    fitting: np.ndarray,
+    reasons: dict[str, str],
+) -> dict[str, float | None]:
+    others = np.setdiff1d(np.arange(len(labels)), few)
+    probe = chosen_probe(points[few], labels[few], fitting)
+    return {
+        ACCURACY: float((probe(points[others]) == labels[others]).mean()),
+        **statistics_of((*SUPERVISED, *UNSUPERVISED), points[few], labels[few], reasons),
+        **statistics_of(OF_OUTPUTS, outputs[few], labels[few], reasons),
+    }
 
 
 def few_of(
     labels: np.ndarray, size: int, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return about so many row numbers, and which of them are fitted to.
-
-    Of every class its share and at least 4.
+    """Return about so many row numbers, of every class its share and at least 4, and which of them
+    are fitted to.
 
     A quarter of the samples of every class is for choosing the penalty.
     """
@@ -92,26 +129,120 @@ def few_of(
     return np.concatenate(chosen), np.concatenate(fitting)
 
 
-def _case(
-    x: Representation,
-    outputs: np.ndarray,
-    labels: np.ndarray,
-    few: np.ndarray,
-    fitting: np.ndarray,
-    reasons: dict[str, str],
-) -> dict[str, Any]:
-    points, others = rows(x), np.setdiff1d(np.arange(len(labels)), few)
-    probe = chosen_probe(points[few], labels[few], fitting)
-    of_layer = values((*SUPERVISED, *UNSUPERVISED), points[few], labels[few], reasons)
-    of_outputs = values(OF_OUTPUTS, outputs[few], labels[few], reasons)
-    return {
-        "accuracy": float((probe(points[others]) == labels[others]).mean()),
-        "statistics": {spec: {**of_layer, **of_outputs}[spec] for spec in STATISTICS},
-    }
+def chosen_probe(points: np.ndarray, labels: np.ndarray, fitting: np.ndarray) -> Probe:
+    """Return a probe whose penalty was chosen on the samples not fitted to, fitted again to all.
+
+    ``fitting``: (n,) which samples candidates are fitted to. Features are brought to zero mean and
+    unit deviation; of equally good penalties the strongest is taken.
+
+    Reference: Raju 2026, Section 11 (logistic regression, C of 0.01 to 10).
+    """
+    mean, deviation = points.mean(axis=0), points.std(axis=0)
+    unit = np.where(deviation > 0, deviation, 1)
+    scaled = (points - mean) / unit
+
+    def accuracy(penalty: float) -> float:
+        probe = logistic_probe(scaled[fitting], labels[fitting], penalty=penalty)
+        return float((probe(scaled[~fitting]) == labels[~fitting]).mean())
+
+    best = max(PENALTIES, key=lambda penalty: (accuracy(penalty), -penalty))
+    probe = logistic_probe(scaled, labels, penalty=best)
+    weights = probe.weights / unit
+    return Probe(weights, probe.offsets - weights @ mean, probe.answers)
 
 
-def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
-    return conclude(done, STATISTICS, REPEATS[config.size].draws, absent_of(config))
+# -------------------------------------------------------------------------------- table and claims
 
 
-FEWSHOT = Experiment("fewshot", _parts, _compute, _conclude, deep_models)
+def foretold(facts: Facts) -> tuple[Table, ...]:
+    """Return how well every statistic foretells accuracy: over all cells, by kind of model and by
+    number of labels."""
+    cells = facts.cells
+    if not cells:
+        return ()
+    groups: dict[str, list[Cell]] = {}
+    for position in (0, 2):
+        for cell in cells:
+            groups.setdefault(cell.name.split(", ")[position], []).append(cell)
+    lines: list[tuple[Entry, ...]] = []
+    for spec in STATISTICS:
+        both = (spec, ACCURACY)
+        parts = [over_cells(group, both) for group in groups.values()]
+        tau = over_cells(cells, both, lambda a, b: kendall(a, b).value)
+        mean = said(over_cells(cells, both, draws=facts.draws))
+        of_parts = (of[0] if of else None for of in (tau, *parts))
+        lines.append((get_statistic(spec).label, mean, *of_parts))
+    lines.sort(key=lambda line: -float(line[2] if line[2] is not None else -2))
+    note = (
+        "Correlation of the statistic with the accuracy of the probe over embeddings, the mean "
+        "over tasks and numbers of labels; [95 %] by bootstrap of the embeddings."
+    )
+    columns = ("statistic", "Spearman, mean [95 %]", "Kendall, mean", *groups)
+    title = "Which statistics foretell transfer?"
+    return (Table("fewshot_foretold", title, columns, tuple(lines), note),)
+
+
+FEWSHOT = Experiment(
+    name="fewshot",
+    title="Transfer to new tasks with few labels",
+    about=(
+        "Which of many representations will serve a new task, of which only a few samples are "
+        "labelled? Networks that were trained to tell one thing are asked another about the same "
+        "inputs: is the digit odd, has it a loop, how long is the sentence, how many neighbours "
+        "has the function? A logistic probe, its penalty chosen on a quarter of the labelled "
+        "samples, is trained on every layer and tested on all samples that had no label. "
+        "Statistics of the same few samples should foretell its accuracy: of stability, of "
+        "separation, and scores made for this purpose (LogME, H-score, GBC; LEEP and NCE look at "
+        "the answers of the network instead of a layer, and cannot tell its layers apart)."
+    ),
+    facts=fewshot,
+    claims=[],
+    models=deep_models,
+    tables=foretold,
+)
+
+
+@claim(
+    FEWSHOT.claims,
+    "11 dissociates",
+    "Stability dissociates from transferability",
+    paper="“dissociates”; no number for few-shot transfer",
+)
+def dissociates(facts: Facts) -> Evidence:
+    enough(facts.cells)
+    mean = needed(over_cells(facts.cells, (SPLIT, ACCURACY), draws=facts.draws))
+    text = f"feature split: mean ρ {said(mean)} over {len(facts.cells)} tasks"
+    note = (
+        "layers of small networks and questions about the same inputs; theirs are pre-trained "
+        "models"
+    )
+    return Evidence(text, (is_small(mean),), note)
+
+
+@claim(
+    FEWSHOT.claims,
+    "11 tax",
+    "Geometric tax: the best embedding of a task is less stable than most",
+    paper="“a geometric tax that transfer optimization incurs”",
+)
+def tax(facts: Facts) -> Evidence:
+    enough(facts.cells)
+    below = [share for cell in facts.cells if (share := best_is_below(cell)) is not None]
+    if not below:
+        raise NoData("stability is not known, or equal for all embeddings")
+    total = float(np.sum(below))
+    note = "by chance it is half of the tasks; embeddings of equal accuracy share a task"
+    return Evidence(f"in {total:.3g} of {len(below)} tasks", (total > 0.75 * len(below),), note)
+
+
+def best_is_below(cell: Cell) -> float | None:
+    """Return the share of the best embeddings of a task that are less stable than the median.
+
+    None where all are equally good or stable: then none of them is the best, or less stable than
+    most.
+    """
+    stability, accuracy = cell.columns[SPLIT], cell.columns[ACCURACY]
+    if np.isnan(stability).any() or np.ptp(stability) == 0 or np.ptp(accuracy) == 0:
+        return None
+    best = stability[accuracy >= accuracy.max() - 1e-12]
+    return float(np.mean(best < np.median(stability)))

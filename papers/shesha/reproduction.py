@@ -1,15 +1,123 @@
-"""The reproduction of the paper of Shesha: its page, and its tables in the documentation."""
+"""The reproduction of the paper of Shesha: its experiments, run as one study, its page, and its
+tables in the documentation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from pathlib import Path
+from time import process_time
 
+from papers.judging import judged
 from papers.markdown import cell, claims_table, fixed, percent, table
 from papers.reproductions import Paper, Tables
+from resemblance.measure import Measure
+from resemblance.provenance import environment
 from resemblance.results.result import Result
-from resemblance.results.sections import Entry, Table
+from resemblance.results.sections import Entry, Section, Table
+from resemblance.suites import stability
+from resemblance.suites.stability.models import absent, plan_of
+from resemblance.suites.study import Progress, Purpose, study_folder
+from resemblance.suites.training import train
 
-from .suite import run
+from . import synthetic
+from .canary import CANARY
+from .deletion import DELETION
+from .encoders import ENCODERS
+from .fewshot import FEWSHOT
+from .models import Experiment, Run
+from .steering import STEERING
+
+CLAIMS = {"canary": partial(judged, CANARY)}  # for resemblance.suites.stability.run
+EXPERIMENTS: Mapping[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (*synthetic.EXPERIMENTS, DELETION, ENCODERS, STEERING, FEWSHOT)
+}
+ORDER = (  # of the page; the canary is an experiment of the suite
+    "recovery", "chance", "spectral", "quadrants", "null_model", "invariances", "encoders",
+    "steering", "canary", "fewshot",
+)  # fmt: skip
+
+
+def run(
+    folder: str | Path,
+    *,
+    measures: Iterable[str | Measure] | None = None,
+    size: str = "default",
+    only: Iterable[str] | None = None,
+    executor: Executor | None = None,
+    memory: int | str = "half",
+    progress: Progress | None = None,
+) -> Result:
+    """Run the experiments of the paper in a folder, or continue there, and return the result.
+
+    The folder is a study of the stability suite, so either continues the work of the other.
+    ``size``: ``"small"`` (under a minute; claims that need more have no data), ``"default"``
+    (minutes), or ``"paper"`` (the paper's 15 seeds and 10,000 bootstraps, and larger models).
+    ``only``: experiments by name. The other parameters are those of
+    :func:`resemblance.suites.stability.run`.
+
+    Raises ``ValueError`` for a size, an experiment or a measure that does not exist.
+
+    Reference: Raju 2026, Sections 7 to 12.
+    """
+    show = progress or (lambda stage, done, total: None)
+    wanted = set(ORDER if only is None else only)
+    if unknown := wanted - set(ORDER):
+        raise ValueError(f"no experiment {min(unknown)!r}; known: {', '.join(ORDER)}")
+    names = [name for name in ORDER if name in wanted]
+    sections, seconds, labels = dict[str, Section](), dict[str, float](), dict[str, str]()
+    with study_folder(folder, Purpose("stability", size)) as (place, _):
+        experiments = [EXPERIMENTS[name] for name in names if name in EXPERIMENTS]
+        recipes = {
+            recipe.name: recipe for e in experiments if e.models for recipe in e.models(size)
+        }
+        train(place, list(recipes.values()), executor, show)
+        for done, experiment in enumerate(experiments, 1):
+            start, spent = process_time(), list[float]()
+            section = _section(experiment, Run(place, size, executor, spent))
+            sections[experiment.name] = section
+            seconds[experiment.name] = sum(spent) or process_time() - start
+            show("experiments", done, len(experiments))
+    if "canary" in names:
+        canary = stability.run(
+            folder,
+            measures=measures,
+            size=size,
+            only=["canary"],
+            executor=executor,
+            memory=memory,
+            progress=progress,
+            claims=CLAIMS,
+        )
+        sections |= {"canary": canary["canary"]}
+        seconds |= canary.seconds
+        labels |= canary.labels
+    result = Result(
+        "stability",
+        size,
+        tuple(sections[name] for name in names),
+        labels,
+        {name: seconds[name] for name in names},
+        environment(),
+    )
+    result.save(Path(folder) / "result.json")
+    return result
+
+
+def _section(experiment: Experiment, run: Run) -> Section:
+    facts = experiment.facts(run)
+    missing = absent(plan_of(run.size).domains) if experiment.models else {}
+    return Section(
+        experiment.name,
+        experiment.title,
+        experiment.about,
+        experiment.tables(facts),
+        claims=judged(experiment.claims, facts),
+        reasons={**missing, **getattr(facts, "reasons", {})},
+    )
+
 
 CANARY_MEASURES = ("RDM drift", "CKA, debiased", "Procrustes (root)", "Procrustes (squared)")
 Written = Callable[[Entry], str]

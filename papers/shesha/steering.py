@@ -6,25 +6,55 @@ classes?
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from papers.judging import Evidence, claim, number
 from resemblance.representation import Representation
-from resemblance.results.sections import Section
+from resemblance.results.sections import Table
+from resemblance.results.values import known
 from resemblance.rng import generator
+from resemblance.sources.recipe import Recipe
+from resemblance.stability import get_statistic
 from resemblance.statistics.rdm import rows, unit
-from resemblance.suites.experiments import Experiment, Part, RunConfig
-from resemblance.suites.stability.models import absent_of, labels_of, names_of, recipe_of
+from resemblance.suites.stability.models import family
 
-from .embeddings import deep_models, embeddings
-from .probes import ALPHAS, Probe, direction_of, halves, largest_drop, logistic_probe, steered
-from .statistics import SUPERVISED, UNSUPERVISED, named, values
-from .steering_sections import conclude
-from .tasks import TASKS, labellings
+from .correlations import (
+    Facts,
+    Found,
+    Interval,
+    Splits,
+    enough,
+    gathered,
+    is_small,
+    needed,
+    over_cells,
+    partial_rank_correlation,
+    partial_raw_correlation,
+    rank_correlation,
+    said,
+)
+from .models import (
+    ALIGNMENT,
+    SPLIT,
+    TASKS,
+    Experiment,
+    Probe,
+    Run,
+    deep_models,
+    layers_of,
+    logistic_probe,
+    statistics_of,
+    tasks_of,
+)
 
-STATISTICS = (*SUPERVISED, *UNSUPERVISED)
+ALPHAS = (-2.0, -1.5, -1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0, 1.5, 2.0)
+FREE, SPHERE, ACCURACY, RANDOM, SHUFFLED = "free", "sphere", "accuracy", "random", "shuffled"
+CONTROLS = ("fisher_discriminant", "silhouette")
+STATISTICS = (ALIGNMENT, *CONTROLS, SPLIT)
 
 
 class Repeats(NamedTuple):
@@ -37,109 +67,238 @@ class Repeats(NamedTuple):
 
 
 REPEATS = {
-    "small": Repeats(2, 5, 2, 50),
-    "default": Repeats(2, 20, 3, 200),
-    "paper": Repeats(5, 20, 20, 2000),
+    "small": Repeats(splits=2, random=5, shuffles=2, draws=50),
+    "default": Repeats(splits=2, random=20, shuffles=3, draws=200),
+    "paper": Repeats(splits=5, random=20, shuffles=20, draws=2000),
 }
 
 
-def _parts(config: RunConfig) -> list[Part]:
-    repeats = REPEATS[config.size]._replace(draws=0)
-    return [
-        {
-            **names_of(recipe),
-            "tasks": list(TASKS[recipe.domain][:2]),
-            "repeats": list(repeats),
-            "statistics": named(STATISTICS),
-        }
-        for recipe in deep_models(config)
-    ]
+def steering(run: Run) -> Facts:
+    """Steer every layer of every model in its first two tasks."""
+    repeats = REPEATS[run.size]
+    what = [(recipe, repeats._replace(draws=0)) for recipe in deep_models(run.size)]
+    found = run.each(steered_model, what, map(get_statistic, STATISTICS))
+    return gathered(found, repeats.draws)
 
 
-def _compute(config: RunConfig, part: Part) -> Any:
+def steered_model(folder: Path, what: tuple[Recipe, Repeats]) -> Found:
     """Steer every layer of a model in every task and split."""
-    recipe, repeats, reasons = recipe_of(config, part), Repeats(*part["repeats"]), dict[str, str]()
-    tasks = labellings(recipe, labels_of(config, recipe))
-    cases = [
-        {
-            "layer": layer,
-            "task": task,
-            "split": split,
-            **_case(x, tasks[task], repeats, reasons, (part["model"], layer, task, split)),
+    (recipe, repeats), reasons = what, dict[str, str]()
+    tasks, layers = tasks_of(folder, recipe), layers_of(folder, recipe)
+    cells: Splits = {
+        f"{family(recipe.name)}, {task}": {
+            f"{recipe.name} {layer}": [
+                _case(x, tasks[task], repeats, reasons, (recipe.name, layer, task, split))
+                for split in range(repeats.splits)
+            ]
+            for layer, x, _ in layers
         }
-        for layer, x, _ in embeddings(config, recipe)
-        for task in part["tasks"]
-        for split in range(repeats.splits)
-    ]
-    return {"cases": cases, "reasons": reasons}
-
-
-Name = tuple[str, str, str, int]  # model, layer, task, split
+        for task in TASKS[recipe.domain][:2]
+    }
+    return Found(cells, {f"{recipe.name}: {spec}": why for spec, why in reasons.items()})
 
 
 def _case(
-    x: Representation, labels: np.ndarray, repeats: Repeats, reasons: dict[str, str], name: Name
-) -> dict[str, Any]:
+    x: Representation,
+    labels: np.ndarray,
+    repeats: Repeats,
+    reasons: dict[str, str],
+    name: tuple[str, str, str, int],
+) -> dict[str, float | None]:
     """Statistics of one half of the samples; probe, directions and drops on the other."""
     points = unit(rows(x))
-    measured, other = halves(
-        labels, generator(0, "steering", *name[2:])
-    )  # of all layers and models the same
+    # of all layers and models the same
+    measured, other = halves(labels, generator(0, "steering", *name[2:]))
     fitted, tried = (
         other[part] for part in halves(labels[other], generator(0, "steering", "probe", *name[2:]))
     )
     probe = logistic_probe(points[fitted], labels[fitted])
-    curves = {
-        "probe": [direction_of(probe)],
-        "random": list(_random_directions(points.shape[1], repeats.random, name)),
-        "shuffled": list(
-            _shuffled_directions(points[fitted], labels[fitted], repeats.shuffles, name)
-        ),
-    }
-    drops = {kind: _drops(probe, points[tried], labels[tried], of) for kind, of in curves.items()}
+
+    def drawn(what: str, count: int) -> list[np.random.Generator]:
+        return [generator(0, "steering", what, *name, draw) for draw in range(count)]
+
+    def drop(directions: Sequence[np.ndarray], sphere: bool = False) -> float:
+        drops = [
+            largest_drop(steered(probe, points[tried], labels[tried], direction, sphere=sphere))
+            for direction in directions
+        ]
+        return float(np.mean(drops))
+
+    along = direction_of(probe)
+    random = [g.standard_normal(len(along)) for g in drawn("random direction", repeats.random)]
+    orders = [g.permutation(len(fitted)) for g in drawn("shuffled labels", repeats.shuffles)]
+    shuffled = [logistic_probe(points[fitted], labels[fitted][order]) for order in orders]
     return {
-        "accuracy": float((probe(points[tried]) == labels[tried]).mean()),
-        **drops,
-        "statistics": values(STATISTICS, points[measured], labels[measured], reasons),
+        ACCURACY: float((probe(points[tried]) == labels[tried]).mean()),
+        FREE: drop([along]),
+        SPHERE: drop([along], sphere=True),
+        RANDOM: drop([normal / np.linalg.norm(normal) for normal in random]),
+        SHUFFLED: drop([direction_of(other) for other in shuffled]),
+        **statistics_of(STATISTICS, points[measured], labels[measured], reasons),
     }
 
 
-def _random_directions(width: int, count: int, name: Name) -> Iterator[np.ndarray]:
-    for draw in range(count):
-        normal = generator(0, "steering", "random direction", *name, draw).standard_normal(width)
-        yield normal / np.linalg.norm(normal)
+def direction_of(probe: Probe) -> np.ndarray:
+    """Return the unit direction that moves a probe's scores most.
 
-
-def _shuffled_directions(
-    points: np.ndarray, labels: np.ndarray, count: int, name: Name
-) -> Iterator[np.ndarray]:
-    for draw in range(count):
-        order = generator(0, "steering", "shuffled labels", *name, draw).permutation(len(labels))
-        yield direction_of(logistic_probe(points, labels[order]))
-
-
-def _drops(
-    probe: Probe, points: np.ndarray, labels: np.ndarray, directions: Sequence[np.ndarray]
-) -> dict[str, Any]:
-    """Mean over directions of the largest drop, and of the accuracies.
-
-    With and without the return to the sphere.
+    Its weights, or their first right singular vector.
     """
-    free, sphere = (
-        np.array([steered(probe, points, labels, direction, sphere=on) for direction in directions])
-        for on in (False, True)
-    )
-    return {
-        "free": float(np.mean([largest_drop(c) for c in free])),
-        "sphere": float(np.mean([largest_drop(c) for c in sphere])),
-        "curve": [float(v) for v in free.mean(axis=0)],
-    }
-
-
-def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
-    return conclude(
-        done, ALPHAS, SUPERVISED, UNSUPERVISED, REPEATS[config.size].draws, absent_of(config)
+    direction: np.ndarray = np.linalg.svd(probe.weights, full_matrices=False)[2][0]
+    return (
+        direction if len(probe.weights) > 1 else probe.weights[0] / np.linalg.norm(probe.weights[0])
     )
 
 
-STEERING = Experiment("steering", _parts, _compute, _conclude, deep_models)
+def steered(
+    probe: Probe, points: np.ndarray, labels: np.ndarray, direction: np.ndarray, *, sphere: bool
+) -> np.ndarray:
+    """Return the accuracy of a probe on points that were moved by every α along a direction.
+
+    ``sphere``: moved points are brought back to unit length, as the scripts of Raju 2026 do and the
+    paper does not say.
+    """
+    moved = points[None] + np.asarray(ALPHAS)[:, None, None] * direction
+    if sphere:
+        lengths = np.linalg.norm(moved, axis=2, keepdims=True)
+        moved = moved / np.where(lengths > 0, lengths, 1)
+    accuracies: np.ndarray = (probe(moved) == labels).mean(axis=1)
+    return accuracies
+
+
+def largest_drop(accuracies: np.ndarray) -> float:
+    """Return the accuracy that the worst α costs: accuracy at α = 0 minus the smallest, at least
+    0."""
+    return float(accuracies[ALPHAS.index(0.0)] - accuracies.min())
+
+
+def halves(labels: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return the row numbers of two random halves of every class, the odd sample in the second."""
+    first, second = [], []
+    for label in np.unique(labels):
+        members = random.permutation(np.flatnonzero(labels == label))
+        first.append(members[: len(members) // 2])
+        second.append(members[len(members) // 2 :])
+    return np.sort(np.concatenate(first)), np.sort(np.concatenate(second))
+
+
+def effects(facts: Facts) -> tuple[Table, ...]:
+    """Return how far accuracy could be pushed in every cell, and how much of that is the accuracy
+    that there was."""
+    names = (ACCURACY, FREE, SPHERE, RANDOM, SHUFFLED)
+    table = Table(
+        "steering_effects",
+        "How far accuracy can be pushed",
+        (
+            "models, task", "accuracy", "max_drop", "on the sphere", "random direction",
+            "shuffled labels", "Spearman of accuracy and max_drop",
+        ),
+        tuple(
+            (
+                cell.name,
+                *(float(cell.columns[q].mean()) for q in names),
+                known(rank_correlation(cell.columns[ACCURACY], cell.columns[FREE])),
+            )
+            for cell in facts.cells
+        ),
+        "Means over embeddings and splits. A probe that is pushed far answers with one class, "
+        "whatever the embedding, so what it can lose is nearly its accuracy.",
+    )  # fmt: skip
+    return (table,) if table.rows else ()
+
+
+# ------------------------------------------------------------------------------------------- claims
+
+
+def _foretold(
+    facts: Facts,
+    spec: str,
+    value: Callable[..., float] = rank_correlation,
+    controls: Sequence[str] = (),
+) -> Interval:
+    """How well a statistic foretells max_drop, with controls held fixed."""
+    enough(facts.cells)
+    columns = (spec, FREE, *controls)
+    return needed(over_cells(facts.cells, columns, value, draws=facts.draws))
+
+
+STEERING = Experiment(
+    name="steering",
+    title="Steering along a probe's direction",
+    about=(
+        "Steering adds α times a direction to every representation of a network, here the "
+        "direction that a logistic probe reads a label from, and asks how far that can lower the "
+        "accuracy of the probe (max_drop). Statistics of stability are measured on one half of "
+        "the samples, steering is tried on the other. Every layer of a network under every "
+        "pooling is one embedding, its rows at unit length. Do embeddings with more stable "
+        "geometry yield more? And is that more than the plain separation of the classes, which "
+        "decides how much accuracy there is to lose?"
+    ),
+    facts=steering,
+    claims=[],
+    models=deep_models,
+    tables=effects,
+)
+
+
+@claim(
+    STEERING.claims,
+    "8 supervised",
+    "Supervised stability foretells steerability",
+    paper="ρ = 0.89 to 0.96",
+)
+def supervised(facts: Facts) -> Evidence:
+    mean = _foretold(facts, ALIGNMENT)
+    columns = [cell.columns for cell in facts.cells]
+    least = float(np.nanmin([rank_correlation(c[ALIGNMENT], c[FREE]) for c in columns]))
+    text = f"supervised alignment: mean ρ {said(mean)}, least {number(least, 2)}"
+    note = "layers of small networks; theirs are 35 to 69 embedding models"
+    return Evidence(text, (mean[0] > 0.8, least > 0.5), note)
+
+
+@claim(
+    STEERING.claims,
+    "8 beyond",
+    "… beyond what separates the classes (Fisher and silhouette held fixed)",
+    paper="partial ρ = 0.62 to 0.76",
+)
+def beyond(facts: Facts) -> Evidence:
+    ranks = _foretold(facts, ALIGNMENT, partial_rank_correlation, CONTROLS)
+    raw = _foretold(facts, ALIGNMENT, partial_raw_correlation, CONTROLS)
+    text = f"supervised alignment: by ranks {said(ranks)}, by raw values {said(raw)}"
+    note = (
+        "max_drop is nearly the accuracy of the probe, which is what separation of the classes "
+        "decides"
+    )
+    return Evidence(text, (ranks[0] > 0.4 and ranks[1] > 0, raw[0] > 0.4), note)
+
+
+@claim(
+    STEERING.claims,
+    "8 unsupervised",
+    "Unsupervised stability does not, on real tasks",
+    paper="ρ ≈ 0.10",
+)
+def unsupervised(facts: Facts) -> Evidence:
+    mean = _foretold(facts, SPLIT)
+    note = "real tasks of the paper; layers of one network differ in depth, on which both depend"
+    return Evidence(f"feature split: mean ρ {said(mean)}", (is_small(mean),), note)
+
+
+@claim(
+    STEERING.claims,
+    "8 controls",
+    "Random directions and probes of shuffled labels steer much less",
+    paper="controls of 20 directions",
+)
+def controls(facts: Facts) -> Evidence:
+    enough(facts.cells)
+    probe, random, shuffled = (
+        float(np.mean(np.concatenate([cell.columns[q] for cell in facts.cells])))
+        for q in (FREE, RANDOM, SHUFFLED)
+    )
+    text = f"max_drop {probe:.2f}; random directions {random:.2f}, shuffled labels {shuffled:.2f}"
+    note = (
+        "directions of shuffled labels lie where points vary most, and α = 2 is twice the length "
+        "of a point"
+    )
+    return Evidence(text, (random < probe / 2, shuffled < probe / 2), note)

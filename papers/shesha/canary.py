@@ -1,14 +1,14 @@
-"""The claims of Raju 2026, Section 10, about the canary, and their judges."""
+"""What Raju 2026, Section 10, claims about disturbed weights, judged by a run of the stability
+suite."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
 
 import numpy as np
 
-from papers.judging import Evidence, NoData, judged, number
-from resemblance.results.claims import Claim
+from papers.judging import Claims, Evidence, NoData, claim, number
 from resemblance.rng import generator
 from resemblance.significance import percentile_interval
 from resemblance.suites.stability.weight_changes import (
@@ -29,20 +29,13 @@ from resemblance.suites.stability.weight_changes import (
     tracking,
 )
 
+CANARY: Claims = []
 OTHERS = (
     "small networks trained here and noise that keeps their own classifier; the paper retrains a "
     "probe on embeddings"
 )
 MODELS, LEVELS = 3, 8  # fewer do not decide a claim
 DRAWS = 200
-
-
-def claims(models: Sequence[DisturbedModel]) -> tuple[Claim, ...]:
-    """Return the claims with the numbers of a run.
-
-    A drift "passes 5 %" as in the paper: on rows of length 1.
-    """
-    return judged(_CLAIMS, models)
 
 
 def _enough(models: Sequence[DisturbedModel]) -> Sequence[DisturbedModel]:
@@ -72,13 +65,25 @@ def _spearman(models: Sequence[DisturbedModel], *specs: str) -> tuple[float, ...
     return correlations
 
 
-def _follows(models: Sequence[DisturbedModel]) -> Evidence:
+@claim(
+    CANARY,
+    "10 follows",
+    "Noise: drift follows the loss of accuracy",
+    paper="Spearman: RDM drift 0.927, CKA 0.937",
+)
+def follows(models: Sequence[DisturbedModel]) -> Evidence:
     rdm, cka = _spearman(models, RDM, CKA)
     text = f"RDM drift {number(rdm)}, CKA {number(cka)} (mean over {len(models)} models)"
     return Evidence(text, (rdm > 0.8, cka > 0.8), OTHERS)
 
 
-def _highest(models: Sequence[DisturbedModel]) -> Evidence:
+@claim(
+    CANARY,
+    "10 highest",
+    "Noise: RDM drift follows it best",
+    paper="“highest correlation”: RDM drift 0.927, CKA 0.937",
+)
+def highest(models: Sequence[DisturbedModel]) -> Evidence:
     specs = [spec for spec in DRIFTS if spec in _enough(models)[0].unchanged]
     correlations = dict(zip(specs, _spearman(models, *specs)))
     if RDM not in correlations or len(correlations) < 2:
@@ -92,6 +97,29 @@ def _highest(models: Sequence[DisturbedModel]) -> Evidence:
         f"difference {number(rdm - other)} [{number(low)}, {number(high)}] over models and levels"
     )
     return Evidence(text, (high > 0, low > 0), note)
+
+
+@claim(
+    CANARY, "10 warns", "RDM drift passes 5 % before accuracy falls", paper="a functional canary"
+)
+def warns(models: Sequence[DisturbedModel]) -> Evidence:
+    _measured(models, RDM)
+    alarms, harms = (
+        [first_alarm(m, RDM, as_printed) for m in models],
+        [first_harm(m) for m in models],
+    )
+    if all(np.isinf(harms)):
+        raise NoData("no accuracy was lost")
+    early, tied = (
+        sum(a < h for a, h in zip(alarms, harms)),
+        sum(a == h < np.inf for a, h in zip(alarms, harms)),
+    )
+    text = (
+        f"{early} of {len(models)} models, {tied} at the same α: RDM drift at "
+        f"{_at(_first(models, RDM))}, accuracy at {_at(_median(harms))} (medians)"
+    )
+    note = "accuracy counts as lost when McNemar's test says so at 5 %, after Holm over all α"
+    return Evidence(text, (early > len(models) / 2,), note)
 
 
 def _first(models: Sequence[DisturbedModel], spec: str, threshold: Threshold = as_printed) -> float:
@@ -109,7 +137,13 @@ def _at(level: float) -> str:
     return "never" if np.isinf(level) else f"α {level:.3g}"
 
 
-def _procrustes_first(models: Sequence[DisturbedModel]) -> Evidence:
+@claim(
+    CANARY,
+    "10 first",
+    "Procrustes is the first to pass 5 %",
+    paper="σ: Procrustes 0.04, RDM drift 0.10, CKA 0.11",
+)
+def procrustes_first(models: Sequence[DisturbedModel]) -> Evidence:
     _measured(models, PROCRUSTES, RDM, CKA)
     root, rdm, cka = (_first(models, spec) for spec in (PROCRUSTES, RDM, CKA))
     text = f"Procrustes {_at(root)}, RDM drift {_at(rdm)}, CKA {_at(cka)} (medians)"
@@ -128,7 +162,13 @@ def _false(models: Sequence[DisturbedModel], spec: str, threshold: Threshold = a
     return share
 
 
-def _false_alarms(models: Sequence[DisturbedModel]) -> Evidence:
+@claim(
+    CANARY,
+    "10 alarms",
+    "Procrustes raises several times as many false alarms as RDM drift",
+    paper="44 %, about 6 times as many",
+)
+def false_alarms(models: Sequence[DisturbedModel]) -> Evidence:
     root, rdm = (_false(models, spec) for spec in (PROCRUSTES, RDM))
     shares = [f"{_false(models, spec, scaled):.0%}" for spec in (PROCRUSTES, RDM)]
     text = (
@@ -138,7 +178,13 @@ def _false_alarms(models: Sequence[DisturbedModel]) -> Evidence:
     return Evidence(text, (root > 0.2, root > 2 * rdm), OTHERS)
 
 
-def _rigid(models: Sequence[DisturbedModel]) -> Evidence:
+@claim(
+    CANARY,
+    "10 rigid",
+    "These are false alarms of a rigid distance: the squared form raises them, too",
+    paper="“false alarms in rigid distance metrics”; its drift is the root form",
+)
+def rigid(models: Sequence[DisturbedModel]) -> Evidence:
     squared, rdm = (_false(models, spec) for spec in (SQUARED, RDM))
     first, other = _first(models, SQUARED), _first(models, RDM)
     text = (
@@ -153,7 +199,13 @@ def _rigid(models: Sequence[DisturbedModel]) -> Evidence:
     return Evidence(text, (first < other, squared > 2 * rdm), note)
 
 
-def _larger(models: Sequence[DisturbedModel]) -> Evidence:
+@claim(
+    CANARY,
+    "10 larger",
+    "RDM drift is larger than CKA drift",
+    paper="in 73 % of models, nearly twice as large",
+)
+def larger(models: Sequence[DisturbedModel]) -> Evidence:
     _measured(models, RDM, CKA)
     pairs = np.array(
         [(r, c) for m in models for r, c in zip(*(drifts(tested(m), spec) for spec in (RDM, CKA)))]
@@ -167,26 +219,6 @@ def _larger(models: Sequence[DisturbedModel]) -> Evidence:
     )
     text = f"in {share:.0%} of {len(pairs)} changes, on average {ratio:.2f} times as large"
     return Evidence(text, (share > 0.5,), note)
-
-
-def _warns(models: Sequence[DisturbedModel]) -> Evidence:
-    _measured(models, RDM)
-    alarms, harms = (
-        [first_alarm(m, RDM, as_printed) for m in models],
-        [first_harm(m) for m in models],
-    )
-    if all(np.isinf(harms)):
-        raise NoData("no accuracy was lost")
-    early, tied = (
-        sum(a < h for a, h in zip(alarms, harms)),
-        sum(a == h < np.inf for a, h in zip(alarms, harms)),
-    )
-    text = (
-        f"{early} of {len(models)} models, {tied} at the same α: RDM drift at "
-        f"{_at(_first(models, RDM))}, accuracy at {_at(_median(harms))} (medians)"
-    )
-    note = "accuracy counts as lost when McNemar's test says so at 5 %, after Holm over all α"
-    return Evidence(text, (early > len(models) / 2,), note)
 
 
 def lead(models: Sequence[DisturbedModel], one: str, other: str, draws: int) -> tuple[float, float]:
@@ -212,22 +244,3 @@ def _redrawn(model: DisturbedModel, random: np.random.Generator) -> DisturbedMod
     return model._replace(
         points=tuple(p for level in chosen for p in model.of("noise") if p.level == level)
     )
-
-
-_CLAIMS: tuple[tuple[str, str, str, Callable[[Sequence[DisturbedModel]], Evidence]], ...] = (
-    ("10 follows", "Noise: drift follows the loss of accuracy",
-    "Spearman: RDM drift 0.927, CKA 0.937", _follows),
-    ("10 highest", "Noise: RDM drift follows it best",
-    "“highest correlation”: RDM drift 0.927, CKA 0.937", _highest),
-    ("10 warns", "RDM drift passes 5 % before accuracy falls", "a functional canary", _warns),
-    ("10 first", "Procrustes is the first to pass 5 %",
-    "σ: Procrustes 0.04, RDM drift 0.10, CKA 0.11",
-     _procrustes_first),
-    ("10 alarms", "Procrustes raises several times as many false alarms as RDM drift",
-    "44 %, about 6 times as many",
-     _false_alarms),
-    ("10 rigid", "These are false alarms of a rigid distance: the squared form raises them, too",
-     "“false alarms in rigid distance metrics”; its drift is the root form", _rigid),
-    ("10 larger", "RDM drift is larger than CKA drift", "in 73 % of models, nearly twice as large",
-    _larger),
-)  # fmt: skip

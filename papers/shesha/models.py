@@ -1,0 +1,235 @@
+"""The trained models of the experiments: their layers as embeddings, what else can be asked about
+their inputs, statistics of them, and linear probes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from time import process_time
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from papers.judging import Claims
+from resemblance.engine.workers import Call, single_threaded
+from resemblance.engine.workers import run as run_calls
+from resemblance.measure import Measure
+from resemblance.representation import Representation
+from resemblance.results.sections import Table
+from resemblance.sources.model_folder import read_subject
+from resemblance.sources.recipe import Recipe
+from resemblance.sources.training import recipes
+from resemblance.sources.training.graphs import packaged as graphs
+from resemblance.sources.training.language.packaged import docstrings
+from resemblance.sources.training.snapshot import load_snapshot
+from resemblance.sources.training.vision.digits import split_digits
+from resemblance.stability import get_statistic
+from resemblance.statistic import Statistic
+from resemblance.suites.stability.models import missing, plan_of
+from resemblance.suites.training import model_folder
+
+UNSUPERVISED = (
+    "feature_split[k=10]", "basis_split[k=10]", "anisotropy", "participation_ratio",
+    "effective_rank",
+)  # fmt: skip
+SUPERVISED = (
+    "supervised_alignment", "label_conditioned_split", "variance_ratio", "class_separation[k=10]",
+    "fisher_discriminant", "silhouette", "logme", "h_score", "gbc[covariance=spherical]",
+)  # fmt: skip
+ALIGNMENT, SPLIT = SUPERVISED[0], UNSUPERVISED[0]
+Value = TypeVar("Value")
+
+
+def deep_models(size: str) -> list[Recipe]:
+    """Return the recipes of the models with several layers that can be trained here.
+
+    Of graphs the deeper networks, of which only layers differ.
+    """
+    plan = plan_of(size)
+    settings = [(kind, 0.0, plan.seeds) for kind in ("normal", "layers")]
+    return [
+        recipe
+        for domain in plan.domains
+        if not missing(domain)
+        for recipe in recipes(domain, plan.suite, settings)
+        if domain != "graphs" or recipe.setting == "layers"
+    ]
+
+
+class Run(NamedTuple):
+    """Where an experiment works: a study with trained models, its size, its workers, and the
+    processor time that these have taken."""
+
+    folder: Path
+    size: str
+    executor: Executor | None
+    seconds: list[float]
+
+    def each(
+        self,
+        function: Callable[[Path, Any], Value],
+        arguments: Iterable[Any],
+        uses: Iterable[Statistic | Measure],
+    ) -> list[Value]:
+        """Return the value of a function of the folder and each argument, in their order.
+
+        The folder keeps values, which are not computed again as long as what the function uses has
+        the same version.
+        """
+        versions = [(measure.spec, measure.version) for measure in uses]
+        calls = [
+            Call(str(argument), _kept, (self.folder, function, argument, versions))
+            for argument in arguments
+        ]
+        done = {call.name: future.result() for call, future in run_calls(calls, self.executor)}
+        self.seconds.extend(seconds for _, seconds in done.values())
+        return [done[call.name][0] for call in calls]
+
+
+def _kept(folder: Path, *what: Any) -> tuple[Any, float]:
+    from joblib import Memory
+
+    value: tuple[Any, float]
+    value = Memory(folder / "papers", verbose=0).cache(_timed, ignore=["folder"])(folder, *what)
+    return value
+
+
+def _timed(
+    folder: Path, function: Callable[[Path, Any], Any], argument: Any, versions: Any
+) -> tuple[Any, float]:
+    start = process_time()
+    with single_threaded():
+        value = function(folder, argument)
+    return value, process_time() - start
+
+
+class Experiment(NamedTuple):
+    """An experiment of the paper: what it shows, and what is claimed of that.
+
+    ``facts``: called with the run; ``claims``: judged by the facts. ``models``: what must have been
+    trained, by size. ``tables``: made of the facts.
+    """
+
+    name: str
+    title: str
+    about: str
+    facts: Callable[[Run], Any]
+    claims: Claims
+    models: Callable[[str], Sequence[Recipe]] | None = None
+    tables: Callable[[Any], tuple[Table, ...]] = lambda facts: ()
+
+
+def layers_of(folder: Path, recipe: Recipe) -> list[tuple[str, Representation, np.ndarray]]:
+    """Return every layer of a trained model under every pooling: its name, its representation, the
+    model's outputs."""
+    return [
+        (f"{subject.traits['pooling']}/{layer}", representation, np.asarray(subject.outputs))
+        for subject in read_subject(model_folder(folder, recipe))
+        for layer, representation in subject.layers.items()
+    ]
+
+
+# -------------------------------------------------------------------------------------------- tasks
+
+CLASSES = "classes"  # what a model was trained to tell
+TASKS: Mapping[str, tuple[str, ...]] = {  # of a domain; the second is a grouping of the classes
+    "vision": (CLASSES, "parity", "loops", "ink"),
+    "language": (CLASSES, "groups", "brackets", "length"),
+    "graphs": (CLASSES, "groups", "private", "degree"),
+}
+LOOPED = (0, 6, 8, 9)  # digits drawn with a closed loop
+
+
+def tasks_of(folder: Path, recipe: Recipe) -> dict[str, np.ndarray]:
+    """Return the labels of the inputs of a trained model in every task of its domain."""
+    path = model_folder(folder, recipe) / "labels.npy"
+    return labellings(recipe, np.load(path, allow_pickle=False))
+
+
+def labellings(recipe: Recipe, classes: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the labels of the inputs of a model in every task of its domain, (n,) each.
+
+    Vision: the digit; is it odd; has it a closed loop; is the amount of ink in the lower, middle or
+    upper third. Language: the package; is its number odd; does the sentence hold a bracket or a
+    quotation mark; the third of its length. Graphs: the package; is its number odd; does the name
+    of the function start with an underscore; the third of its number of neighbours. ``classes``:
+    those that the model was trained to tell.
+    """
+    others = {"vision": _of_digits, "language": _of_sentences, "graphs": _of_functions}[
+        recipe.domain
+    ](recipe, classes)
+    return dict(zip(TASKS[recipe.domain], (classes, classes % 2, *others)))
+
+
+def _of_digits(recipe: Recipe, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    ink = split_digits(recipe.options["test"]).test.mean(axis=(1, 2, 3))
+    return np.isin(classes, LOOPED).astype(int), _thirds(ink)
+
+
+def _of_sentences(recipe: Recipe, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    options = recipe.options
+    data = docstrings(options["packages"], options["train"], options["test"], options["vocabulary"])
+    marks = [bool({"(", "[", '"', "'", "`"} & set(words)) for words in data.test]
+    return np.array(marks, int), _thirds(np.array([len(words) for words in data.test]))
+
+
+def _of_functions(recipe: Recipe, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    graph, nodes = load_snapshot().graph, graphs.test_nodes(recipe)
+    degrees = np.bincount(graph.edges.ravel(), minlength=len(graph.names))
+    private = [graph.names[i].rpartition(".")[2].startswith("_") for i in nodes]
+    return np.array(private, int), _thirds(degrees[nodes])
+
+
+def _thirds(values: np.ndarray) -> np.ndarray:
+    """Whether a value is in the lower, middle or upper third, as 0, 1 or 2; equal values are in the
+    same third."""
+    thirds: np.ndarray = np.searchsorted(np.quantile(values, [1 / 3, 2 / 3]), values)
+    return thirds
+
+
+# --------------------------------------------------------------------------- statistics and probes
+
+
+def statistics_of(
+    specs: Iterable[str], points: np.ndarray, labels: np.ndarray, reasons: dict[str, str]
+) -> dict[str, float | None]:
+    """Return the value of each statistic, None where data leave none; why goes to ``reasons``, by
+    specification."""
+    x, values = Representation(points), dict[str, float | None]()
+    for statistic in map(get_statistic, specs):
+        try:
+            values[statistic.spec] = statistic(x, *([labels] if statistic.needs else []))
+        except ValueError as error:
+            values[statistic.spec] = None
+            reasons.setdefault(statistic.spec, str(error))
+    return values
+
+
+class Probe(NamedTuple):
+    """A linear classifier: weights (classes or 1, d), offsets, and the labels it answers with, in
+    increasing order."""
+
+    weights: np.ndarray
+    offsets: np.ndarray
+    answers: np.ndarray
+
+    def __call__(self, points: np.ndarray) -> np.ndarray:
+        """Return the answers for points (..., d)."""
+        scores = points @ self.weights.T + self.offsets
+        chosen: np.ndarray = (
+            scores.argmax(axis=-1) if len(self.weights) > 1 else (scores[..., 0] > 0).astype(int)
+        )
+        answers: np.ndarray = self.answers[chosen]
+        return answers
+
+
+def logistic_probe(points: np.ndarray, labels: np.ndarray, *, penalty: float = 1.0) -> Probe:
+    """Return the logistic regression of labels on points, by scikit-learn.
+
+    Raises ``ValueError`` for one class.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    fitted: Any = LogisticRegression(C=penalty, max_iter=5000).fit(points, labels)
+    return Probe(fitted.coef_, fitted.intercept_, fitted.classes_)
