@@ -11,7 +11,7 @@ import pytest
 import resemblance as rs
 from papers.judging import judged
 from papers.published import printed
-from papers.shesha import deletion, encoders, run, synthetic
+from papers.shesha import deletion, encoders, null_model, run, synthetic
 from papers.shesha.correlations import bootstrapped
 from papers.shesha.synthetic import mixture, split_score
 from resemblance.results import headlines
@@ -197,7 +197,7 @@ def test_claims_about_invariances():
 
 
 def test_the_null_model_is_that_of_table_67():
-    made = synthetic.simulate()
+    made = null_model.simulate()
     x, snr, y = made["magnitude"], made["snr"], made["coherence"]
     for digits, pair in (("0.639", (x, y)), ("0.999", (snr, y)), ("0.292", (x, y, snr[:, None]))):
         value, *_ = bootstrapped(*pair, draws=0, random=np.random.default_rng(0))
@@ -208,8 +208,8 @@ def test_the_null_model_is_that_of_table_67():
 
 def test_claims_about_the_null_model():
     def judge(shift, bootstraps=2000):
-        found = {name: [v + shift for v in of] for name, of in synthetic.TABLE_67.items()}
-        return verdicts(synthetic.NULL_MODEL, {**found, "bootstraps": bootstraps})
+        found = {name: [v + shift for v in of] for name, of in null_model.TABLE_67.items()}
+        return verdicts(null_model.NULL_MODEL, {**found, "bootstraps": bootstraps})
 
     assert judge(0.0) == [REPRODUCED] * 3
     assert judge(0.003) == [PARTLY] * 3

@@ -118,8 +118,8 @@ class Cell(NamedTuple):
 Splits = dict[str, dict[str, list[Mapping[str, float | None]]]]
 
 
-class Found(NamedTuple):
-    """What the embeddings of a model have shown, and why statistics have no value."""
+class Cases(NamedTuple):
+    """The embeddings of a model in all cells, and why statistics have no value."""
 
     cells: Splits
     reasons: dict[str, str]
@@ -134,11 +134,11 @@ class Facts(NamedTuple):
     reasons: Mapping[str, str] = {}
 
 
-def gathered(found: Iterable[Found], draws: int) -> Facts:
+def gathered(models: Iterable[Cases], draws: int) -> Facts:
     """Return the cells of all models; splits are averaged."""
     cells: Splits = {}
     reasons = dict[str, str]()
-    for of in found:
+    for of in models:
         reasons |= of.reasons
         for name, embeddings in of.cells.items():
             cells.setdefault(name, {}).update(embeddings)

@@ -96,9 +96,9 @@ def encoders(run: Run) -> Facts:
     ]
     values = defaultdict[tuple[str, str, str], list[tuple[float, ...]]](list)
     uses = cka, feature_split, basis_split
-    for (recipe, base, *_), found in zip(works, run.each(transformed, works, uses)):
+    for (recipe, base, *_), study in zip(works, run.each(transformed, works, uses)):
         domain, model = (recipe.domain, f"{recipe.name} ") if recipe else (MADE, "")
-        for name, *numbers in found:
+        for name, *numbers in study:
             values[domain, f"{model}{base}", name].append(tuple(numbers))
     configurations = [
         Configuration(*key, *np.mean(of, axis=0).tolist()) for key, of in values.items()

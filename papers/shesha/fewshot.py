@@ -21,9 +21,9 @@ from resemblance.statistics.rdm import rows
 from resemblance.suites.stability.models import family
 
 from .correlations import (
+    Cases,
     Cell,
     Facts,
-    Found,
     Splits,
     enough,
     gathered,
@@ -73,11 +73,11 @@ def fewshot(run: Run) -> Facts:
     """Probe every layer of every model in its new tasks with few labels."""
     repeats = REPEATS[run.size]
     what = [(recipe, repeats._replace(draws=0)) for recipe in deep_models(run.size)]
-    found = run.each(probed_model, what, map(get_statistic, STATISTICS))
-    return gathered(found, repeats.draws)
+    cases = run.each(probed_model, what, map(get_statistic, STATISTICS))
+    return gathered(cases, repeats.draws)
 
 
-def probed_model(folder: Path, what: tuple[Recipe, Repeats]) -> Found:
+def probed_model(folder: Path, what: tuple[Recipe, Repeats]) -> Cases:
     """Probe every layer of a model in every new task and split."""
     (recipe, repeats), reasons = what, dict[str, str]()
     tasks, layers = tasks_of(folder, recipe), layers_of(folder, recipe)
@@ -91,7 +91,7 @@ def probed_model(folder: Path, what: tuple[Recipe, Repeats]) -> Found:
                 for layer, x, outputs in layers:
                     case = _case(rows(x), outputs, tasks[task], few, fitting, reasons)
                     cell.setdefault(f"{recipe.name} {layer}", []).append(case)
-    return Found(cells, {f"{recipe.name}: {spec}": why for spec, why in reasons.items()})
+    return Cases(cells, {f"{recipe.name}: {spec}": why for spec, why in reasons.items()})
 
 
 def _case(

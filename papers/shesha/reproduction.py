@@ -27,12 +27,13 @@ from .deletion import DELETION
 from .encoders import ENCODERS
 from .fewshot import FEWSHOT
 from .models import Experiment, Run
+from .null_model import NULL_MODEL
 from .steering import STEERING
 
 CLAIMS = {"canary": partial(judged, CANARY)}  # for resemblance.suites.stability.run
 EXPERIMENTS: Mapping[str, Experiment] = {
     experiment.name: experiment
-    for experiment in (*synthetic.EXPERIMENTS, DELETION, ENCODERS, STEERING, FEWSHOT)
+    for experiment in (*synthetic.EXPERIMENTS, NULL_MODEL, DELETION, ENCODERS, STEERING, FEWSHOT)
 }
 ORDER = (  # of the page; the canary is an experiment of the suite
     "recovery", "chance", "spectral", "quadrants", "null_model", "invariances", "encoders",

@@ -23,8 +23,8 @@ from resemblance.statistics.rdm import rows, unit
 from resemblance.suites.stability.models import family
 
 from .correlations import (
+    Cases,
     Facts,
-    Found,
     Interval,
     Splits,
     enough,
@@ -77,11 +77,11 @@ def steering(run: Run) -> Facts:
     """Steer every layer of every model in its first two tasks."""
     repeats = REPEATS[run.size]
     what = [(recipe, repeats._replace(draws=0)) for recipe in deep_models(run.size)]
-    found = run.each(steered_model, what, map(get_statistic, STATISTICS))
-    return gathered(found, repeats.draws)
+    cases = run.each(steered_model, what, map(get_statistic, STATISTICS))
+    return gathered(cases, repeats.draws)
 
 
-def steered_model(folder: Path, what: tuple[Recipe, Repeats]) -> Found:
+def steered_model(folder: Path, what: tuple[Recipe, Repeats]) -> Cases:
     """Steer every layer of a model in every task and split."""
     (recipe, repeats), reasons = what, dict[str, str]()
     tasks, layers = tasks_of(folder, recipe), layers_of(folder, recipe)
@@ -95,7 +95,7 @@ def steered_model(folder: Path, what: tuple[Recipe, Repeats]) -> Found:
         }
         for task in TASKS[recipe.domain][:2]
     }
-    return Found(cells, {f"{recipe.name}: {spec}": why for spec, why in reasons.items()})
+    return Cases(cells, {f"{recipe.name}: {spec}": why for spec, why in reasons.items()})
 
 
 def _case(
@@ -181,44 +181,30 @@ def halves(labels: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray,
     return np.sort(np.concatenate(first)), np.sort(np.concatenate(second))
 
 
+EFFECTS = {
+    ACCURACY: "accuracy",
+    FREE: "max_drop",
+    SPHERE: "on the sphere",
+    RANDOM: "random direction",
+    SHUFFLED: "shuffled labels",
+}
+
+
 def effects(facts: Facts) -> tuple[Table, ...]:
     """Return how far accuracy could be pushed in every cell, and how much of that is the accuracy
     that there was."""
-    names = (ACCURACY, FREE, SPHERE, RANDOM, SHUFFLED)
-    table = Table(
-        "steering_effects",
-        "How far accuracy can be pushed",
-        (
-            "models, task", "accuracy", "max_drop", "on the sphere", "random direction",
-            "shuffled labels", "Spearman of accuracy and max_drop",
-        ),
-        tuple(
-            (
-                cell.name,
-                *(float(cell.columns[q].mean()) for q in names),
-                known(rank_correlation(cell.columns[ACCURACY], cell.columns[FREE])),
-            )
-            for cell in facts.cells
-        ),
+    rows = []
+    for cell in facts.cells:
+        means = (float(cell.columns[quantity].mean()) for quantity in EFFECTS)
+        rho = rank_correlation(cell.columns[ACCURACY], cell.columns[FREE])
+        rows.append((cell.name, *means, known(rho)))
+    columns = ("models, task", *EFFECTS.values(), "Spearman of accuracy and max_drop")
+    note = (
         "Means over embeddings and splits. A probe that is pushed far answers with one class, "
-        "whatever the embedding, so what it can lose is nearly its accuracy.",
-    )  # fmt: skip
-    return (table,) if table.rows else ()
-
-
-# ------------------------------------------------------------------------------------------- claims
-
-
-def _foretold(
-    facts: Facts,
-    spec: str,
-    value: Callable[..., float] = rank_correlation,
-    controls: Sequence[str] = (),
-) -> Interval:
-    """How well a statistic foretells max_drop, with controls held fixed."""
-    enough(facts.cells)
-    columns = (spec, FREE, *controls)
-    return needed(over_cells(facts.cells, columns, value, draws=facts.draws))
+        "whatever the embedding, so what it can lose is nearly its accuracy."
+    )
+    title = "How far accuracy can be pushed"
+    return (Table("steering_effects", title, columns, tuple(rows), note),) if rows else ()
 
 
 STEERING = Experiment(
@@ -238,6 +224,18 @@ STEERING = Experiment(
     models=deep_models,
     tables=effects,
 )
+
+
+def _foretold(
+    facts: Facts,
+    spec: str,
+    value: Callable[..., float] = rank_correlation,
+    controls: Sequence[str] = (),
+) -> Interval:
+    """How well a statistic foretells max_drop, with controls held fixed."""
+    enough(facts.cells)
+    columns = (spec, FREE, *controls)
+    return needed(over_cells(facts.cells, columns, value, draws=facts.draws))
 
 
 @claim(

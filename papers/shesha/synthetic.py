@@ -1,7 +1,6 @@
-"""Made data (Raju 2026, Sections 7.1 and 12.13), with the random numbers of the author's scripts.
+"""Made data (Raju 2026, Section 7.1), with the random numbers of the author's scripts.
 
-Five experiments: recovery of a known stability, values without structure, pairs in four quadrants,
-the null model of perturbations, and invariances.
+Recovery of a known stability, values without structure, pairs in four quadrants, and invariances.
 """
 
 from __future__ import annotations
@@ -14,35 +13,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from papers.judging import Evidence, NoData, as_printed, claim, count, number, spread, with_interval
+from papers.judging import Evidence, NoData, as_printed, claim, count, number, spread
 from papers.published import printed
 from resemblance.grounding import spearman
 from resemblance.measures import cka
 from resemblance.rng import generator
-from resemblance.statistics.perturbation import perturbation_coherence
 from resemblance.statistics.rdm import Rdm, mean_agreement
 from resemblance.statistics.splits import basis_split, feature_split, halves
 from resemblance.statistics.supervised import variance_ratio
 from resemblance.suites.stability.spectral import FEATURES, SAMPLES
 
-from .correlations import bootstrapped
 from .models import Experiment, Run
 
 SEED, SPLITS, HIDDEN = 320, 50, 50  # of the author's scripts
 
 
 class Size(NamedTuple):
-    """How many pairs of each quadrant, bootstrap samples of an interval, and draws of noise."""
+    """How many pairs of each quadrant and draws of noise."""
 
     pairs: int
-    bootstraps: int
     draws: int
 
 
 SIZES: Mapping[str, Size] = {
-    "small": Size(pairs=2, bootstraps=100, draws=1),
-    "default": Size(pairs=15, bootstraps=2000, draws=5),
-    "paper": Size(pairs=15, bootstraps=10_000, draws=30),
+    "small": Size(pairs=2, draws=1),
+    "default": Size(pairs=15, draws=5),
+    "paper": Size(pairs=15, draws=30),
 }
 
 
@@ -86,12 +82,12 @@ def split_score(
 def recovery(run: Run) -> dict[str, np.ndarray]:
     """Return the shares of signal, and the scores of these mixtures by four ways to split them."""
     shares = {SEED + i: share for i, share in enumerate(np.linspace(0, 1, 21))}
-    made = {seed: mixture(share, seed) for seed, share in shares.items()}
+    mixtures = {seed: mixture(share, seed) for seed, share in shares.items()}
     scores = {
         "share": list(shares.values()),
-        "author": [split_score(x, seed) for seed, x in made.items()],
-        "ours": [feature_split(x, k=SPLITS, rdm="correlation") for x in made.values()],
-        "default": [feature_split(x) for x in made.values()],
+        "author": [split_score(x, seed) for seed, x in mixtures.items()],
+        "ours": [feature_split(x, k=SPLITS, rdm="correlation") for x in mixtures.values()],
+        "default": [feature_split(x) for x in mixtures.values()],
         "formula": [split_score(mixture(a, seed, "norm"), seed) for seed, a in shares.items()],
     }
     return {name: np.array(values) for name, values in scores.items()}
@@ -352,98 +348,6 @@ def dissociation(pairs: Pairs) -> Evidence:
     return Evidence(f"ρ = {number(rho)} over {len(both)} pairs", (as_printed(rho, 0.204),), note)
 
 
-# --------------------------------------------------------------------------------------- null model
-
-SIGMAS, MAGNITUDES, CELLS, DIMENSIONS, REPEATS = (0.5, 1.0, 2.0, 3.0), 20, 100, 50, 25
-BOOTSTRAPS = 1000  # fewer do not tell the third digit of an interval
-TABLE_67: Mapping[str, tuple[float, float, float]] = {
-    "magnitude": (0.639, 0.612, 0.664),
-    "snr": (0.999, 0.999, 0.999),
-    "partial": (0.292, 0.253, 0.329),
-}
-
-
-def simulate(seed: int = SEED) -> dict[str, np.ndarray]:
-    """Return shift over noise, magnitude and coherence of all simulations, from NumPy's legacy
-    generator.
-
-    The controls are all at 0, as in the author's script, where no controls are drawn.
-    """
-    random = np.random.RandomState(seed)
-    rows = []
-    for sigma in SIGMAS:
-        for length in np.linspace(0.5, 10, MAGNITUDES):
-            for _ in range(REPEATS):
-                direction = random.randn(DIMENSIONS)
-                shift = direction / np.linalg.norm(direction) * length
-                cells = shift + random.randn(CELLS, DIMENSIONS) * sigma
-                coherence = perturbation_coherence(cells, np.zeros((1, DIMENSIONS)))
-                rows.append((length / sigma, float(np.linalg.norm(cells.mean(axis=0))), coherence))
-    return dict(zip(("snr", "magnitude", "coherence"), np.array(rows).T))
-
-
-def null_model(run: Run) -> dict[str, Any]:
-    """Return the three correlations of Table 67 with their intervals, and of how many bootstraps
-    these are."""
-    made = simulate()
-    columns = {"magnitude": ("magnitude", None), "snr": ("snr", None)}
-    draws = SIZES[run.size].bootstraps
-    facts: dict[str, Any] = {"bootstraps": draws}
-    for i, (name, (x, controls)) in enumerate({**columns, "partial": ("magnitude", "snr")}.items()):
-        facts[name] = bootstrapped(
-            made[x],
-            made["coherence"],
-            made[controls][:, None] if controls else None,
-            draws=draws,
-            random=np.random.default_rng(SEED + i),
-        )
-    return facts
-
-
-def correlation_of_simulations(name: str, note: str, facts: Mapping[str, Any]) -> Evidence:
-    """Whether a correlation is the printed one, and the ends of its interval nearly so."""
-    if facts["bootstraps"] < BOOTSTRAPS:
-        raise NoData(
-            f"the ends of an interval need {BOOTSTRAPS} bootstraps; this run has "
-            f"{facts['bootstraps']}"
-        )
-    theirs = TABLE_67[name]
-    ends = all(abs(a - b) < 0.006 for a, b in zip(facts[name][1:], theirs[1:]))
-    text = f"ρ = {with_interval(facts[name])}"
-    return Evidence(text, (as_printed(facts[name][0], theirs[0]), ends), note)
-
-
-NULL_MODEL = Experiment(
-    name="null_model",
-    title="The null model of perturbations",
-    about=(
-        "Cells that are perturbed alike move the same way, and a perturbation that moves them "
-        "far also seems to move them coherently. How much of that does chance do? 2000 simulated "
-        "perturbations of 100 cells in 50 dimensions: a shift of known length, and Gaussian "
-        "noise around it. Coherence then follows the ratio of the two, and with it the length."
-    ),
-    facts=null_model,
-    claims=[],
-)
-
-
-for _name, _title, _note in (
-    (
-        "magnitude",
-        "coherence and magnitude",
-        "larger shifts are more coherent; the text of 12.13 says that they are less",
-    ),
-    ("snr", "coherence and signal to noise", ""),
-    ("partial", "coherence and magnitude, given signal to noise", ""),
-):
-    claim(
-        NULL_MODEL.claims,
-        "S13",
-        f"Null model: {_title}",
-        paper=f"ρ = {with_interval(TABLE_67[_name])}; authors' code {number(TABLE_67[_name][0])}",
-    )(partial(correlation_of_simulations, _name, _note))
-
-
 # -------------------------------------------------------------------------------------- invariances
 
 SHARES, NOISES, ROTATIONS = (0.3, 0.5, 0.7, 0.9), (0.0, 0.5, 1.0, 2.0, 4.0), 3
@@ -564,4 +468,4 @@ def noises(facts: Mapping[str, Any]) -> Evidence:
     return Evidence(text, (held, last < first))
 
 
-EXPERIMENTS = (RECOVERY, CHANCE, QUADRANTS, NULL_MODEL, INVARIANCES)
+EXPERIMENTS = (RECOVERY, CHANCE, QUADRANTS, INVARIANCES)
