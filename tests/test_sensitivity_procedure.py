@@ -29,7 +29,6 @@ from resemblance.suites.sensitivity import (
     one_sided,
     permutation_test,
     probe,
-    probing,
     reference_of,
 )
 from resemblance.suites.sensitivity.operators import deletion_of, depth_of, numbers_to_delete
@@ -354,22 +353,6 @@ def test_probes_of_nothing_and_of_generators(rng):
     assert probe(x, labels, penalties=(p for p in (1.0, 0.1)), splits=1) == probe(
         x, labels, penalties=[0.1, 1.0], splits=1
     )
-
-
-def test_probes_are_kept_in_a_folder_and_read_again(tmp_path, monkeypatch):
-    random = np.random.default_rng(0)
-    labels = np.arange(60) % 3
-    x = random.standard_normal((60, 4)) + labels[:, None]
-    plain = probe(x, labels)
-    assert probe(x, labels, cache=tmp_path / "probes") == plain
-    (file,) = (tmp_path / "probes").iterdir()
-    assert probe(x + 1, labels, cache=tmp_path / "probes") == pytest.approx(plain, abs=0.1)
-    assert len(list(file.parent.iterdir())) == 2
-    with monkeypatch.context() as patch:
-        patch.setattr(probing, "_accuracy", None)  # nothing is fitted
-        assert probe(x, labels, cache=tmp_path / "probes") == plain
-    file.write_text("{")
-    assert probe(x, labels, cache=tmp_path / "probes") == plain  # damaged: computed again
 
 
 # ---------------------------------------------------------------------------------------- procedure

@@ -4,7 +4,6 @@ hostile, by command."""
 from __future__ import annotations
 
 import json
-import pickle
 import shutil
 from pathlib import Path
 
@@ -18,27 +17,15 @@ from papers.judging import NoData
 from papers.published import published
 from resemblance import cli
 from resemblance.results import headlines
-from resemblance.results.codec import decode, encode
 from resemblance.results.result import Result, load_result
 from resemblance.sources.model_folder import read_subjects
 from resemblance.suites.families import ModelFamily
 from resemblance.suites.pinned import build_pack
 from resemblance.suites.pinning import Pinned
-from resemblance.suites.sensitivity.facts import (
-    ALL,
-    CellScore,
-    Contrast,
-    Correlation,
-    Estimate,
-    FamilyFacts,
-    GradedCell,
-    Grades,
-    MeanCorrelation,
-    MeanScore,
-)
-from resemblance.suites.sensitivity.sets import without_rounding
-from resemblance.suites.sensitivity.subjects import families, functionalities
-from resemblance.suites.sensitivity.suite import BENCHMARKS, EXPERIMENTS, MEASURES, SIZES, run
+from resemblance.suites.sensitivity.cases import FamilySets, without_rounding
+from resemblance.suites.sensitivity.findings import KINDS, Correlations, Findings
+from resemblance.suites.sensitivity.models import families, functionalities
+from resemblance.suites.sensitivity.suite import BENCHMARKS, MEASURES, SIZES, run
 from resemblance.suites.study import is_running, purpose
 
 THREE = ("procrustes", "cka", "pwcca[directions=all]")
@@ -143,19 +130,23 @@ def means(findings, benchmark, cell):
 
 def test_every_benchmark_is_made_and_the_known_order_is_found(study):
     _, findings = study
-    assert [s.name for s in findings.sections] == ["summary", *(b.name for b in BENCHMARKS)]
+    names = [s.name for s in findings.sections]
+    assert names == ["summary", *(b.name for b in BENCHMARKS), "scores"]
     for benchmark in ("finetuning", "pretraining"):
         for functionality in ("fog", "rain"):
             found = means(findings, benchmark, f"made/known/line/{functionality}/spearman")
             assert all(found[m] > 0.95 for m in THREE), (benchmark, functionality)
     probe = means(findings, "layers", "made/known/line/probe/spearman")
     assert all(probe[m] > 0.5 for m in THREE)
-    assert means(findings, "deletion", "made/known/line/probe/kendall")["procrustes"] > 0.3
+    (shown,) = findings["scores"].tables
+    columns = {(group, head): i for i, (group, head) in enumerate(zip(shown.groups, shown.columns))}
+    rows = {row[0]: row for row in shown.rows}
+    assert rows["Procrustes"][columns["2 deletion", "probe τ"]] > 0.3
 
 
 def test_a_measure_that_normalisation_leaves_nothing_has_no_value(study):
     _, findings = study
-    for section in findings.sections[1:]:
+    for section in findings.sections[1:-1]:
         for name, scores in section.scores.items():
             assert scores["magnitude_difference"] is None, name
         assert "all distances are equal" in section.reasons["made/known/line, magnitude_difference"]
@@ -216,22 +207,43 @@ def test_findings_can_be_read_again(study):
     )
 
 
-def test_a_run_is_continued_and_gives_the_same(study, models):
-    folder, findings = study
-    parts = {p: p.stat().st_mtime_ns for p in (folder / "parts").rglob("*.json")}
-    again = run(folder, models=models, measures=TESTED, size="small")
+def test_a_killed_run_continues_and_gives_the_same(study, models, tmp_path):
+    """It loses what it was working on, and no more: a probe of a model, and a few comparisons."""
+    _, findings = study
+    options = {"models": models, "measures": TESTED, "size": "small"}
+    killed, seen = tmp_path / "killed", dict[str, list[int]]()
+
+    def until(stage, last):
+        def progress(now, done, total):
+            seen.setdefault(now, []).append(done)
+            if (now, done) >= (stage, last) and now == stage:
+                raise KeyboardInterrupt
+
+        return progress
+
+    for stage, last in (("probes", 2), ("comparing", 500), ("resampling", 1)):
+        with pytest.raises(KeyboardInterrupt):
+            run(killed, **options, progress=until(stage, last))
+        assert not is_running(killed)
+    assert len(list((killed / "probes").iterdir())) == 4
+    (killed / "probes" / f".{'0' * 24}.json-1").write_text("{")  # of a process that was killed
+    next((killed / "probes").glob("[!.]*")).write_text("{")  # damaged: computed again
+    stages = []
+    again = run(killed, **options, progress=lambda *about: stages.append(about))
+    assert next(about for about in stages if about[0] == "comparing")[1] > 500
     assert not again.claims  # nobody judges them now
     assert again.scores() == findings.scores()
-    assert {p: p.stat().st_mtime_ns for p in parts} == parts
-    next(iter(parts)).write_text("{")  # damaged: computed again, from comparisons that are kept
-    assert run(folder, models=models, measures=TESTED, size="small").scores() == findings.scores()
+    assert len(list((killed / "probes").iterdir())) == 4
+    assert {file.name for file in killed.iterdir() if not file.name.startswith(".")} == {
+        "comparisons.db", "log.txt", "probes", "result.json", "study.json",
+    }  # fmt: skip
 
 
 def test_only_some_benchmarks(models):
     findings = run(
         models=models, measures=["cka"], size="small", only=["finetuning"], claims=CLAIMS
     )
-    assert [s.name for s in findings.sections] == ["summary", "finetuning"]
+    assert [s.name for s in findings.sections] == ["summary", "finetuning", "scores"]
     assert {c.verdict for c in findings["finetuning"].claims} == {
         "no data"
     }  # two measures are missing
@@ -385,32 +397,26 @@ def test_few_models_have_neither_intervals_nor_p_values(tmp_path):
 # ------------------------------------------------------------------------------------------ numbers
 
 
-def correlation(value, low=None):
-    return Correlation(Estimate(value, low, value), value, value, None)
-
-
-def score(value, low=None):
-    mean = MeanCorrelation(Estimate(value, low, value), value)
-    return MeanScore(mean, mean, 0, 0, 0, None)
-
-
-def facts(means, domain="made", cells=(), by_layer=None, failed=None):
-    """What a benchmark finds in one family; nothing but what a test needs."""
-    grades = Grades(tuple(cells), means, {}, by_layer or {}, failed or {}, (), {}, 0, 0, 1.0)
-    return FamilyFacts(ModelFamily(domain, "known", "line", ""), {}, grades)
+def found(values, domain="made", names=(("block0", "fog"),), draws=None, failed=None):
+    """What a benchmark finds in one family: by measure, a value in every cell, and half of that for
+    Kendall; nothing but what a test needs."""
+    table = np.array([[np.nan if v is None else v for v in of] for of in values.values()], float)
+    observed = np.array([[table, table / 2]] * len(KINDS))
+    if draws is None:
+        draws = observed[:2, ..., None] - 0.1
+    family = ModelFamily(domain, "known", "line", "")
+    correlations = Correlations(
+        tuple(values), tuple(names), observed, draws, table[:0], table[:0], 0, 0, 1.0
+    )
+    return Findings(family, {}, FamilySets(family), {}, correlations, failed or {})
 
 
 def test_the_papers_layers_and_corruptions_next_to_ours():
-    def cell(layer, functionality, value):
-        entry = CellScore(correlation(value), correlation(value), None, 0, is_complete=True)
-        return GradedCell(layer, functionality, 0, dict.fromkeys(THREE, entry))
-
-    cells = [cell(f"block{i}", name, i / 10) for i in (1, 2, 3) for name in ("fog", "brightness")]
-    means = {name: dict.fromkeys(THREE, score(0.2)) for name in (ALL, "brightness")}
-    by_layer = {"block1": (), "block2": (), "block3": ()}
-    language, vision = (facts(means, d, cells, by_layer) for d in ("language", "vision"))
-    found = {"finetuning": (language,), "deletion": (language,), "pretraining": (vision,)}
-    by_name = {table.name: table for table in tables.published_tables(found)}
+    names = [(f"block{i}", name) for i in (1, 2, 3) for name in ("fog", "brightness")]
+    values = {m: [int(layer[-1]) / 10 for layer, _ in names] for m in THREE}
+    language, vision = (found(values, d, names) for d in ("language", "vision"))
+    several = {"finetuning": (language,), "deletion": (language,), "pretraining": (vision,)}
+    by_name = {table.name: table for table in tables.published_tables(several)}
     layers, corruptions = by_name["paper layers spearman"], by_name["paper corruptions spearman"]
     rows = {r[:2]: dict(zip(layers.columns, r)) for r in layers.rows}
     assert len(rows) == 5 + 12
@@ -425,35 +431,26 @@ def test_the_papers_layers_and_corruptions_next_to_ours():
     assert rows["PC deletion SST-2", "BERT-base layer 8"]["our layer"] is None
     assert rows["PC deletion SST-2", "BERT-base layer 11"]["our layer"] == "block2"
     by_corruption = {r[0]: r for r in corruptions.rows}
-    assert by_corruption["brightness"][1:] == (0.122, 0.11, "brightness", 0.2, 0.2)
+    assert by_corruption["brightness"][1:] == (0.122, 0.11, "brightness", *[pytest.approx(0.2)] * 2)
     assert by_corruption["frost"][3:] == (None, None, None)
     assert by_corruption["Average"][3] == "mean of all"
     table_1 = {r[:2]: r for r in by_name["paper spearman"].rows}
     deleted = table_1["2 Probe: SST-2 (PC deletion)", "language"]
     assert deleted[2:5] == (0.86, 0.751, 0.87)
-    assert deleted[5:] == (0.2, 0.2, 0.2)
-    few = tables.published_tables({"layers": (facts(means),)})
+    assert deleted[5:] == pytest.approx((0.2, 0.2, 0.2))
+    few = tables.published_tables({"layers": (found(values, names=names),)})
     assert [table.name for table in few] == ["paper spearman", "paper kendall"]
 
 
 def test_the_best_of_all_measures_and_no_mean_without_a_value():
-    low, high = {"cka": score(0.25)}, {"cka": score(0.75), "mine": score(0.8)}
-    table = tables.leaders({"layers": (facts({ALL: low}), facts({ALL: high}, "other"))})
+    one, other = found({"cka": [0.25]}), found({"cka": [0.75], "mine": [0.8]}, "other")
+    table = tables.leaders({"layers": (one, other)})
     assert table.columns[-1] == "best of 2"
     assert table.rows == (
         ("1 made", None, 0.25, None, "CKA 0.25"),
         ("1 other", None, 0.75, None, "mine 0.80"),
         ("mean", None, 0.5, None, "CKA 0.50"),
     )
-
-
-def test_facts_are_read_as_they_were_written(study):
-    folder, _ = study
-    for file in (folder / "parts").rglob("*.json"):
-        value = json.loads(file.read_text())["value"]
-        again = decode(FamilyFacts, value)
-        assert isinstance(again.grades.cells[0].scores["cka"].spearman.estimate, Estimate)
-        assert json.loads(json.dumps(encode(again))) == value
 
 
 def test_rounding_is_relative_and_noise_is_none():
@@ -468,16 +465,15 @@ def test_rounding_is_relative_and_noise_is_none():
 
 
 def finding(p, c, w, domain="made", failed=None):
-    means = {spec: score(v, None if v is None else v - 0.1) for spec, v in zip(THREE, (p, c, w))}
-    return facts({ALL: means}, domain, failed=failed)
+    return found({spec: [v] for spec, v in zip(THREE, (p, c, w))}, domain, failed=failed)
 
 
 def test_a_domain_counts_only_when_all_holds():
     one, other = finding(0.5, 0.52, 0.4), finding(0.5, 0.52, 0.51, "other")
     assert claims.order_in_layers([one]).holds == (True,)
-    found = claims.order_in_layers([one, other])
-    assert found.holds == (True, False)
-    assert found.ours.startswith(
+    evidence = claims.order_in_layers([one, other])
+    assert evidence.holds == (True, False)
+    assert evidence.ours.startswith(
         "holds in 1 of 2 domains. made/known/line: Procrustes 0.500, CKA 0.520, PWCCA 0.400"
     )
     assert claims.order_in_layers([finding(0.5, 0.6, 0.4)]).holds == (False,)  # not a little
@@ -507,15 +503,21 @@ def test_the_best_overall_needs_all_benchmarks_and_no_tie():
 
 
 def test_late_layers_by_intervals_without_copies():
-    def family(ends, copies):
-        turned = [-end for end in reversed(ends)]
-        over = Contrast(*THREE[:2], 0.1, *ends, *copies, 200)
-        under = Contrast(THREE[0], THREE[2], 0.1, *turned, *copies, 200)
-        return facts({}, by_layer={"a": (over, under)})
+    def family(procrustes, copies):
+        """CKA and PWCCA are 0 in all samples, and Procrustes differs from them by these."""
+        draws = np.zeros((2, 2, 3, 1, 2))
+        draws[0, 1, 0, 0], draws[1, 1, 0, 0] = procrustes, copies
+        return draws
 
-    assert claims.late_layers([family((0.1, 0.2), (-0.1, 0.2))]).holds == (True,)
-    assert claims.late_layers([family((-0.1, 0.2), (0.1, 0.2))]).holds == (False,)
-    empty = facts({}, by_layer={"a": (Contrast(*THREE[:2], 0.1, None, None, None, None, 0),)})
+    def judged(ahead, behind):
+        draws = family(ahead, (-1, 1))
+        draws[0, 1, 2, 0] = behind
+        return claims.late_layers([found({m: [0.5] for m in THREE}, draws=draws)]).holds
+
+    assert judged((0.1, 0.2), (0.3, 0.4)) == (True,)
+    assert judged((-0.1, 0.2), (0.3, 0.4)) == (False,)
+    assert judged((0.1, 0.2), (0.1, 0.2)) == (False,)
+    empty = found({m: [0.5] for m in THREE}, draws=np.zeros((2, 2, 3, 1, 0)))
     with pytest.raises(NoData, match="no interval for Procrustes - CKA"):
         claims.late_layers([empty])
 
@@ -606,7 +608,7 @@ def test_a_run_on_a_pack_is_of_the_pack_as_soon_as_it_is_written(models, tmp_pat
     options = {"measures": ["cka"], "size": "small", "models": models, "only": ["finetuning"]}
     found = run(tmp_path / "study", **options, pinned=pinned)
     assert writes == [found] == [load_result(tmp_path / "study" / "result.json")]
-    assert [s.name for s in found.sections] == ["summary", "finetuning"]
+    assert [s.name for s in found.sections] == ["summary", "finetuning", "scores"]
     assert (found.size, purpose(tmp_path / "study").models) == ("made@1", "made@1")
     assert found.facts["models"] == "of made@1: line"
     assert {"pack", "manifest"} < set(found.provenance)
@@ -648,15 +650,17 @@ def test_trained_models_by_command(models, tmp_path, capsys):
     options = ["--size", "small", "--only", "layers", "--domain", "vision", "-j", "1", "-q"]
     assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka"]) == 0
     findings = load_result(study / "result.json")
-    assert {name.partition("/")[0] for name in findings["layers"].scores} == {"vision"}
+    assert not findings.scores()  # its few inputs do not say which seed is the better one
+    (shown,) = findings["scores"].tables
+    assert [hint.partition(", ")[2][:7] for hint in shown.hints] == ["", "vision/", "vision/"]
     trained = {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")}
     assert len(trained) == 2  # of the others no benchmark was asked for
     assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka,mka"]) == 0
     again = load_result(study / "result.json")
     assert {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")} == trained
-    for name, scores in again["layers"].scores.items():
-        assert scores["cka"] == findings["layers"].scores[name]["cka"]
-        assert scores["mka"] is not None  # 120 inputs are enough for its 100 neighbours
+    values = {row[0]: row[1:] for row in again["scores"].tables[0].rows}
+    assert values["CKA"] == shown.rows[0][1:]
+    assert None not in values["MKA"]  # 120 inputs are enough for its 100 neighbours
     assert cli.run(["sensitivity", "evaluate", str(models), str(study)]) == 2
     assert "is a study of trained models" in capsys.readouterr().err
 
@@ -685,9 +689,8 @@ def test_the_published_tables():
 
 
 def test_names():
-    assert [e.name for e in EXPERIMENTS] == ["layers", "deletion", "finetuning", "pretraining"]
+    assert [b.name for b in BENCHMARKS] == ["layers", "deletion", "finetuning", "pretraining"]
     assert set(THREE) <= set(MEASURES)
-    assert pickle.loads(pickle.dumps([e.compute for e in EXPERIMENTS]))  # workers can be sent them
     assert all(rs.get_measure(m).spec == m for m in MEASURES if m != "default")
 
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
 from papers.judging import Claims, Evidence, NoData, claim, judged
 from resemblance.results.claims import Claim
-from resemblance.suites.sensitivity.facts import (
-    ALL,
+from resemblance.suites.sensitivity.findings import (
     CKA,
     NAMES,
     PROCRUSTES,
     PWCCA,
-    Contrast,
-    DeletionCurves,
-    FamilyFacts,
-    SuiteFacts,
+    Findings,
+    shares_deleted,
 )
-from resemblance.suites.sensitivity.sections import NUMBERS
+from resemblance.suites.sensitivity.page import NUMBERS, contrasts_by_layer
 
-Families: TypeAlias = Sequence[FamilyFacts]
+ByBenchmark: TypeAlias = Mapping[str, Sequence[Findings]]
 Judgement: TypeAlias = tuple[str, tuple[bool, ...]]  # the numbers in words, which parts hold
 THREE = (PROCRUSTES, CKA, PWCCA)
 SHORT = {PROCRUSTES: "Procrustes", CKA: "CKA", PWCCA: "PWCCA"}
@@ -36,17 +33,19 @@ _BY_SECTION: Mapping[str, Claims] = {
 }
 
 
-def _in_families(judge: Callable[[FamilyFacts], Judgement]) -> Callable[[Families], Evidence]:
+def _in_families(
+    judge: Callable[[Findings], Judgement],
+) -> Callable[[Sequence[Findings]], Evidence]:
     """Judge every family: the claim holds for one when all its parts do."""
 
-    def judge_all(families: Families) -> Evidence:
+    def judge_all(families: Sequence[Findings]) -> Evidence:
         parts = []
-        for facts in families:
+        for found in families:
             try:
-                text, holds = judge(facts)
+                text, holds = judge(found)
             except NoData as error:
-                raise NoData(f"{facts.family.title}: {error}") from error
-            parts.append((facts.family.title, text, all(holds)))
+                raise NoData(f"{found.family.title}: {error}") from error
+            parts.append((found.family.title, text, all(holds)))
         return in_domains(parts)
 
     return judge_all
@@ -64,20 +63,21 @@ def in_domains(parts: Sequence[tuple[str, str, bool]]) -> Evidence:
     return Evidence(f"holds in {sum(holds)} of {len(holds)} domains. {words}", holds)
 
 
-def mean_correlation(facts: FamilyFacts, spec: str) -> float:
+def mean_correlation(found: Findings, spec: str) -> float:
     """Return the mean of Spearman's correlation of a measure; ``NoData``, with the reason, without
     one."""
-    if spec not in facts.grades.means[ALL]:
+    if spec not in found.correlations.measures:
         raise NoData(f"{NAMES[spec]} is not among the measures of this run")
-    value = facts.estimate(spec, "spearman").value
+    value = found.correlations.mean(spec)
     if value is None:
-        reason = facts.grades.failed.get(spec, "it has no correlation somewhere")
+        reason = found.failed.get(spec, "it has no correlation somewhere")
         raise NoData(f"{NAMES[spec]} has no mean: {reason}")
     return value
 
 
-def _three(facts: FamilyFacts) -> tuple[float, float, float, str]:
-    p, c, w = (mean_correlation(facts, spec) for spec in THREE)
+def _three(*findings: Findings) -> tuple[float, float, float, str]:
+    """Return the means of the three measures over findings, and the same in words."""
+    p, c, w = (sum(mean_correlation(f, spec) for f in findings) / len(findings) for spec in THREE)
     return p, c, w, f"Procrustes {p:.3f}, CKA {c:.3f}, PWCCA {w:.3f}"
 
 
@@ -93,19 +93,15 @@ def _three(facts: FamilyFacts) -> tuple[float, float, float, str]:
     "PWCCA 0; CKA and Procrustes pass",
 )
 @_in_families
-def specificity(facts: FamilyFacts) -> Judgement:
-    p, c, w = (_middle_share(facts, spec) for spec in THREE)
+def specificity(found: Findings) -> Judgement:
+    middle, depths = len(found.layers()) // 2, found.depths()
+    shares = [depths[spec].exceeding[middle] if spec in depths else None for spec in THREE]
+    for spec, share in zip(THREE, shares):
+        if share is None or share != share:
+            raise NoData(f"no distances by {NAMES[spec]} in the middle layer")
+    p, c, w = (float(share) for share in shares if share is not None)
     text = f"PWCCA {w:.2f}, CKA {c:.2f}, Procrustes {p:.2f}"
     return text, (w <= FAILS, c > PASSES, p > PASSES)
-
-
-def _middle_share(facts: FamilyFacts, spec: str) -> float:
-    """Return the share of layers that are farther from the middle one than another seed is."""
-    if facts.specificity and spec in facts.specificity.exceeding:
-        share = facts.specificity.exceeding[spec][facts.specificity.middle]
-        if share is not None:
-            return share
-    raise NoData(f"no distances by {NAMES[spec]} in the middle layer")
 
 
 @claim(
@@ -117,8 +113,8 @@ def _middle_share(facts: FamilyFacts, spec: str) -> float:
     "Procrustes 0.485, 0.363",
 )
 @_in_families
-def order_in_layers(facts: FamilyFacts) -> Judgement:
-    p, c, w, text = _three(facts)
+def order_in_layers(found: Findings) -> Judgement:
+    p, c, w, text = _three(found)
     return text, (0 < c - p <= LITTLE, p > w)
 
 
@@ -130,28 +126,25 @@ def order_in_layers(facts: FamilyFacts) -> Judgement:
     "97 % for CKA (probe 0.80 to 0.63), 85 % for Procrustes (0.70), 55 % for PWCCA (0.75)",
 )
 @_in_families
-def insensitivity(facts: FamilyFacts) -> Judgement:
-    if facts.deletion is None:
-        raise NoData("no components were deleted")
+def insensitivity(found: Findings) -> Judgement:
+    curves, members = found.deletions(), list(found.sets.sets.values())[-1]
     for spec in THREE:
-        _need_curve(facts.deletion, spec)
-    detected = {spec: facts.deletion.curves[spec].detected for spec in THREE}
-    p, c, w = (2.0 if share is None else share for share in detected.values())
-    probe = dict(zip(facts.deletion.shares, facts.deletion.probe))
-    words = [f"{SHORT[spec]} {_detection(share, probe)}" for spec, share in detected.items()]
+        if spec not in curves or curves[spec].unknown:
+            absent = "it is not among the measures of this run, or sees nothing at all"
+            why = curves[spec].unknown if spec in curves else absent
+            raise NoData(f"{NAMES[spec]} has no curve: {why}")
+    shares = shares_deleted(members)
+    accuracies = members.functionality["probe"].reshape(-1, len(shares)).mean(axis=0)
+    probe, words, detected = dict(zip(shares, accuracies)), [], []
+    for spec in THREE:
+        share = curves[spec].detected
+        seen = "never"
+        if share is not None:
+            seen = f"{share:.0%} (probe {probe[0]:.3f} to {probe[share]:.3f})"
+        words.append(f"{SHORT[spec]} {seen}")
+        detected.append(2.0 if share is None else share)
+    p, c, w = detected
     return ", ".join(words), (c >= NEARLY_ALL, c > p, p > w)
-
-
-def _need_curve(deletion: DeletionCurves, spec: str) -> None:
-    if spec not in deletion.curves:
-        absent = "it is not among the measures of this run, or sees nothing at all"
-        raise NoData(f"{NAMES[spec]} has no curve: {deletion.unknown.get(spec, absent)}")
-
-
-def _detection(share: float | None, probe: dict[float, float]) -> str:
-    if share is None:
-        return "never"
-    return f"{share:.0%} (probe {probe[0.0]:.3f} to {probe[share]:.3f})"
 
 
 @claim(
@@ -161,8 +154,8 @@ def _detection(share: float | None, probe: dict[float, float]) -> str:
     "Procrustes 0.860, CKA 0.751, PWCCA 0.870",
 )
 @_in_families
-def order_in_deletion(facts: FamilyFacts) -> Judgement:
-    p, c, w, text = _three(facts)
+def order_in_deletion(found: Findings) -> Judgement:
+    p, c, w, text = _three(found)
     return text, (p > c, w > c)
 
 
@@ -174,24 +167,14 @@ def order_in_deletion(facts: FamilyFacts) -> Judgement:
     "Procrustes 0.551, CKA 0.462, PWCCA 0.568",
 )
 @_in_families
-def positive(facts: FamilyFacts) -> Judgement:
-    text = _three(facts)[3]
-    low = [facts.estimate(spec, "spearman").low for spec in THREE]
+def positive(found: Findings) -> Judgement:
+    text = _three(found)[3]
+    low = [found.correlations.estimate(spec).low for spec in THREE]
     ends = [end for end in low if end is not None]
     if len(ends) < len(low):
         raise NoData("no intervals: too few models to resample")
     words = f"{text}; intervals from {', '.join(f'{v:.2f}' for v in ends)}"
     return words, tuple(v > 0 for v in ends)
-
-
-def _ends(contrasts: Iterable[Contrast], first: str, second: str) -> tuple[float, float]:
-    """Return the interval of a difference, with one pair of the reference with itself."""
-    for c in contrasts:
-        if (c.first, c.second) == (first, second) and c.low is not None and c.high is not None:
-            return c.low, c.high
-    raise NoData(
-        f"no interval for {NAMES[first]} - {NAMES[second]}: too few models, or failed comparisons"
-    )
 
 
 @claim(
@@ -203,11 +186,23 @@ def _ends(contrasts: Iterable[Contrast], first: str, second: str) -> tuple[float
     "in each of the five layers",
 )
 @_in_families
-def late_layers(facts: FamilyFacts) -> Judgement:
-    layers = list(facts.grades.by_layer.values())
+def late_layers(found: Findings) -> Judgement:
+    layers = list(dict.fromkeys(layer for layer, _ in found.correlations.names))
     late = layers[-max(1, round(LATE * len(layers))) :]
-    over = [_ends(contrasts, PROCRUSTES, CKA)[0] > 0 for contrasts in late]
-    under = [_ends(contrasts, PROCRUSTES, PWCCA)[1] < 0 for contrasts in late]
+    ends = dict[str, list[tuple[float, float]]]()
+    for other in (CKA, PWCCA):
+        contrasts = contrasts_by_layer(found.correlations, PROCRUSTES, other)
+        ends[other] = [
+            (c.low, c.high)
+            for layer in late
+            if (c := contrasts.get(layer)) and c.low is not None and c.high is not None
+        ]
+        if len(ends[other]) < len(late):
+            raise NoData(
+                f"no interval for {NAMES[PROCRUSTES]} - {NAMES[other]}: too few models, or failed "
+                "comparisons"
+            )
+    over, under = [low > 0 for low, _ in ends[CKA]], [high < 0 for _, high in ends[PWCCA]]
     text = (
         f"of {len(late)} late layers Procrustes > CKA in {sum(over)}, PWCCA > Procrustes in "
         f"{sum(under)}"
@@ -223,8 +218,8 @@ def late_layers(facts: FamilyFacts) -> Judgement:
     "antonymy 0.243, 0.227, 0.204; numerical 0.071, 0.122, 0.031; CIFAR-10-C 0.060, 0.057",
 )
 @_in_families
-def weak(facts: FamilyFacts) -> Judgement:
-    *values, text = _three(facts)
+def weak(found: Findings) -> Judgement:
+    *values, text = _three(found)
     return text, tuple(abs(v) < WEAK for v in values)
 
 
@@ -237,28 +232,31 @@ def weak(facts: FamilyFacts) -> Judgement:
     "Procrustes is the best of the three on average over the four benchmarks (Spearman).",
     "language 0.580, 0.557, 0.544; vision 0.303, CKA 0.312 when corrected (printed 0.307)",
 )
-def best_overall(facts: SuiteFacts) -> Evidence:
-    _need_all(facts)
-    titles = dict.fromkeys(f.family.title for families in facts.values() for f in families)
+def best_overall(findings: ByBenchmark) -> Evidence:
     parts = []
-    for title in titles:
-        members = [f for name in NUMBERS for f in facts[name] if f.family.title == title]
-        if len(members) < len(NUMBERS):
-            raise NoData(
-                f"{title} makes {len(members)} of the {len(NUMBERS)} benchmarks over which the "
-                "claim averages"
-            )
-        p, c, w = (sum(mean_correlation(f, spec) for f in members) / len(members) for spec in THREE)
-        parts.append((title, f"Procrustes {p:.3f}, CKA {c:.3f}, PWCCA {w:.3f}", p > max(c, w)))
+    for title, members in _in_all_benchmarks(findings):
+        p, c, w, text = _three(*members)
+        parts.append((title, text, p > max(c, w)))
     return in_domains(parts)
 
 
-def _need_all(facts: SuiteFacts) -> None:
-    missing = [name for name in NUMBERS if not facts.get(name)]
-    if missing:
+def _in_all_benchmarks(findings: ByBenchmark) -> list[tuple[str, list[Findings]]]:
+    """Return the findings of every family in the four benchmarks; ``NoData`` where one is
+    missing."""
+    if missing := [name for name in NUMBERS if not findings.get(name)]:
         raise NoData(
             f"all four benchmarks are needed; without models or not run: {', '.join(missing)}"
         )
+    families = [f for name in NUMBERS for f in findings[name]]
+    titles = dict.fromkeys(f.family.title for f in families)
+    members = [(title, [f for f in families if f.family.title == title]) for title in titles]
+    for title, some in members:
+        if len(some) < len(NUMBERS):
+            raise NoData(
+                f"{title} makes {len(some)} of the {len(NUMBERS)} benchmarks over which the "
+                "claim averages"
+            )
+    return members
 
 
 @claim(
@@ -268,13 +266,13 @@ def _need_all(facts: SuiteFacts) -> None:
     "(Spearman).",
     "CKA in benchmark 1, PWCCA in 2 and 3, Procrustes or CKA in 4",
 )
-def no_dominance(facts: SuiteFacts) -> Evidence:
+def no_dominance(findings: ByBenchmark) -> Evidence:
     best = {}
-    for name, families in facts.items():
-        for family in families:
-            values = {spec: mean_correlation(family, spec) for spec in THREE}
+    for name, families in findings.items():
+        for found in families:
+            values = {spec: mean_correlation(found, spec) for spec in THREE}
             first = [spec for spec, value in values.items() if value == max(values.values())]
-            best[f"{NUMBERS[name]} {family.family.title}"] = first
+            best[f"{NUMBERS[name]} {found.family.title}"] = first
     if len(best) < 2:
         raise NoData("two benchmarks, or models of two kinds, are needed")
     everywhere = set.intersection(*map(set, best.values()))
@@ -291,16 +289,10 @@ def no_dominance(facts: SuiteFacts) -> Evidence:
     "(4) (Spearman, mean of the three measures).",
     "0.85, 0.83, 0.53, 0.15 (language, mean of the three)",
 )
-def out_of_distribution_is_hard(facts: SuiteFacts) -> Evidence:
-    _need_all(facts)
+def out_of_distribution_is_hard(findings: ByBenchmark) -> Evidence:
     parts = []
-    for title in dict.fromkeys(f.family.title for f in facts["layers"]):
-        members = [f for name in NUMBERS for f in facts[name] if f.family.title == title]
-        if len(members) < len(NUMBERS):
-            raise NoData(f"{title} does not make all four benchmarks")
-        one, two, three, four = (
-            sum(mean_correlation(f, spec) for spec in THREE) / 3 for f in members
-        )
+    for title, members in _in_all_benchmarks(findings):
+        one, two, three, four = (sum(_three(found)[:3]) / 3 for found in members)
         words = f"mean of the three, 1: {one:.3f}, 2: {two:.3f}, 3: {three:.3f}, 4: {four:.3f}"
         parts.append((title, words, min(one, two) > max(three, four) and three > four))
     return in_domains(parts)

@@ -12,10 +12,10 @@ from papers.reproductions import Paper, Tables
 from resemblance.results.claims import Claim
 from resemblance.results.result import Result
 from resemblance.results.sections import Section
-from resemblance.suites.sensitivity.facts import FamilyFacts, SuiteFacts
+from resemblance.suites.sensitivity.findings import Findings
 from resemblance.suites.sensitivity.suite import run as run_suite
 
-from .claims import CLAIMS
+from .claims import CLAIMS, ByBenchmark
 from .tables import leaders, published_tables
 
 
@@ -25,14 +25,14 @@ def run(folder: str | Path | None = None, **options: Any) -> Result:
 
     ``options``: of :func:`resemblance.suites.sensitivity.run`.
     """
-    facts = dict[str, tuple[FamilyFacts, ...]]()
+    findings = dict[str, tuple[Findings, ...]]()
 
-    def judge_all(by_benchmark: SuiteFacts) -> tuple[Claim, ...]:
-        facts.update(by_benchmark)
+    def judge_all(by_benchmark: ByBenchmark) -> tuple[Claim, ...]:
+        findings.update({name: tuple(found) for name, found in by_benchmark.items()})
         return CLAIMS["summary"](by_benchmark)
 
     result = run_suite(folder, claims={**CLAIMS, "summary": judge_all}, **options)
-    comparisons = (leaders(facts), *published_tables(facts))
+    comparisons = (leaders(findings), *published_tables(findings))
     about = "The numbers that the paper prints, next to those of the corresponding models here."
     section = Section("published", "The paper's tables and ours", about, comparisons)
     return replace(result, sections=(*result.sections, section))

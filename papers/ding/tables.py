@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from papers.published import PublishedValue, published
 from resemblance.results.sections import Entry, Table
-from resemblance.suites.sensitivity.facts import (
-    ALL,
+from resemblance.suites.sensitivity.findings import (
     CKA,
     NAMES,
     PAPER,
     PROCRUSTES,
     PWCCA,
     QUALITIES,
-    FamilyFacts,
+    Findings,
     Quality,
-    SuiteFacts,
-    mean_or_none,
-    mean_value,
     name_of,
 )
-from resemblance.suites.sensitivity.sections import NUMBERS
+from resemblance.suites.sensitivity.page import NUMBERS, mean_or_none
 
+ByBenchmark = Mapping[str, Sequence[Findings]]
 BY_LAYER: Mapping[Quality, tuple[str, ...]] = {
     "spearman": ("3", "5", "7", "9", "11", "13"),
     "kendall": ("4", "6", "8", "10", "12", "14"),
@@ -46,11 +43,11 @@ AUDIT = (
 )
 
 
-def published_tables(facts: SuiteFacts) -> list[Table]:
+def published_tables(findings: ByBenchmark) -> list[Table]:
     """Return the tables of the paper that the run has numbers for, each next to ours."""
-    language = _of_domain(facts, "language")
-    vision = _of_domain({"pretraining": facts.get("pretraining", ())}, "vision")
-    tables = [_table_1(facts, quality) for quality in QUALITIES]
+    language = _of_domain(findings, "language")
+    vision = _of_domain({"pretraining": findings.get("pretraining", ())}, "vision")
+    tables = [_table_1(findings, quality) for quality in QUALITIES]
     for quality in QUALITIES:
         if language:
             tables.append(by_layer(language, quality))
@@ -59,32 +56,36 @@ def published_tables(facts: SuiteFacts) -> list[Table]:
     return tables
 
 
-def _of_domain(facts: SuiteFacts, domain: str) -> dict[str, FamilyFacts]:
-    """Return the facts of one family of a domain, by benchmark."""
-    families = ((name, family) for name, members in facts.items() for family in members)
+def _of_domain(findings: ByBenchmark, domain: str) -> dict[str, Findings]:
+    """Return the findings in one family of a domain, by benchmark."""
+    families = ((name, family) for name, members in findings.items() for family in members)
     return {name: family for name, family in families if family.family.domain == domain}
 
 
-def leaders(facts: SuiteFacts) -> Table:
+def leaders(findings: ByBenchmark) -> Table:
     """Return our correlations of the three measures of the paper, and the best of all measures."""
     columns = {
-        f"{NUMBERS[name]} {family.family.domain}": family
-        for name, families in facts.items()
-        for family in families
+        f"{NUMBERS[name]} {found.family.domain}": found
+        for name, families in findings.items()
+        for found in families
     }
-    specs = list(dict.fromkeys(s for f in columns.values() for s in f.grades.means[ALL]))
+    specs = list(dict.fromkeys(s for f in columns.values() for s in f.correlations.measures))
     values = {
-        where: {spec: family.estimate(spec, "spearman").value for spec in specs}
-        for where, family in columns.items()
+        where: {spec: found.correlations.mean(spec) for spec in specs}
+        for where, found in columns.items()
     }
-    means = {spec: mean_or_none(column[spec] for column in values.values()) for spec in specs}
+    values["mean"] = {spec: mean_or_none(of[spec] for of in values.values()) for spec in specs}
     labels = {spec: label for f in columns.values() for spec, label in f.labels.items()}
-    rows = tuple(
-        (where, *(column.get(spec) for spec in THREE.values()), _best(column, labels))
-        for where, column in {**values, "mean": means}.items()
-    )
-    heads = ("benchmark", "Procrustes", "CKA", "PWCCA, all directions", f"best of {len(specs)}")
-    return Table("leaders", "Spearman's ρ, mean over layers and functionalities", heads, rows)
+    heads = ("Procrustes", "CKA", "PWCCA, all directions")
+    records = [
+        {
+            "benchmark": where,
+            **dict(zip(heads, (column.get(spec) for spec in THREE.values()))),
+            f"best of {len(specs)}": _best(column, labels),
+        }
+        for where, column in values.items()
+    ]
+    return Table.of(records, "leaders", "Spearman's ρ, mean over layers and functionalities")
 
 
 def _best(values: Mapping[str, float | None], labels: Mapping[str, str]) -> str | None:
@@ -99,12 +100,12 @@ def _best(values: Mapping[str, float | None], labels: Mapping[str, str]) -> str 
 # ------------------------------------------------------------------------------------------ Table 1
 
 
-def _table_1(facts: SuiteFacts, quality: Quality) -> Table:
+def _table_1(findings: ByBenchmark, quality: Quality) -> Table:
     """The rows of the paper's Table 1, and our correlation for the same benchmark and domain."""
     ours = {
-        (name, family.family.domain): [family.estimate(s, quality).value for s in THREE.values()]
-        for name, families in facts.items()
-        for family in families
+        (name, found.family.domain): [found.correlations.mean(s, quality) for s in THREE.values()]
+        for name, families in findings.items()
+        for found in families
     }
     printed = defaultdict[tuple[str, str, str], dict[str, float | None]](dict)
     for cell in published("1", paper="ding"):
@@ -140,7 +141,7 @@ def _heads(names: Iterable[str], whose: str) -> list[str]:
 # ----------------------------------------------------------------------------------- Tables 3 to 17
 
 
-def by_layer(language: Mapping[str, FamilyFacts], quality: Quality) -> Table:
+def by_layer(language: Mapping[str, Findings], quality: Quality) -> Table:
     """Return the paper's tables by layer with the corresponding layer of our language models."""
     printed = defaultdict[tuple[str, str, str], dict[str, float | None]](dict)
     for cell in (cell for table in BY_LAYER[quality] for cell in published(table, paper="ding")):
@@ -164,9 +165,9 @@ def by_layer(language: Mapping[str, FamilyFacts], quality: Quality) -> Table:
     return Table(f"paper layers {quality}", title, columns, tuple(rows), note)
 
 
-def _corresponding_layer(facts: FamilyFacts, test: str, architecture: str) -> str | None:
+def _corresponding_layer(found: Findings, test: str, architecture: str) -> str | None:
     """Return our layer that corresponds to one of the paper's; None where there is none."""
-    layers = list(facts.grades.by_layer)
+    layers = list(dict.fromkeys(layer for layer, _ in found.correlations.names))
     number = architecture.rpartition(" layer ")[2]
     if test == "layers" or not number.isdigit():
         return "all" if test == "layers" else None
@@ -177,22 +178,24 @@ def _corresponding_layer(facts: FamilyFacts, test: str, architecture: str) -> st
     return layers[max(1, round(int(number) / depth * len(layers))) - 1]
 
 
-def _ours(facts: FamilyFacts, layer: str | None, spec: str, quality: Quality) -> float | None:
-    cells = [c for c in facts.grades.cells if c.layer == layer and spec in c.scores]
-    return mean_value(cells, spec, quality)
+def _ours(found: Findings, layer: str | None, spec: str, quality: Quality) -> float | None:
+    cells = found.correlations.cells(layer=layer) if layer else []
+    return found.correlations.mean(spec, quality, cells)
 
 
-def by_corruption(vision: FamilyFacts, quality: Quality) -> Table:
+def by_corruption(vision: Findings, quality: Quality) -> Table:
     """Return the paper's table by corruption with the same corruption of our vision models."""
     printed = defaultdict[str, dict[str, float | None]](dict)
     for cell in published(CORRUPTIONS[quality], paper="ding"):
         printed[cell.dataset][cell.measure] = cell.value
-    rows: list[tuple[Entry, ...]] = []
+    rows, c = list[tuple[Entry, ...]](), vision.correlations
     for corruption, values in printed.items():
-        name = ALL if corruption == "Average" else ALIKE.get(corruption, "")
+        name = ALIKE.get(corruption)
+        cells = None if corruption == "Average" else c.cells(functionality=name) if name else []
         theirs = (values.get(spec) for spec in (PROCRUSTES, CKA))
-        ours = (vision.estimate(spec, quality, name).value for spec in (PROCRUSTES, CKA))
-        rows.append((corruption, *theirs, {ALL: "mean of all"}.get(name, name) or None, *ours))
+        ours = (c.mean(spec, quality, cells) for spec in (PROCRUSTES, CKA))
+        our_name = "mean of all" if corruption == "Average" else name
+        rows.append((corruption, *theirs, our_name, *ours))
     columns = (
         "corruption", "Procrustes, paper", "CKA, paper", "our corruption", "Procrustes, ours",
         "CKA, ours",

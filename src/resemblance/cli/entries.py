@@ -88,7 +88,7 @@ SENSITIVITY = SuiteCommands(
     sensitivity.run,
     tuple(sensitivity.SIZES),
     lambda options: sensitivity.MEASURES,
-    experiments=tuple(e.name for e in sensitivity.EXPERIMENTS),
+    experiments=tuple(b.name for b in sensitivity.BENCHMARKS),
     domains=tuple(DOMAINS),
     plan=lambda purpose: sensitivity_models.recipes(
         purpose.size, purpose.domains or tuple(DOMAINS)

@@ -36,9 +36,11 @@ def read_subjects(folder: str | Path, *, verify: Verify = False) -> tuple[Subjec
     ("normal", "layers", "labels", "shortcut", "augmentation", "pretrained" or "finetuned"),
     ``strength`` (0 to 1), ``seed`` (a number), ``pretrain`` (the seed of the pretrained model that
     a fine-tuned one started from), ``accuracy``, ``accuracies`` (an object: on other inputs, by
-    their name), ``layers``: the names of the layers in the order of the network, a list, or an
-    object of such lists by pooling, and ``maps``: by the name of a layer whose features are maps,
-    flattened in this order, their channels, height and width. A ``samples.json`` with an entry
+    their name), ``right`` (an object: for such inputs, a word with a 1 for each that is answered
+    right and a 0 for each that is not), ``layers``: the names of the layers in the order of the
+    network, a list, or an object of such lists by pooling, and ``maps``: by the name of a layer
+    whose features are maps, flattened in this order, their channels, height and width. A
+    ``samples.json`` with an entry
     ``ids``, a list, names the samples of the rows. The folder also holds one array
     (n_samples, n_features) per layer, ``<layer>.npy`` or ``<pooling>.<layer>.npy``, and, when
     known, ``outputs.npy``
@@ -124,6 +126,9 @@ def write_subject(
         widths = {layer: array.shape[1] for layer, array in written}
         check_maps(f"the extraction for {folder}", extraction.maps, widths)
         measured["maps"] = {layer: list(shape) for layer, shape in extraction.maps.items()}
+    if extraction.right:
+        words = {name: answers.astype(int) for name, answers in extraction.right.items()}
+        measured["right"] = {name: "".join(map(str, word)) for name, word in words.items()}
     arrays |= {"outputs": extraction.outputs, "labels": extraction.labels}
     _write(folder, arrays, {**traits, **measured}, state=state)
 

@@ -103,7 +103,8 @@ class Extraction(NamedTuple):
     logits. ``labels``: (n_samples,) the true classes. ``accuracies``: ``"test"`` is the share of
     the inputs whose largest output is the true class; a source may add others, such as
     ``"augmented"`` or ``"gaussian_noise/3"``, measured on other inputs. ``maps``: by the name of a
-    layer whose features are maps, flattened, their channels, height and width.
+    layer whose features are maps, flattened, their channels, height and width. ``right``: by the
+    name of an accuracy on other inputs, which of these are answered right.
     """
 
     layers: Mapping[str, Mapping[str, np.ndarray]]
@@ -111,3 +112,4 @@ class Extraction(NamedTuple):
     labels: np.ndarray
     accuracies: Mapping[str, float]
     maps: Mapping[str, MapShape] = {}
+    right: Mapping[str, np.ndarray] = {}

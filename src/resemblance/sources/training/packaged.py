@@ -63,7 +63,7 @@ def extract(recipe: Recipe, state: State) -> Extraction:
     domain. ``accuracies``: ``"test"`` on these inputs, and those on the other inputs of
     ``inputs_of``. Those of a fine-tuned model have a shift and its severity as name
     (``"rotation/3"``); ``"<shift>"`` is the mean over the severities of one, and ``"shift"`` that
-    over all shifts.
+    over all shifts. For these, a fine-tuned model also keeps which inputs it answers right.
 
     Raises ``ValueError`` as :func:`fit` does.
     """
@@ -71,6 +71,7 @@ def extract(recipe: Recipe, state: State) -> Extraction:
     domain.check(recipe)
     inputs, accuracies = domain.inputs_of(recipe), {}
     layers, outputs = dict[str, dict[str, np.ndarray]](), np.empty(0)
+    right = dict[str, np.ndarray]()
     with seeded(0, recipe.domain, "extract") as torch, torch.no_grad():
         model = load_state(domain.build(recipe), state)
         for name, (values, labels) in inputs.items():
@@ -78,9 +79,11 @@ def extract(recipe: Recipe, state: State) -> Extraction:
             accuracies[name] = accuracy(result[1], labels)
             if name == "test":
                 layers, outputs = result
+            elif recipe.setting == "finetuned":
+                right[name] = result[1].argmax(axis=1) == labels
     if recipe.setting == "finetuned":
         accuracies = _with_means(accuracies)
-    return Extraction(layers, outputs, inputs["test"][1], accuracies)
+    return Extraction(layers, outputs, inputs["test"][1], accuracies, right=right)
 
 
 def _begin(recipe: Recipe, model: Any, start: State | None, head: str) -> None:

@@ -1,32 +1,53 @@
-"""The models of the benchmark of Ding, Denain and Steinhardt (2021), in all domains and three
-sizes."""
+"""The models of the benchmarks of Ding, Denain and Steinhardt (2021): what is trained at each size,
+the families that models form, and what they can do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
+
+from ...representation import fingerprint
 from ...sources.recipe import Recipe
 from ...sources.training import DOMAINS, check_domains, domain_of
+from ...subject import Subject
+from ..families import ModelFamily
+
+# The accuracy on the inputs of the task, and the mean over all others, are no functionality.
+NOT_FUNCTIONALITY = ("test", "shift")
 
 
-class ModelCounts(NamedTuple):
-    """How many models of each kind a domain has.
+class Size(NamedTuple):
+    """How many models of each kind a domain has, and how much is computed.
 
     ``seeds``: normal models. ``finetunings``: from the first pretrained model. ``grid``: number of
-    pretrained models, and of fine-tunings from each, with the same seeds for all.
+    pretrained models, and of fine-tunings from each, with the same seeds for all. ``samples``:
+    inputs on which representations are compared (probes see all). ``layers``: how many, counted
+    from the last, have components deleted. ``splits``: of the samples for each probe. ``draws``:
+    bootstrap samples. ``permutations``: of the permutation tests. ``slow``: the most samples for a
+    slow measure.
     """
 
     seeds: int
     finetunings: int
     grid: tuple[int, int]
+    samples: int
+    layers: int
+    splits: int
+    draws: int = 2000
+    permutations: int = 1999
+    slow: int = 150
 
 
-SIZES: Mapping[str, ModelCounts] = {
-    "small": ModelCounts(2, 3, (2, 2)),
-    "default": ModelCounts(5, 20, (4, 5)),
-    "paper": ModelCounts(10, 100, (10, 10)),
+SIZES: Mapping[str, Size] = {
+    "small": Size(2, 3, (2, 2), 120, layers=1, splits=1, draws=200, permutations=199, slow=100),
+    "default": Size(5, 20, (4, 5), 200, layers=2, splits=3),
+    "paper": Size(10, 100, (10, 10), 1000, layers=5, splits=3, permutations=9999, slow=500),
 }
 
 
@@ -59,7 +80,7 @@ def recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Recipe,
 
 
 def _recipes(size: str, domain: str) -> Iterator[Recipe]:
-    seeds, finetunings, (pretrainings, each) = SIZES[size]
+    seeds, finetunings, (pretrainings, each) = SIZES[size][:3]
     about, scale = DOMAINS[domain], "small" if size == "small" else "default"
     where = (domain, about.dataset, about.chosen)
     trainer = domain_of(domain)
@@ -73,3 +94,107 @@ def _recipes(size: str, domain: str) -> Iterator[Recipe]:
         yield from (
             first._replace(seed=seed) for seed in range(max(each, finetunings if p == 0 else 0))
         )
+
+
+# ----------------------------------------------------------------------------------------- families
+
+
+def families(subjects: Iterable[Subject]) -> dict[ModelFamily, list[Subject]]:
+    """Return subjects by family; of several poolings the first, as the others are the same
+    models."""
+    members = defaultdict[ModelFamily, list[Subject]](list)
+    first: dict[str, str] = {}
+    for s in subjects:
+        family = ModelFamily(*(s.traits[name] for name in ModelFamily._fields))
+        if first.setdefault("/".join(family[:3]), family.pooling) == family.pooling:
+            members[family].append(s)
+    return dict(members)
+
+
+def identity(subject: Subject) -> str:
+    """Return what identifies a model that is probed: the hash of its layers and labels."""
+    labels = [] if subject.labels is None else subject.labels.tolist()
+    layers = {name: fingerprint(r) for name, r in subject.layers.items()}
+    content = json.dumps([labels, layers], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def without_nan(
+    subjects: Sequence[Subject], setting: str
+) -> tuple[tuple[Subject, ...], dict[str, str]]:
+    """Return the subjects without those of a setting with NaN or infinite values, and why these are
+    left out."""
+    broken = {}
+    for s in (s for s in subjects if s.traits["setting"] == setting):
+        layers = [name for name, r in s.layers.items() if not np.isfinite(r.source).all()]
+        if layers:
+            broken[s.name] = f"left out: {', '.join(layers)} holds NaN or infinity"
+    return tuple(s for s in subjects if s.name not in broken), broken
+
+
+def same_layers(subjects: Sequence[Subject]) -> bool:
+    """Whether all subjects have layers of the same names in the same order."""
+    return len({tuple(s.layers) for s in subjects}) == 1
+
+
+# ------------------------------------------------------------------------- accuracy on other inputs
+
+
+def functionalities(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
+    """Return accuracies out of distribution that all subjects have, the mean over severities
+    ("fog/1", "fog/2")."""
+    accuracies = _accuracies(subjects)
+    return {
+        kind: np.array([np.mean([values[name] for name in names]) for values in accuracies])
+        for kind, names in _kinds(accuracies).items()
+    }
+
+
+def right_answers(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
+    """Return by kind of accuracy out of distribution how often every model answers each input
+    right, (models, inputs), the mean over severities; kinds for which all models have kept it."""
+    kept = [s.traits.get("right") or {} for s in subjects]
+    right = {}
+    for kind, names in _kinds(kept).items():
+        answers = [[as_bits(of_model[name]) for name in names] for of_model in kept]
+        if len({len(of_input) for of_model in answers for of_input in of_model}) == 1:
+            right[kind] = np.array(answers, float).mean(axis=1)
+    return right
+
+
+def as_bits(text: str) -> np.ndarray:
+    """Return "0110" as the array of 0, 1, 1 and 0."""
+    return np.frombuffer(text.encode("ascii"), np.uint8) - ord("0")
+
+
+def missing_accuracies(subjects: Sequence[Subject]) -> dict[str, str]:
+    """Return the accuracies out of distribution that only some subjects have, and why they are left
+    out."""
+    accuracies = _accuracies(subjects)
+    reasons = {}
+    for name in dict.fromkeys(chain.from_iterable(accuracies)):
+        lacking = [s.name for s, values in zip(subjects, accuracies) if name not in values]
+        if lacking:
+            reasons[name] = (
+                f"left out: {len(lacking)} of {len(subjects)} models have no accuracy there, such "
+                f"as {lacking[0]}"
+            )
+    return reasons
+
+
+def _accuracies(subjects: Sequence[Subject]) -> list[dict[str, float]]:
+    """Return for each subject its accuracies out of distribution, by name."""
+    several = [dict(s.traits.get("accuracies") or {}) for s in subjects]
+    for accuracies in several:
+        for name in NOT_FUNCTIONALITY:
+            accuracies.pop(name, None)
+    return several
+
+
+def _kinds(named: Sequence[Mapping[str, object]]) -> dict[str, list[str]]:
+    """Return the names that all have, with those of its severities under each kind."""
+    kinds = defaultdict[str, list[str]](list)
+    for name in named[0]:
+        if all(name in of_model for of_model in named):
+            kinds[name.partition("/")[0]].append(name)
+    return dict(kinds)

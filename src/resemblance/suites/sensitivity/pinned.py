@@ -2,49 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ...measure import Measure
 from ...results.result import Result
-from ...sources.model_folder import read_subject, read_subjects
+from ...sources.model_folder import read_subjects
 from ...sources.recipe import Recipe
 from ...sources.training import DOMAINS
-from ..case import Case, Part
+from ..case import Case
 from ..pinning import MODELS, Pinned, Reduction, pin_model
+from ..reliability import is_reliable
 from ..study import purpose
-from ..training import is_written, model_folder
-from .benchmarks import BENCHMARKS
-from .grading import grouped
-from .models import recipes
-from .normal_models import probes_of
-from .procedure import expected_from, reference_of
-from .sets import ORDERS, RepresentationSet
-from .subjects import families, without_nan
-from .suite import SIZES, run
+from ..training import is_written, subjects_of
+from .cases import BENCHMARKS, accuracies_of, cases_of_family, reliability_key, sets_of, with_probes
+from .models import SIZES, recipes
+from .suite import run
+
+RELIABILITY = "reliability"  # of the cells, in the manifest of a pack
 
 
 def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     """Write the models of a finished study into a pack, and return what it must remember.
 
     The accuracies of probes, on all samples, become traits of the models that the first two
-    benchmarks compare: they are what representations are held to, not what a measure sees.
+    benchmarks compare: they are what representations are held to, not what a measure sees. How far
+    what is expected repeats on other inputs is that of the study, with all its inputs.
     """
     known = purpose(study)
     if known.models:
         raise ValueError(f"{study} is of models that were not trained for a size of the suite")
-    plan = _trained(study, known.size)
-    effort = SIZES[known.size]
+    plan, size, subjects = _trained(study, known.size), SIZES[known.size], []
     for recipe in plan:
-        probes = {}
+        subject, more = subjects_of(study, [recipe])[0], {}
         if recipe.setting == "normal":
-            subject = read_subject(model_folder(study, recipe))[0]
-            probes = {"probes": probes_of(subject, study, effort)}
-        pin_model(study, recipe, pack, reduction, _first_pooling, **probes)
-    return {"size": known.size, "recipes": {r.name: r.fingerprint for r in plan}}
+            subject = with_probes(subject, size, study / "probes")
+            more = {"probes": accuracies_of(subject)}
+        subjects.append(subject)
+        pin_model(study, recipe, pack, reduction, _first_pooling, **more)
+    cases = [
+        case
+        for benchmark in BENCHMARKS
+        for of in sets_of(benchmark, subjects, size)
+        for case in cases_of_family(benchmark.name, of)
+    ]
+    return {
+        "size": known.size,
+        "recipes": {r.name: r.fingerprint for r in plan},
+        RELIABILITY: {
+            reliability_key(c): c.reliability for c in cases if c.reliability is not None
+        },
+    }
 
 
 def _trained(study: Path, size: str) -> list[Recipe]:
@@ -66,37 +75,15 @@ def _first_pooling(traits: Mapping[str, Any]) -> dict[str, list[str]]:
 def cases_of(pinned: Pinned) -> list[Case]:
     """Return what the measures are ranked by: the order of distances from the best representation,
     for each benchmark, family of models and functionality by both correlations."""
-    effort, cases = SIZES[pinned.facts["size"]], list[Case]()
-    models = families(read_subjects(pinned.folder / MODELS))
-    for benchmark in BENCHMARKS:
-        for family, members in models.items():
-            subjects = benchmark.choose(without_nan(members, benchmark.setting)[0])
-            if not isinstance(subjects, str):
-                sets, _ = benchmark.sets(subjects, None, effort)
-                parts = grouped(_parts(sets), lambda part: part.name)
-                cases += [
-                    Case(
-                        benchmark.name,
-                        (*filter(None, family), functionality, quality),
-                        rule,
-                        tuple(of),
-                        family.title,
-                    )
-                    for functionality, of in parts.items()
-                    for quality, rule in ORDERS.items()
-                ]
-    return cases
-
-
-def _parts(sets: Mapping[str, RepresentationSet]) -> Iterator[Part]:
-    """Yield the best representation and all of its set, for every layer and functionality in which
-    not all are equal; a part has the name of its functionality."""
-    for members in sets.values():
-        columns = list(members.columns.items())
-        for name, f in members.functionality.items():
-            if np.ptp(f.round(12)) > 0:
-                best = reference_of(f, np.array(members.rows))
-                yield Part(dict([columns[best]]), expected_from(f, best), members.columns, name)
+    size, subjects = SIZES[pinned.facts["size"]], read_subjects(pinned.folder / MODELS)
+    known = pinned.facts.get(RELIABILITY, {})
+    return [
+        case
+        for benchmark in BENCHMARKS
+        for of in sets_of(benchmark, subjects, size)
+        for case in cases_of_family(benchmark.name, of, known=known)
+        if is_reliable(case.reliability)
+    ]
 
 
 def run_pinned(

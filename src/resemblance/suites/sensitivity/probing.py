@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import warnings
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...arrays import to_numpy
-from ...json_files import read_document, write_atomically
-from ...representation import Undefined, as_representation, fingerprint, finite
+from ...representation import Undefined, as_representation, finite
 from ...rng import generator
+from ...significance import known_mean
 
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # inverse strengths, as scikit-learn has them
 SPLITS = 3
@@ -30,7 +27,6 @@ def probe(
     penalties: Sequence[float] = PENALTIES,
     splits: int = SPLITS,
     seed: int = 0,
-    cache: str | Path | None = None,
 ) -> float:
     """Return the accuracy on unseen samples of a linear classifier on a frozen representation, in
     [0, 1].
@@ -41,7 +37,7 @@ def probe(
     ``penalties`` are inverse strengths. The one with the best validation accuracy (the strongest of
     equals) is refitted on all but the test samples. Features whose norm (centred) is at most
     max(1e-6, max(n, d) eps) times the largest are left out: scaled to unit variance, rounding error
-    would count as much as any signal. ``cache``: a folder that keeps each accuracy in a file.
+    would count as much as any signal.
 
     X is (n, d), labels (n,) of any one kind. Raises ``ValueError`` for labels that do not fit,
     fewer than two classes in one of the three parts, fewer than eight samples, NaN and infinity,
@@ -50,6 +46,26 @@ def probe(
     Reference: Ding et al. 2021, Section 4. Optimiser, epochs, pooling and penalty of their probes
     are not published.
     """
+    answers = answers_of(X, labels, penalties=penalties, splits=splits, seed=seed)
+    return accuracy_of(answers)
+
+
+def accuracy_of(answers: np.ndarray) -> float:
+    """Return the accuracy of a probe by its answers: the mean over divisions of the share of right
+    ones."""
+    return float(np.mean([known_mean(of_division) for of_division in answers]))
+
+
+def answers_of(
+    X: Any,
+    labels: Any,
+    *,
+    penalties: Sequence[float] = PENALTIES,
+    splits: int = SPLITS,
+    seed: int = 0,
+) -> np.ndarray:
+    """Return what :func:`probe` answers, (splits, n): 1 for a test sample that it classifies right,
+    0 for one that it does not, NaN for a sample that is no test sample of the division."""
     x = as_representation(X)
     finite(x)
     strengths = _checked(penalties, splits)
@@ -60,26 +76,10 @@ def probe(
             f"{classes.shape}"
         )
     parts = divisions(classes, splits, seed)
-    file = None
-    if cache is not None:
-        key = [fingerprint(x), classes.tolist(), strengths, int(splits), seed, PROBE_VERSION]
-        file = Path(cache) / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:24]}.json"
-        if (stored := _stored(file)) is not None:
-            return stored
-    features = _above_rounding(points)
-    accuracy = float(np.mean([_accuracy(features, classes, part, strengths) for part in parts]))
-    if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, json.dumps(accuracy))
-    return accuracy
-
-
-def _stored(file: Path) -> float | None:
-    try:
-        accuracy: Any = read_document(file, lambda value: value, "an accuracy")
-    except ValueError:
-        return None
-    return accuracy if isinstance(accuracy, float) else None
+    features, answers = _above_rounding(points), np.full((len(parts), len(classes)), np.nan)
+    for of_division, part in zip(answers, parts):
+        of_division[part[2]] = _right(features, classes, part, strengths)
+    return answers
 
 
 def _checked(penalties: Iterable[float], splits: int) -> list[float]:
@@ -158,9 +158,10 @@ def _above_rounding(points: np.ndarray) -> np.ndarray:
     return points[:, norms > max(FLOOR, max(points.shape) * eps) * norms.max()]
 
 
-def _accuracy(
+def _right(
     points: np.ndarray, labels: np.ndarray, part: Division, penalties: Sequence[float]
-) -> float:
+) -> np.ndarray:
+    """Return which test samples of a division are classified right."""
     train, choose, test = part
     scores = [
         _fit(points[train], labels[train], p).score(points[choose], labels[choose])
@@ -168,7 +169,8 @@ def _accuracy(
     ]
     best = penalties[int(np.argmax(np.round(scores, 12)))]
     seen = np.concatenate([train, choose])
-    return float(_fit(points[seen], labels[seen], best).score(points[test], labels[test]))
+    right: np.ndarray = _fit(points[seen], labels[seen], best).predict(points[test]) == labels[test]
+    return right
 
 
 def _fit(points: np.ndarray, labels: np.ndarray, penalty: float) -> Any:

@@ -3,37 +3,61 @@ nothing else?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ...catalogue import get_measures
+from ...comparison import Comparison, info_of
 from ...display import did_you_mean
+from ...engine.workers import Call
+from ...engine.workers import run as carried_out
 from ...measure import Measure
+from ...provenance import environment
 from ...results.headlines import OWN, few_models
 from ...results.result import Result
-from ...sources.model_folder import folders_left_out
+from ...results.sections import Section
+from ...sources.model_folder import folders_left_out, read_subjects
+from ...sources.recipe import Recipe
 from ...sources.training import DOMAINS
-from ..experiments import Experiment, chosen, run_experiments
+from ...subject import Subject
+from ..case import Case
+from ..page import scores_section
 from ..pinning import Pinned
-from ..study import Judge, Progress, judged_by
-from .benchmarks import BENCHMARKS
-from .experiment import experiment
-from .facts import PAPER, FamilyFacts, SuiteFacts, name_of
-from .sections import summary_section
-from .sets import Effort
-from .subjects import Models, families, models_in
+from ..ranks import overview_of, ranked_cells, with_scores
+from ..reliability import LEAST_RELIABILITY, is_reliable
+from ..scoring import Compared, compare_cases, scores_of
+from ..study import Judge, Progress, Purpose, judged_by, log, study_folder
+from ..training import subjects_of, train
+from .cases import (
+    BENCHMARKS,
+    Benchmark,
+    FamilySets,
+    cases_of_family,
+    rounded_differences,
+    sets_of,
+    whole_part,
+    with_probes,
+)
+from .findings import PAPER, Correlations, Findings, correlate, failures_of, name_of
+from .models import SIZES, Size, families, recipes, without_nan
+from .page import benchmark_section, score_columns, summary_section
 
-__all__ = ["BENCHMARKS", "EXPERIMENTS", "MEASURES", "SIZES", "Effort", "run"]
+__all__ = ["BENCHMARKS", "MEASURES", "SIZES", "run"]
 
+CONSTANT = (
+    "all models have {:.3f} there, so that no distance can follow it: left out for all measures"
+)
+CONSTANT_MEASURE = (
+    "all distances are equal up to rounding, so nothing can be ranked: after centring and scaling, "
+    "a measure of size or position is constant"
+)
+SLOW = "left out: it takes too long on so many samples"
+ALL_SLOW = "all measures of this run take too long on so many samples"
+NONE_FIT = "none that fit"
 MEASURES: tuple[str, ...] = ("default", *PAPER.values(), "cka[estimator=debiased]", "mka")
-SIZES: Mapping[str, Effort] = {
-    "small": Effort(120, 1, 1, 200, 199, 100),
-    "default": Effort(200, 2, 3),
-    "paper": Effort(1000, 5, 3, 2000, 9999, 500),
-}
 TITLE = "Sensitivity and specificity"
 INTRODUCTION = (
     "Do measures of similarity respond to what affects function, and to nothing else? Four "
@@ -42,9 +66,6 @@ INTRODUCTION = (
     "the best representation should be in the order of the differences in what representations "
     "can do. Naive p-values assume that pairs are independent; permuted ones and intervals allow "
     "for the seeds that models have in common."
-)
-EXPERIMENTS: tuple[Experiment, ...] = tuple(
-    experiment(benchmark, Models(), SIZES["default"], {}) for benchmark in BENCHMARKS
 )
 
 
@@ -66,8 +87,9 @@ def run(
 
     Parameters
     ----------
-    folder : keeps models, probes, comparisons and the result (``result.json``); without it nothing
-        is kept.
+    folder : keeps models, what probes answer, comparisons and the result (``result.json``); without
+        it nothing is kept. A process that is killed loses the models and probes that it was working
+        on and the last half second of comparisons.
     measures : measures, names, specifications, presets. Default: those of the paper as its authors'
         code computes them, the 24 of ``preset("default")``, debiased CKA and MKA. RTD takes part up
         to a number of samples, beyond which it takes very long; the result names what is left out.
@@ -80,11 +102,16 @@ def run(
         "normal" models with ``labels.npy`` take the first two, "finetuned" ones with ``accuracies``
         on other inputs the others.
     claims : by the name of a section ("summary", or a benchmark), a function from its facts to the
-        claims of a paper. The facts of a benchmark are a tuple of ``FamilyFacts``, those of the
-        summary all of these by benchmark. Default: no claims.
+        claims of a paper. The facts of a benchmark are a tuple of
+        :class:`~resemblance.suites.sensitivity.findings.Findings`, those of the summary all of
+        these by benchmark. Default: no claims.
     executor, memory : as for :func:`resemblance.compare`.
     progress : called with (stage, done, total).
     pinned : the content of the pack that ``models`` are from.
+
+    A cell whose expected differences do not repeat on other inputs of the same kind, by halves of
+    the test inputs, is shown and not ranked; where models do not keep which inputs they answer
+    right, that is not known.
 
     Where we differ from the paper: features are centred, not samples, as in the authors' code; the
     reference of benchmark 2 is an undeleted representation, as in the code; models, data and
@@ -96,91 +123,246 @@ def run(
 
     Reference: Ding, Denain and Steinhardt 2021.
     """
-    only = only if only is None or isinstance(only, str) else list(only)
-    _check(size, only, domains)
+    benchmarks = _checked(size, only, domains)
     tested = get_measures(measures if measures is not None else MEASURES)
-    source = _models(size, domains, models)
-    facts, judges = dict[str, tuple[FamilyFacts, ...]](), claims or {}
-    effort = _effort(size, pinned)
-    trained = {} if source.folder else {"domains": list(domains)}
-    labels = {m.spec: name_of(m.spec, {m.spec: m.label}) for m in tested}
-    plan = [experiment(benchmark, source, effort, facts) for benchmark in BENCHMARKS]
-
-    def finished(result: Result) -> Result:
-        summary = summary_section(facts, judged_by(judges, "summary", facts))
-        result = replace(result, sections=(summary, *result.sections), labels=labels)
-        return _about_models(result, source, facts, pinned)
-
-    return run_experiments(
-        "sensitivity",
-        chosen(plan, only),
-        folder,
-        size=size,
-        measures=tested,
-        claims=judges,
-        executor=executor,
-        memory=memory,
-        progress=progress,
-        models=source.folder,
-        pinned=pinned,
-        finish=finished,
-        title=TITLE,
-        about=INTRODUCTION,
-        provenance={} if pinned else trained or {"models": source.folder},
-    )
-
-
-def _effort(size: str, pinned: Pinned | None) -> Effort:
-    """Return how much is computed: on a pack, which has few samples, also by slow measures."""
-    effort = SIZES[size]
-    if pinned is None:
-        return effort
-    effort = effort._replace(slow=effort.samples)
-    return effort if pinned.with_intervals else effort._replace(draws=1, permutations=1)
-
-
-def _about_models(
-    result: Result, source: Models, facts: SuiteFacts, pinned: Pinned | None
-) -> Result:
-    """Return a result with what a reader must know of models that were not trained here."""
-    if not source.folder:
-        return result
-    whose = f"of {pinned.identity}" if pinned else OWN
-    members = [f.family for families in facts.values() for f in families]
-    datasets = ", ".join(dict.fromkeys(family.dataset for family in members))
-    architectures = ", ".join(dict.fromkeys(family.architecture for family in members))
-    about = {
-        "data sets": datasets or "none",
-        "models": f"{whose}: {architectures or 'none that fit'}",
-    }
-    return replace(result, facts=about, remarks=_remarks(source, source.folder))
+    own = None if models is None else str(Path(models).resolve())
+    subjects: Sequence[Subject] = (
+        () if own is None else read_subjects(own)
+    )  # mistakes are found before the work
+    settings = {benchmark.setting for benchmark in benchmarks}
+    plan = () if own else [r for r in recipes(size, domains) if r.setting in settings]
+    effort, show = SIZES[size], progress or (lambda stage, done, total: None)
+    if pinned:  # few samples, so that slow measures take part
+        effort = effort._replace(slow=effort.samples)
+        if not pinned.with_intervals:
+            effort = effort._replace(draws=1, permutations=1)
+    purpose = Purpose("sensitivity", size, models=pinned.identity if pinned else own)
+    with study_folder(folder, purpose) as (place, _):
+        if plan:
+            train(place, plan, executor, show)
+            subjects = subjects_of(place, plan)
+        if not pinned:
+            subjects = _probed(subjects, benchmarks, effort, place, executor, show)
+        sets = {b.name: sets_of(b, subjects, effort) for b in benchmarks}
+        known = pinned.facts.get("reliability", {}) if pinned else {}
+        cases = [
+            case
+            for name, of_families in sets.items()
+            for of in of_families
+            for case in cases_of_family(name, of, effort, known)
+        ]
+        compared = compare_cases(
+            cases,
+            tested,
+            save=place / "comparisons.db",
+            executor=executor,
+            memory=memory,
+            progress=progress,
+        )
+        findings = _findings(sets, tested, compared, effort, place, executor, show)
+        result = Result(
+            "sensitivity",
+            size,
+            _sections(benchmarks, sets, findings, cases, tested, compared, claims or {}),
+            {m.spec: name_of(m.spec, {m.spec: m.label}) for m in tested},
+            {name: _seconds(cases, compared, name) for name in sets},
+            environment() | ({} if pinned else {"models": own} if own else {"domains": [*domains]}),
+            _facts(plan, findings, pinned),
+            remarks=tuple(_remarks(subjects, own, cases, pinned)),
+            title=TITLE,
+            about=INTRODUCTION,
+        )
+        result = pinned.named(result) if pinned else result
+        result.save(place / "result.json")
+        log(place, f"sensitivity: {len(result.sections)} sections, {len(result.claims)} claims")
+    return result
 
 
-def _check(size: str, only: Any, domains: Any) -> None:
-    """Find mistakes before the work."""
+def _checked(size: str, only: Any, domains: Any) -> list[Benchmark]:
+    """Find mistakes before the work, and return the benchmarks that are run."""
     if not isinstance(size, str) or size not in SIZES:
         raise ValueError(f"size cannot be {size!r}{did_you_mean(str(size), tuple(SIZES))}")
-    for name, values, choices in (
-        ("only", only, [b.name for b in BENCHMARKS]),
-        ("domains", domains, tuple(DOMAINS)),
-    ):
-        if isinstance(values, str) or (values is not None and not list(values)):
+    names = [b.name for b in BENCHMARKS]
+    only = names if only is None else only if isinstance(only, str) else list(only)
+    for name, values, choices in (("only", only, names), ("domains", domains, tuple(DOMAINS))):
+        if isinstance(values, str) or not list(values):
             raise ValueError(
                 f"run: {name} must be a list of some of {', '.join(choices)}; got {values!r}"
             )
+    for name in sorted(set(only) - set(names)):
+        raise ValueError(f"no experiment {name!r}{did_you_mean(name, names)}")
+    return [b for b in BENCHMARKS if b.name in only]
 
 
-def _models(size: str, domains: Sequence[str], folder: str | Path | None) -> Models:
-    if folder is None:
-        from .models import recipes
+def _probed(
+    subjects: Sequence[Subject],
+    benchmarks: Iterable[Benchmark],
+    size: Size,
+    folder: Path,
+    executor: Executor | None,
+    show: Progress,
+) -> list[Subject]:
+    """Return the models, those of benchmarks 1 and 2 with what their probes answer."""
+    wanted = dict[int, Subject]()
+    for benchmark in (b for b in benchmarks if b.setting == "normal"):
+        for members in families(subjects).values():
+            chosen = benchmark.choose(without_nan(members, benchmark.setting)[0])
+            wanted |= {} if isinstance(chosen, str) else {id(s): s for s in chosen}
+    calls = [
+        Call(f"probes of {s.name}", with_probes, (s, size, folder / "probes"))
+        for s in wanted.values()
+    ]
+    show("probes", 0, len(calls))
+    for position, (call, future) in enumerate(carried_out(calls, executor, partial(log, folder))):
+        wanted[id(call.arguments[0])] = future.result()
+        show("probes", position + 1, len(calls))
+    return [wanted.get(id(s), s) for s in subjects]
 
-        return Models(tuple(recipes(size, domains)))
-    return models_in(Path(folder).resolve())  # mistakes of a user are found before the work
+
+def _findings(
+    sets: Mapping[str, Sequence[FamilySets]],
+    measures: Sequence[Measure],
+    compared: Compared,
+    size: Size,
+    folder: Path,
+    executor: Executor | None,
+    show: Progress,
+) -> dict[str, tuple[Findings, ...]]:
+    """Return what each benchmark finds in the families that it compares."""
+    work = list[tuple[str, FamilySets, dict[str, Comparison], Call]]()
+    for name, of in ((name, of) for name, of_families in sets.items() for of in of_families):
+        parts = {layer: whole_part(of.sets[layer]) for layer, _ in of.cells}
+        some = {layer: compared[p.key] for layer, p in parts.items() if p.key in compared}
+        if some:
+            differences = {layer: rounded_differences(c) for layer, c in some.items()}
+            call = Call(f"{name}, {of.family.title}", correlate, (of, differences, size))
+            work.append((name, of, some, call))
+    correlations, calls = dict[int, Correlations](), [call for *_, call in work]
+    show("resampling", 0, len(calls))
+    for call, future in carried_out(calls, executor, partial(log, folder)):
+        correlations[id(call.arguments)] = future.result()
+        show("resampling", len(correlations), len(calls))
+    found: dict[str, list[Findings]] = {name: [] for name in sets}
+    labels = {m.spec: m.label for m in measures}
+    for name, of, some, call in work:
+        differences, failed = call.arguments[1], failures_of(some.values())
+        own = correlations[id(call.arguments)]
+        found[name].append(Findings(of.family, labels, of, differences, own, failed))
+    return {name: tuple(of_families) for name, of_families in found.items()}
 
 
-def _remarks(source: Models, folder: str) -> tuple[str, ...]:
-    """Return what a reader must know of a user's models: that they are few, and which were left
-    out."""
-    most = max(map(len, families(source.read(Path())).values()), default=0)
-    left = "; ".join(f"{name} ({why})" for name, why in folders_left_out(folder).items())
-    return tuple(filter(None, (few_models(most), f"Left out: {left}." if left else "")))
+# ----------------------------------------------------------------------------------------- the page
+
+
+def _sections(
+    benchmarks: Iterable[Benchmark],
+    sets: Mapping[str, Sequence[FamilySets]],
+    findings: Mapping[str, tuple[Findings, ...]],
+    cases: Sequence[Case],
+    measures: Sequence[Measure],
+    compared: Compared,
+    judges: Mapping[str, Judge],
+) -> tuple[Section, ...]:
+    scores = [row for case in cases for row in scores_of(case, compared)]
+    cells = ranked_cells(cases, scores)
+    sections = [summary_section(findings, judged_by(judges, "summary", findings))]
+    for benchmark in benchmarks:
+        found = findings[benchmark.name]
+        reasons = dict[str, str]()
+        for of in sets[benchmark.name]:
+            (own, *_) = [*(f for f in found if f.family == of.family), None]
+            reasons |= _reasons(of, own, measures)
+        reasons |= _unreliable(case for case in cases if case.test == benchmark.name)
+        claims = judged_by(judges, benchmark.name, found) if found else ()
+        section = benchmark_section(benchmark, found, claims, reasons)
+        own_cells = {cell: of for cell, of in cells.items() if cell[0] == benchmark.name}
+        sections.append(with_scores(section, own_cells))
+    infos = [info_of(m) for m in measures]
+    overview = overview_of(
+        "sensitivity", scores, infos, cells, get_measures(MEASURES), is_trial=False
+    )
+    names = {m.spec: name_of(m.spec, {m.spec: m.label}) for m in measures}
+    shown = scores_section(overview._replace(names=names), score_columns(cases))
+    return (*sections, shown) if cases else tuple(sections)
+
+
+def _reasons(of: FamilySets, found: Findings | None, measures: Sequence[Measure]) -> dict[str, str]:
+    """Return why models, accuracies, measures or the whole family are not in the tables."""
+    reasons, title = dict(of.reasons), of.family.title
+    constant = dict[str, str]()
+    for layer, members in of.sets.items():
+        for name, f in members.functionality.items():
+            if (layer, name) not in of.cells:
+                where = name if len(of.sets) == 1 else f"{layer}, {name}"
+                constant[where] = CONSTANT.format(f[0])
+    if of.absent or found is None:
+        without = "; ".join(f"{what}: {reason}" for what, reason in constant.items())
+        whole = {title: of.absent or without or ALL_SLOW}
+    else:
+        slow = {m.spec for m in measures} - set(found.correlations.measures)
+        reasons |= constant | dict.fromkeys(slow, SLOW) | dict(found.failed)
+        reasons |= dict.fromkeys(found.constant, CONSTANT_MEASURE)
+        whole = {}
+    return {f"{title}, {what}": why for what, why in reasons.items()} | whole
+
+
+def _unreliable(cases: Iterable[Case]) -> dict[str, str]:
+    """Return the cells in which measures are not ranked."""
+    return {
+        f"{case.models}, {case.cell[-2]}": (
+            f"shown, not ranked: on other inputs its expected differences repeat by "
+            f"{case.reliability:.2f}, less than {LEAST_RELIABILITY}"
+        )
+        for case in cases
+        if not is_reliable(case.reliability)
+    }
+
+
+def _seconds(cases: Iterable[Case], compared: Compared, benchmark: str) -> float:
+    """Return the processor time of the comparisons of a benchmark."""
+    keys = {part.key for case in cases if case.test == benchmark for part in case.parts}
+    return sum(sum(compared[key].seconds.values()) for key in keys if key in compared)
+
+
+def _facts(
+    plan: Sequence[Recipe], findings: Mapping[str, Sequence[Findings]], pinned: Pinned | None
+) -> dict[str, str]:
+    """Return the data sets, the models and the seeds."""
+    if plan:
+        architectures = ", ".join(dict.fromkeys(r.architecture for r in plan))
+        return {
+            "data sets": ", ".join(dict.fromkeys(r.dataset for r in plan)),
+            "models": f"{len(plan)}: {architectures}",
+            "seeds": str(len({r.seed for r in plan})),
+        }
+    members = [f.family for families in findings.values() for f in families]
+    datasets = ", ".join(dict.fromkeys(family.dataset for family in members))
+    architectures = ", ".join(dict.fromkeys(family.architecture for family in members))
+    whose = f"of {pinned.identity}" if pinned else OWN
+    return {"data sets": datasets or "none", "models": f"{whose}: {architectures or NONE_FIT}"}
+
+
+def _remarks(
+    subjects: Sequence[Subject], own: str | None, cases: Sequence[Case], pinned: Pinned | None
+) -> Iterator[str]:
+    """Yield what a reader must know: that a user's models are few, which were left out, and which
+    cells are not ranked, or may be noise."""
+    if own:
+        few = few_models(max(map(len, families(subjects).values()), default=0))
+        left = "; ".join(f"{name} ({why})" for name, why in folders_left_out(own).items())
+        yield from filter(None, (few, f"Left out: {left}." if left else ""))
+    unknown = sum(case.reliability is None for case in cases)
+    if unknown:
+        lacking = f"{pinned.identity} does not say it" if pinned else "the models do not say it"
+        yield (
+            f"For {unknown} of {len(cases)} cells it is not known how far what is expected repeats "
+            f"on other inputs of the same kind: {lacking}."
+        )
+    noise = [case for case in cases if not is_reliable(case.reliability)]
+    if noise:
+        cells = (f"{case.test}, {'/'.join(case.cell)} ({case.reliability:.2f})" for case in noise)
+        yield (
+            f"Shown, not ranked: {len(noise)} of {len(cases)} cells, whose expected differences do "
+            "not repeat on other inputs of the same kind (reliability below "
+            f"{LEAST_RELIABILITY}): {'; '.join(cells)}."
+        )
