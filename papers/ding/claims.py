@@ -16,7 +16,8 @@ from resemblance.suites.sensitivity.findings import (
     Findings,
     shares_deleted,
 )
-from resemblance.suites.sensitivity.page import NUMBERS, contrasts_by_layer
+from resemblance.suites.sensitivity.page import NUMBERS
+from resemblance.suites.sensitivity.tables import contrasts_by_layer
 
 ByBenchmark: TypeAlias = Mapping[str, Sequence[Findings]]
 Judgement: TypeAlias = tuple[str, tuple[bool, ...]]  # the numbers in words, which parts hold
@@ -40,12 +41,12 @@ def _in_families(
 
     def judge_all(families: Sequence[Findings]) -> Evidence:
         parts = []
-        for found in families:
+        for findings in families:
             try:
-                text, holds = judge(found)
+                text, holds = judge(findings)
             except NoData as error:
-                raise NoData(f"{found.family.title}: {error}") from error
-            parts.append((found.family.title, text, all(holds)))
+                raise NoData(f"{findings.family.title}: {error}") from error
+            parts.append((findings.family.title, text, all(holds)))
         return in_domains(parts)
 
     return judge_all
@@ -63,21 +64,24 @@ def in_domains(parts: Sequence[tuple[str, str, bool]]) -> Evidence:
     return Evidence(f"holds in {sum(holds)} of {len(holds)} domains. {words}", holds)
 
 
-def mean_correlation(found: Findings, spec: str) -> float:
+def mean_correlation(findings: Findings, spec: str) -> float:
     """Return the mean of Spearman's correlation of a measure; ``NoData``, with the reason, without
     one."""
-    if spec not in found.correlations.measures:
+    if spec not in findings.correlations.measures:
         raise NoData(f"{NAMES[spec]} is not among the measures of this run")
-    value = found.correlations.mean(spec)
+    value = findings.correlations.mean(spec)
     if value is None:
-        reason = found.failed.get(spec, "it has no correlation somewhere")
+        reason = findings.failed.get(spec, "it has no correlation somewhere")
         raise NoData(f"{NAMES[spec]} has no mean: {reason}")
     return value
 
 
-def _three(*findings: Findings) -> tuple[float, float, float, str]:
+def _three(*several: Findings) -> tuple[float, float, float, str]:
     """Return the means of the three measures over findings, and the same in words."""
-    p, c, w = (sum(mean_correlation(f, spec) for f in findings) / len(findings) for spec in THREE)
+    p, c, w = (
+        sum(mean_correlation(findings, spec) for findings in several) / len(several)
+        for spec in THREE
+    )
     return p, c, w, f"Procrustes {p:.3f}, CKA {c:.3f}, PWCCA {w:.3f}"
 
 
@@ -93,8 +97,8 @@ def _three(*findings: Findings) -> tuple[float, float, float, str]:
     "PWCCA 0; CKA and Procrustes pass",
 )
 @_in_families
-def specificity(found: Findings) -> Judgement:
-    middle, depths = len(found.layers()) // 2, found.depths()
+def specificity(findings: Findings) -> Judgement:
+    middle, depths = len(findings.layers()) // 2, findings.depths()
     shares = [depths[spec].exceeding[middle] if spec in depths else None for spec in THREE]
     for spec, share in zip(THREE, shares):
         if share is None or share != share:
@@ -113,8 +117,8 @@ def specificity(found: Findings) -> Judgement:
     "Procrustes 0.485, 0.363",
 )
 @_in_families
-def order_in_layers(found: Findings) -> Judgement:
-    p, c, w, text = _three(found)
+def order_in_layers(findings: Findings) -> Judgement:
+    p, c, w, text = _three(findings)
     return text, (0 < c - p <= LITTLE, p > w)
 
 
@@ -126,8 +130,8 @@ def order_in_layers(found: Findings) -> Judgement:
     "97 % for CKA (probe 0.80 to 0.63), 85 % for Procrustes (0.70), 55 % for PWCCA (0.75)",
 )
 @_in_families
-def insensitivity(found: Findings) -> Judgement:
-    curves, members = found.deletions(), list(found.sets.sets.values())[-1]
+def insensitivity(findings: Findings) -> Judgement:
+    curves, members = findings.deletions(), list(findings.sets.sets.values())[-1]
     for spec in THREE:
         if spec not in curves or curves[spec].unknown:
             absent = "it is not among the measures of this run, or sees nothing at all"
@@ -154,8 +158,8 @@ def insensitivity(found: Findings) -> Judgement:
     "Procrustes 0.860, CKA 0.751, PWCCA 0.870",
 )
 @_in_families
-def order_in_deletion(found: Findings) -> Judgement:
-    p, c, w, text = _three(found)
+def order_in_deletion(findings: Findings) -> Judgement:
+    p, c, w, text = _three(findings)
     return text, (p > c, w > c)
 
 
@@ -167,9 +171,9 @@ def order_in_deletion(found: Findings) -> Judgement:
     "Procrustes 0.551, CKA 0.462, PWCCA 0.568",
 )
 @_in_families
-def positive(found: Findings) -> Judgement:
-    text = _three(found)[3]
-    low = [found.correlations.estimate(spec).low for spec in THREE]
+def positive(findings: Findings) -> Judgement:
+    text = _three(findings)[3]
+    low = [findings.correlations.estimate(spec).low for spec in THREE]
     ends = [end for end in low if end is not None]
     if len(ends) < len(low):
         raise NoData("no intervals: too few models to resample")
@@ -186,12 +190,12 @@ def positive(found: Findings) -> Judgement:
     "in each of the five layers",
 )
 @_in_families
-def late_layers(found: Findings) -> Judgement:
-    layers = list(dict.fromkeys(layer for layer, _ in found.correlations.names))
+def late_layers(findings: Findings) -> Judgement:
+    layers = list(dict.fromkeys(layer for layer, _ in findings.correlations.names))
     late = layers[-max(1, round(LATE * len(layers))) :]
     ends = dict[str, list[tuple[float, float]]]()
     for other in (CKA, PWCCA):
-        contrasts = contrasts_by_layer(found.correlations, PROCRUSTES, other)
+        contrasts = contrasts_by_layer(findings.correlations, PROCRUSTES, other)
         ends[other] = [
             (c.low, c.high)
             for layer in late
@@ -218,8 +222,8 @@ def late_layers(found: Findings) -> Judgement:
     "antonymy 0.243, 0.227, 0.204; numerical 0.071, 0.122, 0.031; CIFAR-10-C 0.060, 0.057",
 )
 @_in_families
-def weak(found: Findings) -> Judgement:
-    *values, text = _three(found)
+def weak(findings: Findings) -> Judgement:
+    *values, text = _three(findings)
     return text, tuple(abs(v) < WEAK for v in values)
 
 
@@ -232,31 +236,31 @@ def weak(found: Findings) -> Judgement:
     "Procrustes is the best of the three on average over the four benchmarks (Spearman).",
     "language 0.580, 0.557, 0.544; vision 0.303, CKA 0.312 when corrected (printed 0.307)",
 )
-def best_overall(findings: ByBenchmark) -> Evidence:
+def best_overall(by_benchmark: ByBenchmark) -> Evidence:
     parts = []
-    for title, members in _in_all_benchmarks(findings):
+    for title, members in _in_all_benchmarks(by_benchmark):
         p, c, w, text = _three(*members)
         parts.append((title, text, p > max(c, w)))
     return in_domains(parts)
 
 
-def _in_all_benchmarks(findings: ByBenchmark) -> list[tuple[str, list[Findings]]]:
+def _in_all_benchmarks(by_benchmark: ByBenchmark) -> list[tuple[str, list[Findings]]]:
     """Return the findings of every family in the four benchmarks; ``NoData`` where one is
     missing."""
-    if missing := [name for name in NUMBERS if not findings.get(name)]:
+    if missing := [name for name in NUMBERS if not by_benchmark.get(name)]:
         raise NoData(
             f"all four benchmarks are needed; without models or not run: {', '.join(missing)}"
         )
-    families = [f for name in NUMBERS for f in findings[name]]
-    titles = dict.fromkeys(f.family.title for f in families)
-    members = [(title, [f for f in families if f.family.title == title]) for title in titles]
-    for title, some in members:
+    members: dict[str, list[Findings]] = {}
+    for findings in (f for name in NUMBERS for f in by_benchmark[name]):
+        members.setdefault(findings.family.title, []).append(findings)
+    for title, some in members.items():
         if len(some) < len(NUMBERS):
             raise NoData(
                 f"{title} makes {len(some)} of the {len(NUMBERS)} benchmarks over which the "
                 "claim averages"
             )
-    return members
+    return list(members.items())
 
 
 @claim(
@@ -266,13 +270,13 @@ def _in_all_benchmarks(findings: ByBenchmark) -> list[tuple[str, list[Findings]]
     "(Spearman).",
     "CKA in benchmark 1, PWCCA in 2 and 3, Procrustes or CKA in 4",
 )
-def no_dominance(findings: ByBenchmark) -> Evidence:
+def no_dominance(by_benchmark: ByBenchmark) -> Evidence:
     best = {}
-    for name, families in findings.items():
-        for found in families:
-            values = {spec: mean_correlation(found, spec) for spec in THREE}
+    for name, families in by_benchmark.items():
+        for findings in families:
+            values = {spec: mean_correlation(findings, spec) for spec in THREE}
             first = [spec for spec, value in values.items() if value == max(values.values())]
-            best[f"{NUMBERS[name]} {found.family.title}"] = first
+            best[f"{NUMBERS[name]} {findings.family.title}"] = first
     if len(best) < 2:
         raise NoData("two benchmarks, or models of two kinds, are needed")
     everywhere = set.intersection(*map(set, best.values()))
@@ -289,10 +293,10 @@ def no_dominance(findings: ByBenchmark) -> Evidence:
     "(4) (Spearman, mean of the three measures).",
     "0.85, 0.83, 0.53, 0.15 (language, mean of the three)",
 )
-def out_of_distribution_is_hard(findings: ByBenchmark) -> Evidence:
+def out_of_distribution_is_hard(by_benchmark: ByBenchmark) -> Evidence:
     parts = []
-    for title, members in _in_all_benchmarks(findings):
-        one, two, three, four = (sum(_three(found)[:3]) / 3 for found in members)
+    for title, members in _in_all_benchmarks(by_benchmark):
+        one, two, three, four = (sum(_three(findings)[:3]) / 3 for findings in members)
         words = f"mean of the three, 1: {one:.3f}, 2: {two:.3f}, 3: {three:.3f}, 4: {four:.3f}"
         parts.append((title, words, min(one, two) > max(three, four) and three > four))
     return in_domains(parts)

@@ -3,6 +3,7 @@ next to ours."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,10 @@ def run(folder: str | Path | None = None, **options: Any) -> Result:
 
     ``options``: of :func:`resemblance.suites.sensitivity.run`.
     """
-    findings = dict[str, tuple[Findings, ...]]()
+    findings = dict[str, Sequence[Findings]]()
 
     def judge_all(by_benchmark: ByBenchmark) -> tuple[Claim, ...]:
-        findings.update({name: tuple(found) for name, found in by_benchmark.items()})
+        findings.update(by_benchmark)
         return CLAIMS["summary"](by_benchmark)
 
     result = run_suite(folder, claims={**CLAIMS, "summary": judge_all}, **options)

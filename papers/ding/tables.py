@@ -43,11 +43,11 @@ AUDIT = (
 )
 
 
-def published_tables(findings: ByBenchmark) -> list[Table]:
+def published_tables(by_benchmark: ByBenchmark) -> list[Table]:
     """Return the tables of the paper that the run has numbers for, each next to ours."""
-    language = _of_domain(findings, "language")
-    vision = _of_domain({"pretraining": findings.get("pretraining", ())}, "vision")
-    tables = [_table_1(findings, quality) for quality in QUALITIES]
+    language = _of_domain(by_benchmark, "language")
+    vision = _of_domain({"pretraining": by_benchmark.get("pretraining", ())}, "vision")
+    tables = [_table_1(by_benchmark, quality) for quality in QUALITIES]
     for quality in QUALITIES:
         if language:
             tables.append(by_layer(language, quality))
@@ -56,23 +56,23 @@ def published_tables(findings: ByBenchmark) -> list[Table]:
     return tables
 
 
-def _of_domain(findings: ByBenchmark, domain: str) -> dict[str, Findings]:
+def _of_domain(by_benchmark: ByBenchmark, domain: str) -> dict[str, Findings]:
     """Return the findings in one family of a domain, by benchmark."""
-    families = ((name, family) for name, members in findings.items() for family in members)
+    families = ((name, family) for name, members in by_benchmark.items() for family in members)
     return {name: family for name, family in families if family.family.domain == domain}
 
 
-def leaders(findings: ByBenchmark) -> Table:
+def leaders(by_benchmark: ByBenchmark) -> Table:
     """Return our correlations of the three measures of the paper, and the best of all measures."""
     columns = {
-        f"{NUMBERS[name]} {found.family.domain}": found
-        for name, families in findings.items()
-        for found in families
+        f"{NUMBERS[name]} {findings.family.domain}": findings
+        for name, families in by_benchmark.items()
+        for findings in families
     }
     specs = list(dict.fromkeys(s for f in columns.values() for s in f.correlations.measures))
     values = {
-        where: {spec: found.correlations.mean(spec) for spec in specs}
-        for where, found in columns.items()
+        where: {spec: findings.correlations.mean(spec) for spec in specs}
+        for where, findings in columns.items()
     }
     values["mean"] = {spec: mean_or_none(of[spec] for of in values.values()) for spec in specs}
     labels = {spec: label for f in columns.values() for spec, label in f.labels.items()}
@@ -100,12 +100,14 @@ def _best(values: Mapping[str, float | None], labels: Mapping[str, str]) -> str 
 # ------------------------------------------------------------------------------------------ Table 1
 
 
-def _table_1(findings: ByBenchmark, quality: Quality) -> Table:
+def _table_1(by_benchmark: ByBenchmark, quality: Quality) -> Table:
     """The rows of the paper's Table 1, and our correlation for the same benchmark and domain."""
     ours = {
-        (name, found.family.domain): [found.correlations.mean(s, quality) for s in THREE.values()]
-        for name, families in findings.items()
-        for found in families
+        (name, findings.family.domain): [
+            findings.correlations.mean(s, quality) for s in THREE.values()
+        ]
+        for name, families in by_benchmark.items()
+        for findings in families
     }
     printed = defaultdict[tuple[str, str, str], dict[str, float | None]](dict)
     for cell in published("1", paper="ding"):
@@ -165,9 +167,9 @@ def by_layer(language: Mapping[str, Findings], quality: Quality) -> Table:
     return Table(f"paper layers {quality}", title, columns, tuple(rows), note)
 
 
-def _corresponding_layer(found: Findings, test: str, architecture: str) -> str | None:
+def _corresponding_layer(findings: Findings, test: str, architecture: str) -> str | None:
     """Return our layer that corresponds to one of the paper's; None where there is none."""
-    layers = list(dict.fromkeys(layer for layer, _ in found.correlations.names))
+    layers = list(dict.fromkeys(layer for layer, _ in findings.correlations.names))
     number = architecture.rpartition(" layer ")[2]
     if test == "layers" or not number.isdigit():
         return "all" if test == "layers" else None
@@ -178,9 +180,9 @@ def _corresponding_layer(found: Findings, test: str, architecture: str) -> str |
     return layers[max(1, round(int(number) / depth * len(layers))) - 1]
 
 
-def _ours(found: Findings, layer: str | None, spec: str, quality: Quality) -> float | None:
-    cells = found.correlations.cells(layer=layer) if layer else []
-    return found.correlations.mean(spec, quality, cells)
+def _ours(findings: Findings, layer: str | None, spec: str, quality: Quality) -> float | None:
+    cells = findings.correlations.cells(layer=layer) if layer else []
+    return findings.correlations.mean(spec, quality, cells)
 
 
 def by_corruption(vision: Findings, quality: Quality) -> Table:

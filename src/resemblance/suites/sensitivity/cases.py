@@ -106,16 +106,16 @@ class Benchmark(NamedTuple):
 
 def sets_of(benchmark: Benchmark, subjects: Iterable[Subject], size: Size) -> list[FamilySets]:
     """Return what a benchmark compares of every family of models."""
-    found = []
+    several = []
     for family, members in families(subjects).items():
         intact, reasons = without_nan(members, benchmark.setting)
         chosen = benchmark.choose(intact)
         if isinstance(chosen, str):
-            found.append(FamilySets(family, reasons=reasons, absent=chosen))
+            several.append(FamilySets(family, reasons=reasons, absent=chosen))
             continue
         sets = benchmark.sets(chosen, size)
-        found.append(FamilySets(family, *sets, reasons | missing_accuracies(chosen)))
-    return found
+        several.append(FamilySets(family, *sets, reasons | missing_accuracies(chosen)))
+    return several
 
 
 # -------------------------------------------------------------------------------------------- cases
@@ -402,7 +402,7 @@ def models_of_several_parents(subjects: Sequence[Subject]) -> tuple[Subject, ...
     members = [sorted(group, key=lambda s: s.traits["seed"]) for group in groups.values()]
     shared = set.intersection(*({s.traits["seed"] for s in group} for group in members))
     if len(shared) > 1:
-        members = [[s for s in group if s.traits["seed"] in shared] for group in members]
+        members = [_with_seeds(group, shared) for group in members]
     fewest = min(map(len, members))
     if len(groups) < 2 or fewest < 2:
         return (
@@ -410,6 +410,10 @@ def models_of_several_parents(subjects: Sequence[Subject]) -> tuple[Subject, ...
             "2 are needed"
         )
     return tuple(s for group in members for s in group[:fewest])
+
+
+def _with_seeds(subjects: Sequence[Subject], seeds: set[int]) -> list[Subject]:
+    return [s for s in subjects if s.traits["seed"] in seeds]
 
 
 def crossed_or_nested(subjects: Sequence[Subject], size: Size) -> Sets:

@@ -100,11 +100,10 @@ class Correlations(NamedTuple):
 
     def cells(self, *, layer: str | None = None, functionality: str | None = None) -> list[int]:
         """Return the positions of the cells of a layer, of a functionality, or of both."""
-        wanted = (layer, functionality)
         return [
             i
-            for i, name in enumerate(self.names)
-            if all(word in (None, own) for word, own in zip(wanted, name))
+            for i, (own_layer, own_functionality) in enumerate(self.names)
+            if layer in (None, own_layer) and functionality in (None, own_functionality)
         ]
 
     def mean(
@@ -196,13 +195,12 @@ class Findings(NamedTuple):
     def constant(self) -> tuple[str, ...]:
         """Measures with equal differences for all pairs: normalisation removed what they
         measure."""
-        values = defaultdict[str, list[np.ndarray]](list)
+        spans = defaultdict[str, list[float]](list)
         for of_layer in self.differences.values():
             for spec, d in of_layer.items():
-                values[spec].append(d[~np.isnan(d)])
-        return tuple(
-            spec for spec, of in values.items() if all(v.size and np.ptp(v) == 0 for v in of)
-        )
+                values = d[~np.isnan(d)]
+                spans[spec].append(np.ptp(values) if values.size else np.nan)
+        return tuple(spec for spec, of_layers in spans.items() if set(of_layers) == {0.0})
 
     def depths(self) -> dict[str, Depth]:
         """Return how specific every measure is to depth (benchmark 1)."""
@@ -252,6 +250,18 @@ def failures_of(comparisons: Iterable[Comparison]) -> dict[str, str]:
     }
 
 
+def find(
+    of: FamilySets,
+    labels: Mapping[str, str],
+    differences: Mapping[str, Mapping[str, np.ndarray]],
+    failed: Mapping[str, str],
+    size: Size,
+) -> Findings:
+    """Return what a benchmark finds in one family."""
+    correlations = correlate(of, differences, size)
+    return Findings(of.family, labels, of, differences, correlations, failed)
+
+
 def correlate(
     of: FamilySets, differences: Mapping[str, Mapping[str, np.ndarray]], size: Size
 ) -> Correlations:
@@ -294,11 +304,11 @@ def _observed(d: np.ndarray, f: np.ndarray, rows: tuple[int, ...]) -> tuple[np.n
     """Return what is observed of a measure in a cell, (kinds, qualities), and how many distances
     from the best are known."""
     best = agreement(d, f, rows=rows)
-    every = agreement(d, f, rows=rows, reference="every")
+    averaged = agreement(d, f, rows=rows, reference="every")
     alone = agreement(d, f, rows=rows, self_pair=False)
     reference = reference_of(f, np.array(rows))
     naive = one_sided(d[rows.index(reference)], expected_from(f, reference))
-    observed = np.array([best[:2], best[:2], every[:2], alone[:2], naive])
+    observed = np.array([best[:2], best[:2], averaged[:2], alone[:2], naive])
     if best.pairs < len(f):
         observed[[KINDS.index("best"), KINDS.index("every"), KINDS.index("alone")]] = np.nan
     return observed, best.pairs

@@ -153,10 +153,10 @@ def functionalities(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
 def right_answers(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
     """Return by kind of accuracy out of distribution how often every model answers each input
     right, (models, inputs), the mean over severities; kinds for which all models have kept it."""
-    kept = [s.traits.get("right") or {} for s in subjects]
+    by_model = [s.traits.get("right") or {} for s in subjects]
     right = {}
-    for kind, names in _kinds(kept).items():
-        answers = [[as_bits(of_model[name]) for name in names] for of_model in kept]
+    for kind, names in _kinds(by_model).items():
+        answers = [[as_bits(of_model[name]) for name in names] for of_model in by_model]
         if len({len(of_input) for of_model in answers for of_input in of_model}) == 1:
             right[kind] = np.array(answers, float).mean(axis=1)
     return right

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...catalogue import get_measures
-from ...comparison import Comparison, info_of
+from ...comparison import info_of
 from ...display import did_you_mean
 from ...engine.workers import Call
 from ...engine.workers import run as carried_out
@@ -24,6 +24,7 @@ from ...sources.recipe import Recipe
 from ...sources.training import DOMAINS
 from ...subject import Subject
 from ..case import Case
+from ..families import ModelFamily
 from ..page import scores_section
 from ..pinning import Pinned
 from ..ranks import overview_of, ranked_cells, with_scores
@@ -41,7 +42,7 @@ from .cases import (
     whole_part,
     with_probes,
 )
-from .findings import PAPER, Correlations, Findings, correlate, failures_of, name_of
+from .findings import PAPER, Findings, failures_of, find, name_of
 from .models import SIZES, Size, families, recipes, without_nan
 from .page import benchmark_section, score_columns, summary_section
 
@@ -125,32 +126,24 @@ def run(
     """
     benchmarks = _checked(size, only, domains)
     tested = get_measures(measures if measures is not None else MEASURES)
-    own = None if models is None else str(Path(models).resolve())
-    subjects: Sequence[Subject] = (
-        () if own is None else read_subjects(own)
-    )  # mistakes are found before the work
+    source = None if models is None else str(Path(models).resolve())
+    # mistakes in the folder of a user are found before the work
+    subjects: Sequence[Subject] = () if source is None else read_subjects(source)
     settings = {benchmark.setting for benchmark in benchmarks}
-    plan = () if own else [r for r in recipes(size, domains) if r.setting in settings]
-    effort, show = SIZES[size], progress or (lambda stage, done, total: None)
-    if pinned:  # few samples, so that slow measures take part
-        effort = effort._replace(slow=effort.samples)
-        if not pinned.with_intervals:
-            effort = effort._replace(draws=1, permutations=1)
-    purpose = Purpose("sensitivity", size, models=pinned.identity if pinned else own)
+    plan = () if source else [r for r in recipes(size, domains) if r.setting in settings]
+    show = progress or (lambda stage, done, total: None)
+    purpose = Purpose("sensitivity", size, models=pinned.identity if pinned else source)
     with study_folder(folder, purpose) as (place, _):
         if plan:
             train(place, plan, executor, show)
             subjects = subjects_of(place, plan)
+        effort = _effort(size, pinned)
         if not pinned:
             subjects = _probed(subjects, benchmarks, effort, place, executor, show)
-        sets = {b.name: sets_of(b, subjects, effort) for b in benchmarks}
+        sets = {b: sets_of(b, subjects, effort) for b in benchmarks}
         known = pinned.facts.get("reliability", {}) if pinned else {}
-        cases = [
-            case
-            for name, of_families in sets.items()
-            for of in of_families
-            for case in cases_of_family(name, of, effort, known)
-        ]
+        pairs = [(b.name, of) for b, of_families in sets.items() for of in of_families]
+        cases = [case for pair in pairs for case in cases_of_family(*pair, effort, known)]
         compared = compare_cases(
             cases,
             tested,
@@ -159,16 +152,16 @@ def run(
             memory=memory,
             progress=progress,
         )
-        findings = _findings(sets, tested, compared, effort, place, executor, show)
+        findings = _findings(pairs, tested, compared, effort, place, executor, show)
         result = Result(
             "sensitivity",
             size,
-            _sections(benchmarks, sets, findings, cases, tested, compared, claims or {}),
+            _sections(sets, findings, cases, tested, compared, claims or {}),
             {m.spec: name_of(m.spec, {m.spec: m.label}) for m in tested},
-            {name: _seconds(cases, compared, name) for name in sets},
-            environment() | ({} if pinned else {"models": own} if own else {"domains": [*domains]}),
-            _facts(plan, findings, pinned),
-            remarks=tuple(_remarks(subjects, own, cases, pinned)),
+            {b.name: _seconds(cases, compared, b.name) for b in sets},
+            environment() | _origin(source, domains, pinned),
+            _facts(plan, pairs, pinned),
+            remarks=tuple(_remarks(subjects, source, cases, pinned)),
             title=TITLE,
             about=INTRODUCTION,
         )
@@ -176,6 +169,22 @@ def run(
         result.save(place / "result.json")
         log(place, f"sensitivity: {len(result.sections)} sections, {len(result.claims)} claims")
     return result
+
+
+def _origin(source: str | None, domains: Iterable[str], pinned: Pinned | None) -> dict[str, object]:
+    """Return where models are from, unless the pack says it."""
+    if pinned:
+        return {}
+    return {"models": source} if source else {"domains": list(domains)}
+
+
+def _effort(size: str, pinned: Pinned | None) -> Size:
+    """Return how much is computed: on a pack, which has few samples, also by slow measures."""
+    effort = SIZES[size]
+    if pinned is None:
+        return effort
+    effort = effort._replace(slow=effort.samples)
+    return effort if pinned.with_intervals else effort._replace(draws=1, permutations=1)
 
 
 def _checked(size: str, only: Any, domains: Any) -> list[Benchmark]:
@@ -220,44 +229,39 @@ def _probed(
 
 
 def _findings(
-    sets: Mapping[str, Sequence[FamilySets]],
+    pairs: Iterable[tuple[str, FamilySets]],
     measures: Sequence[Measure],
     compared: Compared,
     size: Size,
     folder: Path,
     executor: Executor | None,
     show: Progress,
-) -> dict[str, tuple[Findings, ...]]:
+) -> dict[tuple[str, ModelFamily], Findings]:
     """Return what each benchmark finds in the families that it compares."""
-    work = list[tuple[str, FamilySets, dict[str, Comparison], Call]]()
-    for name, of in ((name, of) for name, of_families in sets.items() for of in of_families):
+    calls, findings = list[Call](), dict[tuple[str, ModelFamily], Findings]()
+    labels = {m.spec: m.label for m in measures}
+    for benchmark, of in pairs:
         parts = {layer: whole_part(of.sets[layer]) for layer, _ in of.cells}
         some = {layer: compared[p.key] for layer, p in parts.items() if p.key in compared}
         if some:
             differences = {layer: rounded_differences(c) for layer, c in some.items()}
-            call = Call(f"{name}, {of.family.title}", correlate, (of, differences, size))
-            work.append((name, of, some, call))
-    correlations, calls = dict[int, Correlations](), [call for *_, call in work]
+            failed = failures_of(some.values())
+            arguments = (of, labels, differences, failed, size)
+            calls.append(Call(benchmark, find, arguments))
     show("resampling", 0, len(calls))
     for call, future in carried_out(calls, executor, partial(log, folder)):
-        correlations[id(call.arguments)] = future.result()
-        show("resampling", len(correlations), len(calls))
-    found: dict[str, list[Findings]] = {name: [] for name in sets}
-    labels = {m.spec: m.label for m in measures}
-    for name, of, some, call in work:
-        differences, failed = call.arguments[1], failures_of(some.values())
-        own = correlations[id(call.arguments)]
-        found[name].append(Findings(of.family, labels, of, differences, own, failed))
-    return {name: tuple(of_families) for name, of_families in found.items()}
+        of = call.arguments[0]
+        findings[call.name, of.family] = future.result()._replace(sets=of)
+        show("resampling", len(findings), len(calls))
+    return findings
 
 
 # ----------------------------------------------------------------------------------------- the page
 
 
 def _sections(
-    benchmarks: Iterable[Benchmark],
-    sets: Mapping[str, Sequence[FamilySets]],
-    findings: Mapping[str, tuple[Findings, ...]],
+    sets: Mapping[Benchmark, Sequence[FamilySets]],
+    findings: Mapping[tuple[str, ModelFamily], Findings],
     cases: Sequence[Case],
     measures: Sequence[Measure],
     compared: Compared,
@@ -265,44 +269,45 @@ def _sections(
 ) -> tuple[Section, ...]:
     scores = [row for case in cases for row in scores_of(case, compared)]
     cells = ranked_cells(cases, scores)
-    sections = [summary_section(findings, judged_by(judges, "summary", findings))]
-    for benchmark in benchmarks:
-        found = findings[benchmark.name]
-        reasons = dict[str, str]()
-        for of in sets[benchmark.name]:
-            (own, *_) = [*(f for f in found if f.family == of.family), None]
-            reasons |= _reasons(of, own, measures)
-        reasons |= _unreliable(case for case in cases if case.test == benchmark.name)
-        claims = judged_by(judges, benchmark.name, found) if found else ()
-        section = benchmark_section(benchmark, found, claims, reasons)
-        own_cells = {cell: of for cell, of in cells.items() if cell[0] == benchmark.name}
-        sections.append(with_scores(section, own_cells))
-    infos = [info_of(m) for m in measures]
-    overview = overview_of(
-        "sensitivity", scores, infos, cells, get_measures(MEASURES), is_trial=False
-    )
-    names = {m.spec: name_of(m.spec, {m.spec: m.label}) for m in measures}
-    shown = scores_section(overview._replace(names=names), score_columns(cases))
-    return (*sections, shown) if cases else tuple(sections)
+    sections, by_benchmark = list[Section](), dict[str, tuple[Findings, ...]]()
+    for benchmark, of_families in sets.items():
+        name, reasons = benchmark.name, dict[str, str]()
+        several = [findings.get((name, of.family)) for of in of_families]
+        for of, some in zip(of_families, several):
+            reasons |= _reasons(of, some, measures)
+        reasons |= _unreliable(case for case in cases if case.test == name)
+        by_benchmark[name] = tuple(filter(None, several))
+        claims = judged_by(judges, name, by_benchmark[name]) if by_benchmark[name] else ()
+        section = benchmark_section(benchmark, by_benchmark[name], claims, reasons)
+        ranked = {cell: of_cell for cell, of_cell in cells.items() if cell[0] == name}
+        sections.append(with_scores(section, ranked))
+    sections.insert(0, summary_section(by_benchmark, judged_by(judges, "summary", by_benchmark)))
+    if cases:
+        infos = [info_of(m)._replace(label=name_of(m.spec, {m.spec: m.label})) for m in measures]
+        usual = get_measures(MEASURES)
+        overview = overview_of("sensitivity", scores, infos, cells, usual, is_trial=False)
+        sections.append(scores_section(overview, score_columns(cases)))
+    return tuple(sections)
 
 
-def _reasons(of: FamilySets, found: Findings | None, measures: Sequence[Measure]) -> dict[str, str]:
+def _reasons(
+    of: FamilySets, findings: Findings | None, measures: Sequence[Measure]
+) -> dict[str, str]:
     """Return why models, accuracies, measures or the whole family are not in the tables."""
-    reasons, title = dict(of.reasons), of.family.title
-    constant = dict[str, str]()
+    reasons, title, constant = dict(of.reasons), of.family.title, dict[str, str]()
     for layer, members in of.sets.items():
         for name, f in members.functionality.items():
             if (layer, name) not in of.cells:
                 where = name if len(of.sets) == 1 else f"{layer}, {name}"
                 constant[where] = CONSTANT.format(f[0])
-    if of.absent or found is None:
+    whole = dict[str, str]()
+    if findings is None:
         without = "; ".join(f"{what}: {reason}" for what, reason in constant.items())
         whole = {title: of.absent or without or ALL_SLOW}
     else:
-        slow = {m.spec for m in measures} - set(found.correlations.measures)
-        reasons |= constant | dict.fromkeys(slow, SLOW) | dict(found.failed)
-        reasons |= dict.fromkeys(found.constant, CONSTANT_MEASURE)
-        whole = {}
+        slow = {m.spec for m in measures} - set(findings.correlations.measures)
+        reasons |= constant | dict.fromkeys(slow, SLOW) | dict(findings.failed)
+        reasons |= dict.fromkeys(findings.constant, CONSTANT_MEASURE)
     return {f"{title}, {what}": why for what, why in reasons.items()} | whole
 
 
@@ -325,7 +330,7 @@ def _seconds(cases: Iterable[Case], compared: Compared, benchmark: str) -> float
 
 
 def _facts(
-    plan: Sequence[Recipe], findings: Mapping[str, Sequence[Findings]], pinned: Pinned | None
+    plan: Sequence[Recipe], pairs: Iterable[tuple[str, FamilySets]], pinned: Pinned | None
 ) -> dict[str, str]:
     """Return the data sets, the models and the seeds."""
     if plan:
@@ -335,7 +340,7 @@ def _facts(
             "models": f"{len(plan)}: {architectures}",
             "seeds": str(len({r.seed for r in plan})),
         }
-    members = [f.family for families in findings.values() for f in families]
+    members = [of.family for _, of in pairs if of.cells]
     datasets = ", ".join(dict.fromkeys(family.dataset for family in members))
     architectures = ", ".join(dict.fromkeys(family.architecture for family in members))
     whose = f"of {pinned.identity}" if pinned else OWN
@@ -343,13 +348,13 @@ def _facts(
 
 
 def _remarks(
-    subjects: Sequence[Subject], own: str | None, cases: Sequence[Case], pinned: Pinned | None
+    subjects: Sequence[Subject], source: str | None, cases: Sequence[Case], pinned: Pinned | None
 ) -> Iterator[str]:
     """Yield what a reader must know: that a user's models are few, which were left out, and which
     cells are not ranked, or may be noise."""
-    if own:
+    if source:
         few = few_models(max(map(len, families(subjects).values()), default=0))
-        left = "; ".join(f"{name} ({why})" for name, why in folders_left_out(own).items())
+        left = "; ".join(f"{name} ({why})" for name, why in folders_left_out(source).items())
         yield from filter(None, (few, f"Left out: {left}." if left else ""))
     unknown = sum(case.reliability is None for case in cases)
     if unknown:
