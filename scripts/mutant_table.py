@@ -51,11 +51,11 @@ MUTANTS = (
            '"**" if p_value < 0.01', "test_suite_resi.py test_page_of_resi.py"),
     Mutant("ranking: interval of 90 %", "significance/resampling.py", "INTERVAL = (0.025, 0.975)",
            "INTERVAL = (0.05, 0.95)", "test_grounding.py test_suite_resi.py"),
-    Mutant("ranking: of the architectures only the first", "suites/resi/ranking.py", "cell[:5] if is_code",
+    Mutant("ranking: of the architectures only the first", "suites/resi/rules.py", "cell[:5] if is_code",
            "cell[:4] if is_code", "test_grounding.py test_suite_resi.py"),
     Mutant("ranking: cells of noise are ranked", "suites/reliability.py", "reliability >= LEAST_",
            "reliability >= -LEAST_", "test_page_of_resi.py"),
-    Mutant("ranking: conformity counts", "suites/resi/ranking.py", '"auprc", "spearman")',
+    Mutant("ranking: conformity counts", "suites/resi/rules.py", '"auprc", "spearman")',
            '"auprc", "spearman", "conformity")', "test_grounding.py test_suite_resi.py"),
     # ---- streams
     Mutant("sums without compensation", "stream/sums.py", "lost + ((total - (new - part)) + (more - part))", "lost",

@@ -18,8 +18,7 @@ from papers import __main__ as papers
 from resemblance import cli
 from resemblance.results.result import load_result
 from resemblance.sources.synthetic import graded_outputs, noise_walk, tight_groups
-from resemblance.sources.training import DOMAINS
-from resemblance.suites.resi import load_facts, result_of
+from resemblance.suites.resi import load_evaluation, result_of
 from resemblance.suites.study import Purpose, remember, study_folder
 
 
@@ -76,7 +75,7 @@ def test_a_measure_of_ones_own_stands_beside_the_others(study):
 
 
 def test_results_in_every_format(study, capsys, tmp_path):
-    scores = load_facts(study).scores
+    scores = load_evaluation(study).scores
     _, table, _ = run(capsys, "results", study)
     assert "Layer monotonicity" in table
     assert "no score: no models of the setting 'shortcut'" in " ".join(table.split())
@@ -107,7 +106,8 @@ def test_too_few_models_are_an_answer_of_its_own_that_names_what_was_left_out(ca
     assert (code, out) == (1, "")
     assert err.startswith("error: too few models for any test (Few models: ")
     assert "Left out: model1 (no traits.json beside its arrays).; accuracy: " in err
-    assert load_facts(tmp_path / "study").left_out == {"model1": "no traits.json beside its arrays"}
+    left_out = {"model1": "no traits.json beside its arrays"}
+    assert load_evaluation(tmp_path / "study").left_out == left_out
 
 
 def test_the_terminal_says_what_the_page_says(capsys, tmp_path):
@@ -132,8 +132,7 @@ def test_the_terminal_says_what_the_page_says(capsys, tmp_path):
 
 def test_a_trial_is_marked_wherever_it_is_read(study, capsys, tmp_path):
     folder = Path(shutil.copytree(study, tmp_path / "study"))
-    facts = load_facts(study)._replace(size="slice")
-    facts.save(folder / "facts.json")
+    facts = load_evaluation(study)._replace(size="slice")
     result_of(facts).save(folder / "result.json")
     _, out, err = run(capsys, "results", folder)
     assert "Trial run: the scores mean nothing." in out
@@ -232,19 +231,18 @@ def test_a_report_of_some_families(study, capsys, tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "Jaccard" in page
     assert ">GULP<" not in page
-    facts = load_facts(study).only(["neighbours", "statistic"])
+    facts = load_evaluation(study).only(["neighbours", "statistic"])
     assert (
         {m.label for m in facts.measures}
         == {s.label for s in facts.scores}
         == {"Jaccard", "SizeDiff"}
     )
-    assert all(set(m.values) == {"jaccard", "size_difference"} for m in facts.maps)
     ranks = result_of(facts).ranks()
     assert {rank for of_cell in ranks.values() for rank in of_cell.values()} <= {1.0, 1.5, 2.0}
     with pytest.raises(
         ValueError, match="no measure of topology in this result; it has neighbours"
     ):
-        load_facts(study).only(["topology"])
+        load_evaluation(study).only(["topology"])
     code, _, err = run(capsys, "report", study, "--family", "odd", "-o", tmp_path / "page.html")
     assert (code, err.count("\n")) == (2, 1)
     assert "--family cannot be 'odd'" in err
@@ -256,7 +254,6 @@ def test_a_study_of_another_format_is_refused_and_says_how_to_make_it_again(
     for name, remedy, commands in (
         ("study.json", "give a new folder", ("run", "status", "results", "report")),
         ("result.json", "run the suite again", ("status", "results", "report")),
-        ("facts.json", "resemblance resi run", ("report --family neighbours",)),
     ):
         folder = Path(shutil.copytree(study, tmp_path / name))
         document = json.loads((folder / name).read_text())
@@ -270,23 +267,15 @@ def test_a_study_of_another_format_is_refused_and_says_how_to_make_it_again(
                 assert remedy in err
 
 
-@pytest.mark.parametrize(
-    ("size", "more", "words"),
-    [
-        ("mini", {"domains": DOMAINS}, ""),
-        ("slice", {"domains": DOMAINS}, " --size slice"),
-        ("mini", {"domains": ["graphs", "vision"]}, " --domain graphs --domain vision"),
-        ("", {"models": "my models"}, " --models 'my models'"),
-    ],
-)
-def test_a_study_without_results_says_how_to_continue(
-    size, more, words, capsys, tmp_path, monkeypatch
-):
+def test_a_study_without_results_says_how_to_continue(capsys, tmp_path, monkeypatch, subtests):
     monkeypatch.chdir(tmp_path)
-    Path("s").mkdir()
-    remember(Path("s"), Purpose("resi", size, **more))
-    code, _, err = run(capsys, "report", "s")
-    assert (code, err) == (2, f"error: s has no results yet: resemblance resi run s{words}\n")
+    for name, models, words in (("s", None, ""), ("p", "made@1", " --pack made@1")):
+        Path(name).mkdir()
+        remember(Path(name), Purpose("resi", "" if models else "slice", models))
+        with subtests.test(name):
+            code, _, err = run(capsys, "report", name)
+            said = f"error: {name} has no results yet: resemblance resi run {name}{words}\n"
+            assert (code, err) == (2, said)
 
 
 @pytest.mark.parametrize(
@@ -319,11 +308,11 @@ def test_models_that_change_are_compared_again(tmp_path, capsys):
     models = bring(tmp_path / "models", noise_walk())
     words = ("run", tmp_path / "study", "--models", models, "-m", "cka", "--jobs", 1, "--quiet")
     assert run(capsys, *words)[0] == 0
-    before = [s.value for s in load_facts(tmp_path / "study").scores]
+    before = [s.value for s in load_evaluation(tmp_path / "study").scores]
     layer = next(models.rglob("*.npy"))
     np.save(layer, np.random.default_rng(1).normal(size=np.load(layer).shape))
     assert run(capsys, *words)[0] == 0
-    assert [s.value for s in load_facts(tmp_path / "study").scores] != before
+    assert [s.value for s in load_evaluation(tmp_path / "study").scores] != before
 
 
 def test_the_tables_fit_the_terminal(study, capsys):

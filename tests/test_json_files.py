@@ -20,7 +20,7 @@ from resemblance.report import write_page
 from resemblance.report.terminal import result_tables
 from resemblance.results.result import load_result
 from resemblance.suites import manifolds
-from resemblance.suites.resi import assess, load_facts, result_of
+from resemblance.suites.resi import evaluate
 
 ODD = (None, True, 5, -1.5, "x", "", [], {}, [1], {"a": 1}, [[]], 1e308)
 ODD += (float("nan"), float("inf"), 10**300, -(10**400), "nan")
@@ -120,19 +120,13 @@ def shown(result, page):
     return result_tables(result, is_whole=True)
 
 
-def facts_shown(facts, page):
-    return shown(result_of(facts), page)
-
-
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     """One result of each kind."""
     folder = tmp_path_factory.mktemp("saved")
     settings = [("normal", 0.0, 4), ("labels", 0.5, 2), ("labels", 1.0, 2)]
     subjects = models("graphs", "sage", "node", settings, dead=("normal", 1))
-    facts = assess(subjects, measures=["cka", "procrustes"])
-    facts.save(folder / "facts.json")
-    result_of(facts).save(folder / "resi.json")
+    evaluate(subjects, measures=["cka", "procrustes"]).save(folder / "resi.json")
     FINDINGS.save(folder / "findings.json")
     result = manifolds.run(measures=["cka", "mka"], size="small")
     replace(result, sections=result.sections[:3]).save(folder / "manifolds.json")
@@ -142,7 +136,6 @@ def saved(tmp_path_factory):
 @pytest.mark.parametrize(
     ("name", "load", "show", "count"),
     [
-        ("facts", lambda file: load_facts(file.parent), facts_shown, 60),
         ("resi", load_result, shown, 60),
         ("findings", load_result, shown, 150),
         ("manifolds", load_result, shown, 40),
@@ -153,7 +146,7 @@ def test_a_result_that_was_tampered_with_is_refused_or_shown(
 ):
     document = json.loads((saved / f"{name}.json").read_text())
     chance, refused = random.Random(0), 0
-    file = tmp_path / ("facts.json" if name == "facts" else "result.json")
+    file = tmp_path / "result.json"
     for _ in range(count):
         file.write_text(json.dumps(damaged(document, chance)))
         try:

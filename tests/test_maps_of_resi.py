@@ -13,8 +13,8 @@ import resemblance as rs
 from resemblance.sources.synthetic import graded_outputs
 from resemblance.suites.case import Part
 from resemblance.suites.feature_maps import merged, pieces_of, scratch_folder, step_of
-from resemblance.suites.resi import assess, evaluate
-from resemblance.suites.resi.samples import drawn
+from resemblance.suites.resi import assess, evaluate, result_of
+from resemblance.suites.resi.evaluation import drawn
 
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 
@@ -107,17 +107,23 @@ def subject(maps):
 MEASURES = [rs.get_measure(name) for name in ("cka", "linear_regression", "jaccard")]
 
 
+def same(evaluation, other):
+    for a, b in zip(evaluation.parts(), other.parts(), strict=True):
+        for spec, values in a.comparison.values.items():
+            np.testing.assert_array_equal(values, b.comparison.values[spec])
+
+
 def test_layers_of_several_sizes_are_compared_pair_by_pair_as_defined(maps, subject):
     every = maps | {"head": maps["layer4"][:, :4]}  # what is no map is one of a single position
     facts = assess([subject], measures=MEASURES)
-    (matrices,) = facts.maps
+    (matrices,) = (part.comparison for part in facts.parts())
     for m in MEASURES:
         for i, x in enumerate(every.values()):
             for j, y in enumerate(every.values()):
                 assert matrices.values[m.spec][i][j] == pytest.approx(literally(m, x, y), rel=1e-9)
-    assert [name.rpartition("/")[2] for name in matrices.names] == list(every)
-    stored = facts.provenance["representations"]
-    assert [stored[name]["n_features"] for name in matrices.names] == [
+    assert [name.rpartition("/")[2] for name in matrices.rows] == list(every)
+    stored = matrices.provenance["rows"]
+    assert [stored[name]["n_features"] for name in matrices.rows] == [
         layer.shape[1] for layer in subject.layers.values()
     ]
 
@@ -171,7 +177,7 @@ def test_a_second_evaluation_computes_nothing_and_leaves_one_file(subject, tmp_p
     assert [path.name for path in tmp_path.iterdir()] == ["comparisons.db"]
     monkeypatch.setattr(rs.Measure, "evaluate", None)
     again = assess([subject], measures=MEASURES, save=save)
-    assert again.maps == first.maps
+    same(again, first)
 
 
 def test_rows_in_files_have_the_values_of_rows_in_memory(subject, tmp_path):
@@ -207,14 +213,15 @@ def test_fewer_samples_are_the_same_rows_of_all_models_and_leave_outputs_alone()
     everything, some = (assess(subjects, measures=["cka"], samples=k) for k in (None, 60))
     rows = drawn(subjects[0].traits["dataset"], n, 60)
     arrays = [s.last.source[rows] for s in subjects]
-    for matrices, whole in zip(some.maps, everything.maps, strict=True):
-        assert matrices.expected == whole.expected
+    for part, whole in zip(some.parts(), everything.parts(), strict=True):
+        for quality in whole.by_quality:
+            np.testing.assert_array_equal(part.expected(quality), whole.expected(quality))
         for i, x in enumerate(arrays):
             for j, y in enumerate(arrays):
-                assert matrices.values["cka"][i][j] == pytest.approx(rs.cka(x, y), rel=1e-12)
-    assert some.provenance["samples"] == 60
-    assert {r["n_samples"] for r in some.provenance["representations"].values()} == {60}
-    assert "samples" not in everything.provenance
+                assert part.comparison.values["cka"][i][j] == pytest.approx(rs.cka(x, y), rel=1e-12)
+        assert part.comparison.provenance["n_samples"] == 60
+    assert result_of(some).provenance["samples"] == 60
+    assert "samples" not in result_of(everything).provenance
 
 
 def test_samples_are_drawn_once_for_a_data_set():
@@ -229,13 +236,14 @@ def test_samples_are_drawn_once_for_a_data_set():
 def test_fewer_samples_of_maps_in_files_are_those_in_memory(subject, tmp_path):
     in_memory = assess([subject], measures=MEASURES, samples=20)
     save = tmp_path / "comparisons.db"
-    assert assess([subject], measures=MEASURES, samples=20, save=save).maps == in_memory.maps
+    same(assess([subject], measures=MEASURES, samples=20, save=save), in_memory)
     assert [path.name for path in tmp_path.iterdir()] == ["comparisons.db"]
     thin = {name: layer.source[drawn("own", 30, 20)] for name, layer in subject.layers.items()}
     layers = {name: rs.Representation(array) for name, array in thin.items()}
     directly = rs.Subject("m", layers, maps=subject.maps, traits=subject.traits)
-    assert assess([directly], measures=MEASURES).maps == in_memory.maps
-    assert assess([subject], measures=MEASURES, samples=30).maps != in_memory.maps
+    same(assess([directly], measures=MEASURES), in_memory)
+    with pytest.raises(AssertionError):
+        same(assess([subject], measures=MEASURES, samples=30), in_memory)
 
 
 def test_a_result_on_fewer_samples_says_so(subject):

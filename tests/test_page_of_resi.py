@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -16,17 +17,18 @@ from resemblance.report.output import show
 from resemblance.report.terminal import result_tables
 from resemblance.representation import Undefined
 from resemblance.results.figures import Bars, Boxes, Choice, Diagram, HeatMap, Strips
-from resemblance.significance import places
+from resemblance.significance import places, summarize
 from resemblance.subject import Subject
 from resemblance.suites.case import Score
+from resemblance.suites.page import failures_section, letter, times_section
+from resemblance.suites.ranks import overview_of
 from resemblance.suites.reliability import LEAST_RELIABILITY
-from resemblance.suites.resi import assess, result_of
-from resemblance.suites.resi.cases import TESTS, Absence
-from resemblance.suites.resi.facts import Evaluation, FailedComparisons
+from resemblance.suites.resi import Evaluation, assess, result_of
+from resemblance.suites.resi.cases import QUALITIES, TESTS, Absence
 from resemblance.suites.resi.groups import ModelGroup
-from resemblance.suites.resi.matrices import brief, limits
-from resemblance.suites.resi.ranking import ranking
-from resemblance.suites.resi.words import QUALITIES, common_start, letter
+from resemblance.suites.resi.matrices import brief, common_start, limits
+from resemblance.suites.resi.rules import Options
+from resemblance.suites.scoring import Failed
 
 HOSTILE = "<script>alert(1)</script>"
 SAYS = {"larger_is_more_similar": False, "symmetric": True, "reference": "none"}
@@ -46,6 +48,7 @@ def seldom(x, y):
     return abs(float(x.array.sum()) - float(y.array.sum()))
 
 
+NONE = MappingProxyType({})
 MEASURES = [rs.get_measure("cka"), rs.get_measure("procrustes"), mine]
 
 
@@ -99,8 +102,10 @@ def page(result, tmp_path_factory):
     return written(result, tmp_path_factory.mktemp("page"))
 
 
-def made_up(values, *, failed=(), test="accuracy", quality="spearman_accuracy", **parts):
-    """Facts with these scores: by measure, one value per architecture, all in one domain."""
+def made_up(
+    values, *, failed=MappingProxyType({}), test="accuracy", quality="spearman_accuracy", **parts
+):
+    """An evaluation with scores by measure: one value per architecture, all in one domain."""
     infos = tuple(
         info_of(m)._replace(spec=s, label=s) for m, s in zip([MEASURES[0]] * len(values), values)
     )
@@ -115,14 +120,13 @@ def made_up(values, *, failed=(), test="accuracy", quality="spearman_accuracy", 
             0.03,
             6,
             int((spec, i) in failed),
-            "2 comparisons failed" if (spec, i) in failed else None,
+            failed.get((spec, i)),
         )
         for spec, own in values.items()
         for i, value in enumerate(own)
     ]
-    empty = {"groups": (), "absent": (), "maps": (), "failed": (), "seconds": {}, "provenance": {}}
-    options = {"protocol": "paper", "permute": "models", "failures": "last"}
-    return Evaluation(**{**options, "measures": infos, "scores": tuple(scores), **empty, **parts})
+    options = {name: parts.pop(name) for name in ("protocol", "failures") if name in parts}
+    return Evaluation(Options(**options), infos, tuple(scores), **parts)
 
 
 def printed(*parts):
@@ -184,7 +188,7 @@ def test_the_table_of_ranks_is_that_of_the_ranking(facts, result):
     found = {p.measure: p for p in places({"resi": facts.ranks()}, strata={"resi": strata}).rows}
     assert tuple(found.values()) == result.places().rows
     leader = next(iter(found.values()))
-    for expected in ranking(facts.ranks()):
+    for expected in summarize(facts.ranks()):
         row, place = rows[labels[expected.measure]], found[expected.measure]
         assert row["mean rank"] == expected.mean
         assert (row["median"], row["cells"]) == (expected.median, len(expected.ranks))
@@ -194,7 +198,8 @@ def test_the_table_of_ranks_is_that_of_the_ranking(facts, result):
     tied = [labels[p.measure] for p in found.values() if p.is_tied]
     assert [list(rows)[i] for i in table(result, "ranking").marked] == tied
     for domain in ("graphs", "language"):
-        for expected in ranking(facts.ranks(), domain):
+        cells = {cell: ranks for cell, ranks in facts.ranks().items() if cell[2] == domain}
+        for expected in summarize(cells):
             assert rows[labels[expected.measure]][domain] == expected.mean
     means = [row["mean rank"] for row in rows.values()]
     assert means == sorted(means)
@@ -307,7 +312,7 @@ def test_cells_in_which_what_is_expected_is_noise_are_named_and_not_ranked(facts
     (remark,) = result_of(facts._replace(size="mini")).remarks
     assert remark.startswith("Shown and not ranked")
     assert all(" · ".join(family) in remark for _, _, *family in noise)
-    as_code = facts._replace(size="mini", protocol="resi-code", failures="unranked")
+    as_code = facts._replace(size="mini", options=Options("resi-code"))
     assert noise & set(as_code.ranks())
     assert result_of(as_code).remarks == ()
 
@@ -409,7 +414,9 @@ def test_the_best_of_a_column_is_complete_unless_failures_do_not_count():
         ("last", {("b", 0), ("a", 1), ("b", 1)}),
         ("unranked", {("a", 0), ("a", 1), ("b", 1)}),
     ):
-        result = result_of(made_up(values, failed={("a", 0)}, failures=failures))
+        result = result_of(
+            made_up(values, failed={("a", 0): "2 comparisons failed"}, failures=failures)
+        )
         shown = table(result, "scores")
         assert {(shown.rows[row][0], column - 1) for row, column in shown.framed} == best
     row = next(i for i, entries in enumerate(shown.rows) if entries[0] == "a")
@@ -418,11 +425,8 @@ def test_the_best_of_a_column_is_complete_unless_failures_do_not_count():
 
 
 def test_empty_cells_share_a_letter_when_they_share_a_reason():
-    reason = FailedComparisons(
-        "b", "accuracy", "vision", "toy", "net0", "mean", 3, "all rows are equal"
-    )
-    found = made_up({"a": [np.nan, 0.1], "b": [np.nan, 0.2]}, failed={("b", 0)}, failures="last")
-    result = result_of(found._replace(failed=(reason,)))
+    reason = "3 comparisons failed; most often: all rows are equal"
+    result = result_of(made_up({"a": [np.nan, 0.1], "b": [np.nan, 0.2]}, failed={("b", 0): reason}))
     assert set(result["scores"].terms.values()) == {
         "no score: no value",
         "no score: all rows are equal",
@@ -444,9 +448,9 @@ def maps_of(result, test, **wanted):
 
 
 def test_maps_are_differences_with_short_labels(facts, result):
-    (given,) = [m for m in facts.maps if (m.test, m.domain) == ("labels", "graphs")]
+    (given,) = [p for p in facts.parts() if (p.test, p.family.domain) == ("labels", "graphs")]
     (expected, measured), _ = maps_of(result, "labels", measure="CKA")
-    difference = 1 - np.array(given.values["cka"])
+    difference = 1 - given.comparison.values["cka"]
     shown = np.array(measured.values, float)
     assert np.allclose(shown, difference, rtol=1e-3, atol=1e-12, equal_nan=True)
     assert measured.rows[0] == "normal-0/seed0"
@@ -467,12 +471,14 @@ def test_maps_are_differences_with_short_labels(facts, result):
 
 def test_every_case_part_quality_and_measure_can_be_chosen(facts, result):
     for test in TESTS:
-        maps = [m for m in facts.maps if m.test == test]
+        maps = [p for p in facts.parts() if p.test == test]
         if not maps:
             assert figure(result, test, Choice) is None
             continue
         choice = figure(result, test, Choice)
-        assert len(choice.options) == sum(len(m.values) * len(m.expected) for m in maps)
+        assert len(choice.options) == sum(
+            len(p.comparison.measures) * len(p.by_quality) for p in maps
+        )
         assert len({o.choices for o in choice.options}) == len(choice.options)
         assert len(choice.maps) < len(choice.options) * 2  # none is there twice
         assert len(set(choice.maps)) == len(choice.maps)
@@ -541,7 +547,7 @@ def test_groups_become_strips_and_poolings_with_accuracies_of_their_own_more():
 
 def test_failures_are_grouped_by_measure_and_reason():
     def failed(measure, test, count, reason="r"):
-        return FailedComparisons(measure, test, "vision", "toy", "net", "mean", count, reason)
+        return Failed(measure, TESTS[test], "vision · toy", count, reason)
 
     some = (
         failed("a", "accuracy", 2),
@@ -549,18 +555,17 @@ def test_failures_are_grouped_by_measure_and_reason():
         failed("a", "layers", 1, "s"),
         failed("b", "labels", 9),
     )
-    result = result_of(made_up({"a": [1.0], "b": [1.0]})._replace(failed=some))
-    rows = table(result, "failures").rows
+    (shown,) = failures_section({}, some).tables
+    rows = shown.rows
     assert [row[:3] for row in rows] == [("b", 9, "r"), ("a", 5, "r"), ("a", 1, "s")]
-    assert rows[1][3] == "vision · toy · net · mean: Accuracy correlation, Output correlation"
+    assert rows[1][3] == "vision · toy: Accuracy correlation, Output correlation"
 
 
 def test_times_are_milliseconds_and_the_fastest_comes_first():
-    found = made_up(
-        {"a": [1.0], "b": [1.0]},
-        seconds={"vision": {"a": 0.002, "b": 0.001}, "graphs": {"a": 0.004}},
-    )
-    times = table(result_of(found), "times")
+    made = made_up({"a": [1.0], "b": [1.0]})
+    overview = overview_of("resi", made.scores, made.measures, {}, [], is_trial=False)
+    seconds = {"vision": {"a": 0.002, "b": 0.001}, "graphs": {"a": 0.004}}
+    (times,) = times_section(overview, seconds).tables
     assert times.columns == ("measure", "vision", "graphs")
     assert times.rows == (("b", 1.0, None), ("a", 2.0, 4.0))
     assert times.shades == ((None, 0.0, None), (None, 0.5, 1.0))
@@ -578,10 +583,12 @@ def test_only_measures_of_the_catalogue_have_claims(result):
 
 def test_inputs_are_listed_with_their_fingerprints(facts, result):
     inputs = table(result, "inputs")
-    known = facts.provenance["representations"]
-    assert {row[0]: row[5] for row in inputs.rows} == {
-        name: identity["fingerprint"] for name, identity in known.items()
+    known = {
+        f"{name} ({part.family.pooling})": identity["fingerprint"]
+        for part in facts.parts()
+        for name, identity in part.comparison.provenance["rows"].items()
     }
+    assert {row[0]: row[5] for row in inputs.rows} == known
     assert all(str(family) in result["inputs"].about for family in facts.families())
 
 

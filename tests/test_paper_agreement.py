@@ -96,8 +96,8 @@ def test_doubtful_values_are_left_out():
         assert v.label not in column
 
 
-def test_what_is_stored_makes_the_page(facts, tmp_path):
-    facts.save(tmp_path / "facts.json")
+def test_what_is_stored_makes_the_page(facts, tmp_path, monkeypatch):
+    monkeypatch.setattr(agreement, "load_evaluation", lambda study: facts)
     words = [f"A study={tmp_path}", "--draws", "2", "--page", str(tmp_path / "page.md")]
     assert agreement.main([*words, "--json", str(tmp_path / "made.json")]) == 0
     (document,) = json.loads((tmp_path / "made.json").read_text())
@@ -105,7 +105,7 @@ def test_what_is_stored_makes_the_page(facts, tmp_path):
     assert page([document]) == text
     assert "| Cora GCN | Label randomization | AUPRC |" in text
     assert text.count("**A study.** ") == 1
-    assert f"protocol `{facts.protocol}`" in text
+    assert f"protocol `{facts.options.protocol}`" in text
     assert document == json.loads(json.dumps(document_of(facts, "A study", draws=2)))
 
 

@@ -11,6 +11,7 @@ from resemblance.comparison import info_of
 from resemblance.results.claims import NO_DATA, NOT, REPRODUCED
 from resemblance.suites.case import Score
 from resemblance.suites.resi import Evaluation, result_of
+from resemblance.suites.resi.rules import Options
 
 NAMES = (
     "magnitude_difference",
@@ -42,9 +43,7 @@ def made_up(quality):
         for place, m in enumerate(infos)
         for value in [float(quality(place, domain, cell))]
     ]
-    return Evaluation(
-        "paper", "models", "last", tuple(infos), tuple(scores), (), (), (), (), {}, {}
-    )
+    return Evaluation(Options(), tuple(infos), tuple(scores))
 
 
 def verdicts(quality):

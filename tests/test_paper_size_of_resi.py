@@ -16,9 +16,10 @@ from resemblance import cli
 from resemblance.sources import training
 from resemblance.sources.recipe import Recipe
 from resemblance.sources.training import DATASETS, Portion, chosen, part_of
-from resemblance.suites.resi import load_facts, material, run, status
+from resemblance.suites.resi import load_evaluation, run, status
 from resemblance.suites.resi.cases import TESTS
 from resemblance.suites.resi.groups import choose_groups
+from resemblance.suites.resi.models import origin_of, portions_of
 from resemblance.suites.resi.paper import paper_run, planned, portion_of
 from resemblance.suites.resi.planning import plan
 from resemblance.suites.study import purpose
@@ -65,14 +66,14 @@ def modified(folder):
 
 
 def cases_made(folder):
-    return {(m.architecture, m.test) for m in load_facts(folder).maps}
+    return {(p.family.architecture, p.test) for p in load_evaluation(folder).parts()}
 
 
 # --------------------------------------------------------------------------- a run, and another one
 
 
 def test_all_architectures_make_all_tests_that_the_paper_has(finished):
-    facts = load_facts(finished)
+    facts = load_evaluation(finished)
     made_here = cases_made(finished)
     expected = {(a, test) for a in DATASETS["cora"].architectures for test in TESTS}
     assert expected - made_here == {("pgnn", "augmentation")}
@@ -85,8 +86,8 @@ def test_all_architectures_make_all_tests_that_the_paper_has(finished):
 
 def test_every_test_has_as_many_models_as_it_should(finished):
     models = {}
-    for m in load_facts(finished).maps:
-        models.setdefault((m.architecture, m.test), []).append(len(m.names))
+    for p in load_evaluation(finished).parts():
+        models.setdefault((p.family.architecture, p.test), []).append(len(p.comparison.rows))
     for architecture in ("gcn", "sage", "gat"):
         assert models[architecture, "accuracy"] == models[architecture, "output"] == [3]
         assert models[architecture, "labels"] == [3 * 2]  # normal, 25 %, 100 %
@@ -96,7 +97,7 @@ def test_every_test_has_as_many_models_as_it_should(finished):
 
 
 def test_all_groups_of_the_paper_are_compared_whatever_their_accuracies(finished):
-    groups = load_facts(finished).groups
+    groups = load_evaluation(finished).groups
     assert all(group.kept for group in groups)
     assert any(group.note for group in groups)  # one epoch does not separate them
     names = {g.name for g in groups if (g.test, g.architecture) == ("labels", "gcn")}
@@ -112,7 +113,7 @@ def test_the_origin_of_the_models_is_in_the_provenance(finished):
 
 def test_the_checksums_of_data_are_part_of_the_origin(tmp_path):
     order = paper_run("paper", data=tmp_path, datasets=["cora", "flickr"])
-    origin = material._origin(order, planned([order.portion]))
+    origin = origin_of(order, planned([order.portion]))
     assert len(set(origin["data"]["Cora"].values())) == 8
     assert origin["data"]["Flickr"] == {}  # none are known
 
@@ -127,7 +128,7 @@ def test_pages_and_tables_have_the_names_of_the_paper(finished, capsys):
 def test_a_study_knows_how_many_models_it_needs(finished):
     known = status(finished)
     assert (known.size, known.trained, known.planned) == ("paper-slice", 72, 72)
-    assert purpose(finished).portions == (portion_of("paper-slice", datasets=["cora"]),)
+    assert portions_of(purpose(finished)) == (portion_of("paper-slice", datasets=["cora"]),)
     assert not (finished / "checkpoints").exists()
 
 
@@ -140,7 +141,7 @@ def test_what_a_later_run_adds_stands_beside_what_is_there(data, tmp_path):
     assert cases_made(tmp_path / "study") == {("gcn", "labels"), ("sage", "shortcut")}
     after = modified(tmp_path / "study")
     assert {path: after[path] for path in before} == before
-    assert len(purpose(tmp_path / "study").portions) == 2
+    assert len(portions_of(purpose(tmp_path / "study"))) == 2
     assert status(tmp_path / "study").planned == len(after)
     shutil.rmtree(next((tmp_path / "study").rglob("sage/shortcut-1")))
     run(tmp_path / "study", **first)  # what is no longer complete is not of the result
@@ -154,10 +155,10 @@ def test_what_a_later_run_adds_stands_beside_what_is_there(data, tmp_path):
 def test_more_seeds_make_larger_tests(data, study):
     more = {"data": data, "architectures": ["gcn"], "tests": ["accuracy"], "seeds": 4}
     run(study, samples=20, **more, **CORA)
-    sizes = {m.test: len(m.names) for m in load_facts(study).maps if m.architecture == "gcn"}
+    parts = list(load_evaluation(study).parts())
+    sizes = {p.test: len(p.comparison.rows) for p in parts if p.family.architecture == "gcn"}
     assert (sizes["accuracy"], sizes["output"], sizes["labels"]) == (4, 3, 6)
-    rows = {r["n_samples"] for r in load_facts(study).provenance["representations"].values()}
-    assert rows == {20}
+    assert {p.comparison.provenance["n_samples"] for p in parts} == {20}
 
 
 class Recorder(Executor):
@@ -199,7 +200,7 @@ def test_models_of_an_archive_take_the_place_of_training(finished, data, tmp_pat
     (tmp_path / "archive/models/graphs/cora/GCN/Shortcut_50/model_s1.pt").unlink()
     shutil.rmtree(tmp_path / "study")
     run(tmp_path / "study", models_from=tmp_path / "archive", **options)
-    (absence,) = load_facts(tmp_path / "study").absent
+    (absence,) = load_evaluation(tmp_path / "study").absent
     assert "model_s1.pt" in absence.reason
 
 
@@ -231,15 +232,16 @@ def test_a_failed_training_is_listed_and_ends_no_run(failing, data, tmp_path, ca
         out.split()
     )
     assert "error: 2 models could not be trained; the same command tries again" in err
-    facts = load_facts(tmp_path / "study")
-    assert {m.test for m in facts.maps} == {"augmentation"}
+    facts = load_evaluation(tmp_path / "study")
+    assert {p.test for p in facts.parts()} == {"augmentation"}
     assert facts.absent[0].test == "labels"
     assert "RuntimeError: out of memory" in facts.absent[0].reason
     assert "Traceback" in (tmp_path / "study" / "log.txt").read_text()
     monkeypatch.undo()
     monkeypatch.setenv("RESEMBLANCE_DATA", str(data))
     assert cli.run([*words, "-q"]) == 0
-    assert {m.test for m in load_facts(tmp_path / "study").maps} == {"labels", "augmentation"}
+    evaluation = load_evaluation(tmp_path / "study")
+    assert {p.test for p in evaluation.parts()} == {"labels", "augmentation"}
 
 
 def test_where_no_model_could_be_trained_every_test_says_so(data, tmp_path, monkeypatch):
@@ -248,7 +250,7 @@ def test_where_no_model_could_be_trained_every_test_says_so(data, tmp_path, monk
 
     monkeypatch.setattr(part_of("cora", "paper"), "fit", fails)
     result = run(tmp_path, data=data, architectures=["gcn"], tests=["labels", "output"], **CORA)
-    absent = {a.test: a.reason for a in load_facts(tmp_path).absent}
+    absent = {a.test: a.reason for a in load_evaluation(tmp_path).absent}
     assert absent.keys() == {"labels", "output"}
     assert all("no power" in reason for reason in absent.values())
     assert not result.scores()
@@ -354,8 +356,8 @@ def test_options_that_mean_nothing_are_refused(words, message, tmp_path, capsys)
 def test_a_study_without_results_names_the_command_of_its_part(study, capsys):
     (study / "result.json").unlink()
     assert cli.run(["resi", "results", str(study)]) == 2
-    command = f"resi run {study} --size paper-slice --data DIR --dataset cora --seeds 3 "
-    assert command in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith(f": resemblance resi run {study}\n")
+    assert run(study).scores()
 
 
 def test_a_plan_of_fewer_samples_compares_in_less_time():

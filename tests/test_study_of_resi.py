@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pandas
 import psutil
 import pytest
 
@@ -25,9 +24,9 @@ from resemblance.sources.recipe import Extraction
 from resemblance.sources.synthetic import noise_walk, tight_groups
 from resemblance.suites import training
 from resemblance.suites.reliability import is_reliable
-from resemblance.suites.resi import load_facts, run, status
+from resemblance.suites.resi import load_evaluation, run, status
 from resemblance.suites.resi.models import recipes
-from resemblance.suites.resi.ranking import RANKED
+from resemblance.suites.resi.rules import RANKED
 from resemblance.suites.training import is_trained, model_folder
 
 MEASURES = ["cka", "gulp"]
@@ -59,7 +58,7 @@ def bring(folder, subjects):
 
 
 def scores(folder):
-    return [repr(s) for s in load_facts(folder).scores]
+    return [repr(s) for s in load_evaluation(folder).scores]
 
 
 # -------------------------------------------------------------------------- models that are trained
@@ -94,13 +93,8 @@ def test_a_finished_study_holds_all_it_promises(finished):
         len(plan),
         False,
     )
-    counting = [
-        s for s in load_facts(finished).scores if s.cell[1] in RANKED and is_reliable(s.reliability)
-    ]
-    assert found.scores == len(counting)
-    table = pandas.read_parquet(finished / "comparisons.parquet")
-    assert set(table["measure"]) == set(MEASURES)
-    assert len(set(table["test"])) == 6
+    scored = [s for s in load_evaluation(finished).scores if s.cell[1] in RANKED]
+    assert found.scores == sum(is_reliable(s.reliability) for s in scored)
     lines = (finished / "log.txt").read_text().splitlines()
     assert sum("trained vision/" in line for line in lines) == len(plan)
     traits = json.loads((model_folder(finished, plan[0]) / "traits.json").read_text())
@@ -113,7 +107,7 @@ def test_a_finished_study_holds_all_it_promises(finished):
 def test_running_again_does_nothing_again(study):
     before, cells = modified(study), status(study).comparisons
     expected = scores(study)
-    run(study, size="slice", domains=["vision"], measures=MEASURES)
+    run(study)  # of the same size, domains and measures
     assert modified(study) == before
     assert status(study).comparisons == cells
     assert scores(study) == expected
@@ -138,7 +132,7 @@ def test_without_a_model_its_tests_are_made_with_the_others(study, monkeypatch):
     shutil.rmtree(model_folder(study, lost))
     monkeypatch.setattr(training, "train_one", fails)
     result = run(study, size="slice", domains=["vision"], measures=MEASURES)
-    sizes = {m.test: len(m.names) for m in load_facts(study).maps}
+    sizes = {part.test: len(part.comparison.rows) for part in load_evaluation(study).parts()}
     assert sizes["accuracy"] == 3
     assert f"1 models could not be trained: {lost.name}" in " ".join(result.remarks)
     assert "made with the models that are left" in " ".join(result.remarks)
@@ -157,7 +151,8 @@ def test_an_edited_measure_is_computed_again(study, tmp_path):
         )
         own = own_measure(file, "size_difference")
         run(study, size="slice", domains=["vision"], measures=[own])
-        values.append(max(load_facts(study).maps[0].values["size_difference"][0]))
+        first = next(load_evaluation(study).parts()).comparison
+        values.append(max(first.values["size_difference"][0]))
     assert values[1] == pytest.approx(2 * values[0])
     assert values[2] == values[0]
 
@@ -320,7 +315,6 @@ def test_only_what_we_left_unfinished_is_removed(study):
         model_folder(study, plan[0]).with_name(".partial-seed0-123") / "traits.json",
         study / "parts" / "spectral" / f".{'0' * 24}.json-123",
         study / ".result.json-123",
-        study / ".comparisons-123.parquet",
     ]
     theirs = [
         study / "subjects" / ".partial-backup" / "thesis.tex",
@@ -361,12 +355,12 @@ def test_a_path_that_cannot_be_written_is_found_before_the_work(tmp_path, capsys
 def test_models_of_ones_own_make_the_tests(tmp_path):
     models = bring(tmp_path / "models", [*tight_groups(setting="labels"), *noise_walk(models=2)])
     run(tmp_path / "study", models=models, measures=MEASURES)
-    facts = load_facts(tmp_path / "study")
+    facts = load_evaluation(tmp_path / "study")
     values = {s.cell[:2]: s.value for s in facts.scores if s.measure == "cka"}
     assert values["labels", "auprc"] == pytest.approx(1)
     assert values["layers", "spearman"] > 0.9
     run(tmp_path / "study", models=models, measures=MEASURES)
-    assert repr(load_facts(tmp_path / "study").scores) == repr(facts.scores)
+    assert repr(load_evaluation(tmp_path / "study").scores) == repr(facts.scores)
 
 
 def test_layers_without_a_list_come_in_natural_order(tmp_path):

@@ -25,17 +25,21 @@ from resemblance.sources.synthetic import (
 from resemblance.subject import Subject
 from resemblance.suites.case import Score
 from resemblance.suites.reliability import BY_INPUT
-from resemblance.suites.resi import assess, evaluate, load_facts, result_of
+from resemblance.suites.resi import Evaluation, assess, evaluate, result_of
 from resemblance.suites.resi.cases import TESTS, six_tests
-from resemblance.suites.resi.facts import FORMAT
 from resemblance.suites.resi.groups import choose_groups, separated
 from resemblance.suites.resi.models import SIZES, recipes
-from resemblance.suites.resi.ranking import cell_ranks, ranking
+from resemblance.suites.resi.page import failed_of
+from resemblance.suites.resi.rules import Options
 
 MEASURES = ["cka", "procrustes", "jaccard", "linear_regression"]
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "resi_evaluation.json").read_text())[
     "rank_aggregation"
 ]
+
+
+def cell_ranks(scores, **options):
+    return Evaluation(Options(**options), (), tuple(scores)).ranks()
 
 
 def by_quality(result, test):
@@ -174,7 +178,7 @@ def test_failed_comparisons_are_counted_and_ranked_last():
     assert scores["auprc", "magnitude_difference"].failed == 0
     assert result.ranks()[cka.cell] == {"magnitude_difference": 1.0, "cka": 2.0}
     assert cell_ranks(result.scores, failures="unranked")[cka.cell]["cka"] == 1.0
-    failed = next(f for f in result.failed if f.test == "labels")
+    failed = next(f for f in failed_of(result) if f.test == TESTS["labels"])
     assert failed.measure == "cka"
     assert "constant" in failed.reason
 
@@ -230,7 +234,10 @@ def test_ranks_over_cells_as_in_the_golden_table(make, key):
     words = {"GRAPHS": "Graph", "NLP": "Language", "VISION": "Vision"}
     for domain, word in words.items():
         expected = GOLDEN[key].get(domain) or GOLDEN[key][word]
-        found = {r.measure: (r.mean, r.median) for r in ranking(ranks, domain)}
+        found = {
+            r.measure: (r.mean, r.median)
+            for r in summarize({c: r for c, r in ranks.items() if c[2] == domain})
+        }
         assert found.keys() == expected.keys()
         for measure, values in expected.items():
             np.testing.assert_allclose(
@@ -286,7 +293,7 @@ def test_ranks_worked_out_by_hand():
     assert (
         ranks == cells
     )  # four cells: every architecture under every pooling, and conformity in none
-    assert {r.measure: (r.mean, r.median) for r in ranking(ranks)} == {
+    assert {r.measure: (r.mean, r.median) for r in summarize(ranks)} == {
         "b": (1.5, 1.5),
         "c": (2, 2),
         "a": (2.25, 2.5),
@@ -470,13 +477,12 @@ def test_a_cell_without_any_value_is_not_ranked():
     cell = ("labels", "auprc", "d", "s", "a", "p")
     scores = [Score("labels", cell, m, m, np.nan, (np.nan,)) for m in "ab"]
     assert cell_ranks(scores) == {}
-    assert ranking({}) == ()
 
 
 def test_the_protocol_of_the_code_has_its_own_way_with_failures():
     subjects = with_constant(tight_groups(setting="labels"))
     result = assess(subjects, measures=["cka", "magnitude_difference"], protocol="resi-code")
-    assert (result.failures, result.permute) == ("unranked", "pairs")
+    assert (result.options.failures, result.options.permute) == ("unranked", "pairs")
     ranked = {s.cell for s in result.scores if s.cell[1] == "auprc"}
     assert ranked <= set(result.ranks())
     with pytest.raises(ValueError, match="ranks no failures last"):
@@ -504,21 +510,6 @@ def test_robustness_decides_about_augmentation_when_clean_accuracies_do_not():
 
 
 # ------------------------------------------------------------------------------- results and suites
-
-
-def same(facts, others):
-    """Whether facts are the same: they hold NaN, which is not equal to itself."""
-    return all(repr(a) == repr(b) for a, b in zip(facts, others, strict=True))
-
-
-def test_facts_are_the_same_after_saving(tmp_path):
-    subjects = (*with_constant(tight_groups(setting="labels")), *noise_walk())
-    facts = assess(subjects, measures=["cka", "uniformity_difference"])
-    facts.save(tmp_path / "facts.json")
-    again = load_facts(tmp_path)
-    assert again.ranks() == facts.ranks()
-    assert same(again, facts)
-    assert json.loads((tmp_path / "facts.json").read_text())["format"] == FORMAT
 
 
 def test_a_result_ranks_as_the_facts_do(tmp_path):
@@ -577,13 +568,6 @@ def test_every_number_of_the_scores_is_in_the_data_tables():
             s.reason,
         )
         assert row["rank"] == ranks.get(s.cell, {}).get(s.measure)
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 99}'])
-def test_what_is_no_result_is_refused(tmp_path, text):
-    (tmp_path / "facts.json").write_text(text)
-    with pytest.raises(ValueError, match=r"not a result.*resemblance resi run"):
-        load_facts(tmp_path)
 
 
 def test_wrong_words_are_refused():

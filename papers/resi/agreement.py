@@ -17,19 +17,17 @@ import numpy as np
 from papers.markdown import fixed, table
 from papers.published import FEWEST, PublishedValue, published
 from papers.resi.reproduction import groups_table
-from resemblance.comparison import MeasureInfo, as_difference
-from resemblance.grounding import apply, spearman
+from resemblance.comparison import MeasureInfo
+from resemblance.grounding import Rule, apply, spearman
 from resemblance.json_files import write_atomically
 from resemblance.rng import generator
 from resemblance.significance import known_mean
 from resemblance.suites.case import Score
 from resemblance.suites.families import ModelFamily, readable
-from resemblance.suites.resi import load_facts
-from resemblance.suites.resi.cases import TESTS
-from resemblance.suites.resi.facts import Evaluation, Matrices, family_of
+from resemblance.suites.resi import Evaluation, load_evaluation, result_of
+from resemblance.suites.resi.cases import QUALITIES, TESTS
+from resemblance.suites.resi.page import models_of
 from resemblance.suites.resi.rules import RULES
-from resemblance.suites.resi.sections import result_of
-from resemblance.suites.resi.words import quality_word
 
 STORED = Path(__file__).parent / "results" / "published.json"
 PAGE = "docs/_generated/resi_published.md"
@@ -84,7 +82,7 @@ class Agreement(NamedTuple):
     most: tuple[tuple[str, float, float], ...]
 
 
-def agreements(facts: Evaluation, draws: int = DRAWS) -> tuple[Agreement, ...]:
+def agreements(evaluation: Evaluation, draws: int = DRAWS) -> tuple[Agreement, ...]:
     """Return how far the scores of a study agree with the printed ones, for every column of the
     paper's tables with at least 12 values.
 
@@ -94,14 +92,14 @@ def agreements(facts: Evaluation, draws: int = DRAWS) -> tuple[Agreement, ...]:
     """
     printed = printed_columns()
     rows = []
-    for (test, quality, family), scores in _cells(facts).items():
+    for (test, quality, family), scores in _cells(evaluation).items():
         dataset, architecture = readable(family.dataset, family.architecture)
         theirs = printed.get((test, quality, dataset, architecture, family.pooling))
         theirs = theirs or printed.get((test, quality, dataset, architecture, ""), {})
         ours = {s.label: s.value for s in scores if np.isfinite(s.value)}
         both = [label for label in ours if label in theirs]
         if len(both) >= FEWEST:
-            sampler = _sampler(facts, test, quality, family, scores)
+            sampler = _sampler(evaluation, test, quality, family, scores)
             where = (dataset, architecture, family.pooling, test, quality)
             rows.append(_agreement(where, ours, theirs, both, sampler, draws))
     return tuple(rows)
@@ -122,10 +120,11 @@ def _column(cell: PublishedValue) -> tuple[str, ...]:
     return (cell.test, cell.quality, *names, cell.pooling)
 
 
-def _cells(facts: Evaluation) -> dict[tuple[str, str, ModelFamily], list[Score]]:
+def _cells(evaluation: Evaluation) -> dict[tuple[str, str, ModelFamily], list[Score]]:
     cells: dict[tuple[str, str, ModelFamily], list[Score]] = {}
-    for score in facts.scores:
-        cells.setdefault((score.test, score.cell[1], family_of(score)), []).append(score)
+    for score in evaluation.scores:
+        _, quality, *family = score.cell
+        cells.setdefault((score.test, quality, ModelFamily(*family)), []).append(score)
     return cells
 
 
@@ -213,16 +212,17 @@ def _drawn(group: np.ndarray, g: np.random.Generator) -> np.ndarray:
 
 
 def _sampler(
-    facts: Evaluation, test: str, quality: str, family: ModelFamily, scores: Sequence[Score]
+    evaluation: Evaluation, test: str, quality: str, family: ModelFamily, scores: Sequence[Score]
 ) -> Sampler:
     if test == "layers":
         parts = {s.label: np.array(s.parts) for s in scores}
         models = np.arange(max(map(len, parts.values())))
         return Sampler((models,), 2, lambda chosen: _means(parts, chosen))
-    (matrices,) = [m for m in facts.maps if m.test == test and family_of(m) == family]
-    expected = np.array(matrices.expected[quality], float)
-    differences = list(_differences(facts.measures, matrices))
+    (part,) = [p for p in evaluation.parts() if (p.test, p.family) == (test, family)]
+    expected = part.expected(quality)
+    differences = [(info, part.comparison.difference(info.spec)) for info in evaluation.measures]
     kind = KINDS.get(test, "group")
+    rule = RULES[evaluation.options.protocol][kind, quality.partition("_")[0]]
     labels = expected.argmin(axis=1) if kind == "group" else np.zeros(len(expected), int)
     groups = tuple(np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist()))
 
@@ -231,8 +231,7 @@ def _sampler(
         if kind == "prediction":
             wanted = expected[np.ix_(chosen, chosen)]
         return {
-            info.label: _value(facts.protocol, kind, quality, info, matrix, wanted, chosen)
-            for info, matrix in differences
+            info.label: _value(rule, info, matrix, wanted, chosen) for info, matrix in differences
         }
 
     return Sampler(groups, 3 if kind == "prediction" else 2, score)
@@ -246,26 +245,12 @@ def _means(parts: Mapping[str, np.ndarray], chosen: np.ndarray) -> Values:
     }
 
 
-def _differences(
-    measures: Sequence[MeasureInfo], matrices: Matrices
-) -> Iterator[tuple[MeasureInfo, np.ndarray]]:
-    for info in measures:
-        if info.spec in matrices.values:
-            yield info, as_difference(np.array(matrices.values[info.spec], float), info)
-
-
 def _value(
-    protocol: str,
-    kind: str,
-    quality: str,
-    info: MeasureInfo,
-    matrix: np.ndarray,
-    wanted: Any,
-    chosen: np.ndarray,
+    rule: Rule, info: MeasureInfo, matrix: np.ndarray, wanted: Any, chosen: np.ndarray
 ) -> float:
     """Return the score of a measure on chosen models, of which a pair of one with itself does not
     count."""
-    rule = RULES[protocol][kind, quality.partition("_")[0]].of(info.larger_is_more_similar)
+    rule = rule.of(info.larger_is_more_similar)
     blocks = rule.blocks(wanted, both_orders=not info.symmetric)
     different = []
     for block in blocks:
@@ -304,30 +289,26 @@ def _line(row: Mapping[str, Any]) -> list[str]:
     halves = "–" if of.halves is None else f"{fixed(of.halves)} ({of.half})"
     pooling = f", {of.pooling}" if of.pooling not in ("", "node") else ""
     most = "; ".join(f"{label} {fixed(a)}, {fixed(b)}" for label, a, b in of.most)
-    quality = quality_word(of.test, of.quality)
+    quality = QUALITIES[of.test][of.quality]
     title = f"{of.dataset} {of.architecture}{pooling}"
     agreement = (fixed(of.correlation), interval, halves, fixed(of.difference))
     return [title, TESTS[of.test], quality, str(of.measures), *agreement, most]
 
 
-def document_of(facts: Evaluation, name: str = "", draws: int = DRAWS) -> dict[str, Any]:
+def document_of(evaluation: Evaluation, name: str = "", draws: int = DRAWS) -> dict[str, Any]:
     """Return the agreements of a study and where they come from, to store."""
-    result = result_of(facts)
-    rows = [row._asdict() for row in agreements(facts, draws)]
-    models = {name for m in facts.maps if m.test != "layers" for name in m.names}
-    models |= {
-        name.rpartition("/")[0] for m in facts.maps if m.test == "layers" for name in m.names
-    }
-    has_groups = any(group.accuracies for group in facts.groups)
+    result = result_of(evaluation)
+    rows = [row._asdict() for row in agreements(evaluation, draws)]
+    has_groups = any(group.accuracies for group in evaluation.groups)
     return {
         "name": name,
         "headline": result.headline(),
         "groups": groups_table(result) if has_groups else "",
-        "protocol": facts.protocol,
-        "hyperparameters": facts.provenance.get("hyperparameters", "unknown"),
-        "size": facts.size,
-        "models": len(models),
-        "measures": len(facts.measures),
+        "protocol": evaluation.options.protocol,
+        "hyperparameters": evaluation.origin.get("hyperparameters", "unknown"),
+        "size": evaluation.size,
+        "models": len(models_of(evaluation)),
+        "measures": len(evaluation.measures),
         "draws": draws,
         "agreements": rows,
     }
@@ -350,7 +331,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, default=STORED)
     options = parser.parse_args(arguments)
     studies = (named.partition("=") for named in options.study)
-    documents = [document_of(load_facts(study), name, options.draws) for name, _, study in studies]
+    documents = [document_of(load_evaluation(of), name, options.draws) for name, _, of in studies]
     text = json.dumps(documents, indent=1, ensure_ascii=False) + "\n"
     write_atomically(options.json, text)
     write_atomically(options.page, page(documents))

@@ -13,8 +13,8 @@ from papers.published import compare_published, published_ranks
 from resemblance.grounding import spearman
 from resemblance.results.claims import Claim
 from resemblance.rng import generator
-from resemblance.suites.resi.facts import Evaluation
-from resemblance.suites.resi.ranking import Cell, Ranks
+from resemblance.suites.ranks import Cell
+from resemblance.suites.resi import Evaluation
 
 STATISTICS = ("magnitude_difference", "concentricity_difference", "uniformity_difference")
 FEWEST = 10  # measures without which a place in an order says little
@@ -157,7 +157,7 @@ def _mka_is_near_the_top(ranks: PaperRanks) -> Evidence:
     return Evidence(ours, (mka.position <= len(rows) / 6,))
 
 
-def _everywhere(cells: Ranks) -> set[str]:
+def _everywhere(cells: Mapping[Cell, Mapping[str, float]]) -> set[str]:
     """Return the measures that have a rank in every cell."""
     return set.intersection(*map(set, cells.values())) if cells else set()
 

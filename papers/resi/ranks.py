@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,9 +22,8 @@ from resemblance.report.terminal import claim_table, plain_table, without_data
 from resemblance.results.figures import Chart, Line
 from resemblance.results.result import Result
 from resemblance.results.sections import Section, Table
-from resemblance.suites.resi import load_facts, result_of
-from resemblance.suites.resi.facts import Evaluation
-from resemblance.suites.resi.ranking import ranking
+from resemblance.significance import summarize
+from resemblance.suites.resi import Evaluation, load_evaluation, result_of
 
 from .claims import CLAIMS
 
@@ -38,7 +37,11 @@ def published_rows(
         m.spec: m.label if KEYS[paper] == "label" else _published_name(m.spec, evaluation)
         for m in evaluation.measures
     }
-    ours = {names[r.measure]: r.mean for r in ranking(evaluation.ranks(), domain)}
+    ranks = evaluation.ranks().items()
+    cells: dict[Hashable, Mapping[str, float]] = {
+        cell: of_cell for cell, of_cell in ranks if domain in (None, cell[2])
+    }
+    ours = {names[r.measure]: r.mean for r in summarize(cells)}
     try:
         return compare_published(ours, domain, paper=paper)
     except ValueError:
@@ -64,12 +67,9 @@ def agreement_text(rows: list[RankRow]) -> str:
 def published_section(rows: list[RankRow]) -> Section:
     """Return a section that shows mean ranks of a run and the published ones: a table, and every
     measure as a point."""
-    table = Table(
-        "ours",
-        "Mean ranks",
-        ("measure", "here", "published", "position here", "published position"),
-        tuple((r.label, r.ours, r.published, r.position, r.position_published) for r in rows),
-    )
+    heads = ("measure", "here", "published", "position here", "published position")
+    entries = [(r.label, r.ours, r.published, r.position, r.position_published) for r in rows]
+    table = Table.of([dict(zip(heads, row)) for row in entries], "ours", "Mean ranks")
     worst = max(value for row in rows for value in (row.ours, row.published))
     points = Line(
         "measures",
@@ -100,7 +100,7 @@ def published_section(rows: list[RankRow]) -> Section:
 def compare(study: Path, domain: str | None = None, paper: str = "resi") -> list[object]:
     """Return a table of the mean ranks of a study and the published ones, and how far the two
     orders agree."""
-    rows = published_rows(load_facts(study), domain, paper)
+    rows = published_rows(load_evaluation(study), domain, paper)
     if not rows:
         where = f" in the domain {domain}" if domain else ""
         return [f"no measure of this study has a published rank{where}"]
@@ -114,7 +114,7 @@ def compare(study: Path, domain: str | None = None, paper: str = "resi") -> list
 
 def judged_result(study: Path) -> Result:
     """Return the result of a study with the conclusions of the paper and the published ranks."""
-    facts = load_facts(study)
+    facts = load_evaluation(study)
     result, rows = result_of(facts, CLAIMS), published_rows(facts)
     sections = (*result.sections, *([published_section(rows)] if rows else []))
     return replace(result, sections=sections)

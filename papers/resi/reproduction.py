@@ -13,7 +13,7 @@ from papers.markdown import claims_table, fixed, table
 from papers.reproductions import Paper, Tables
 from resemblance.results.result import Result
 from resemblance.results.sections import Entry, Table
-from resemblance.suites.resi import load_facts
+from resemblance.suites.resi import load_evaluation
 from resemblance.suites.resi import run as run_suite
 
 from .claims import CLAIMS
@@ -31,7 +31,7 @@ def run(folder: str | Path, **options: Any) -> Result:
     ``options``: of :func:`resemblance.suites.resi.run`.
     """
     result = run_suite(folder, measures=MEASURES, claims=CLAIMS, **options)
-    rows = published_rows(load_facts(Path(folder)))
+    rows = published_rows(load_evaluation(Path(folder)))
     sections = (*result.sections, *([published_section(rows)] if rows else []))
     return replace(result, sections=sections)
 

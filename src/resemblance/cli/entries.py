@@ -17,8 +17,7 @@ from ..sources.training import DOMAINS
 from ..stability import transformation_study
 from ..suites import SUITES
 from ..suites.resi import suite as resi
-from ..suites.resi.material import models_of
-from ..suites.resi.rules import PRESETS
+from ..suites.resi.models import models_of
 from ..suites.sensitivity import models as sensitivity_models
 from ..suites.sensitivity import suite as sensitivity
 from .declaring import add_command
@@ -70,7 +69,7 @@ RESI = SuiteCommands(
     "The ReSi benchmark: six tests of similarity measures on models of three domains.",
     run_resi,
     tuple(resi.SIZES),
-    lambda options: [PRESETS[str(options["protocol"])]],
+    lambda options: resi.usual_measures(Path(str(options["study"])), options),
     size="mini",
     trial="slice",
     domains=tuple(DOMAINS),
@@ -78,9 +77,8 @@ RESI = SuiteCommands(
     read=read_resi,
     plan=models_of,
     preview=preview_resi,
-    packages=("jinja2", "pandas", "pyarrow"),
-    extra="resi",
     trains=True,
+    keeps_options=True,
 )
 SENSITIVITY = SuiteCommands(
     "sensitivity",
@@ -90,9 +88,7 @@ SENSITIVITY = SuiteCommands(
     lambda options: sensitivity.MEASURES,
     experiments=tuple(b.name for b in sensitivity.BENCHMARKS),
     domains=tuple(DOMAINS),
-    plan=lambda purpose: sensitivity_models.recipes(
-        purpose.size, purpose.domains or tuple(DOMAINS)
-    ),
+    plan=lambda purpose: sensitivity_models.recipes(purpose.size, tuple(DOMAINS)),
 )
 SPECIAL: Mapping[str, SuiteCommands] = {suite.name: suite for suite in (RESI, SENSITIVITY)}
 

@@ -19,12 +19,11 @@ from ..sources.training import HYPERPARAMETERS
 from ..sources.training.loop import PRECISIONS
 from ..suites import load_result
 from ..suites.resi import suite as resi
-from ..suites.resi.facts import load_facts
 from ..suites.resi.groups import GROUPS
+from ..suites.resi.page import result_of
 from ..suites.resi.paper import PORTIONS
 from ..suites.resi.planning import plan, table_of
 from ..suites.resi.rules import FAILURES, PERMUTATIONS, PROTOCOLS
-from ..suites.resi.sections import result_of
 from .declaring import option, with_parameters
 from .options import check_choice
 
@@ -88,7 +87,7 @@ OPTIONS = (
         "overlap. At paper sizes the default is published.",
     ),
     option(
-        "protocol", str, "paper, or resi-code: what the authors' code computes.", default="paper"
+        "protocol", str | None, "paper (default), or resi-code: what the authors' code computes."
     ),
     option("permute", str | None, "Units of permutation tests: models or pairs."),
     option(
@@ -163,5 +162,5 @@ def read_resi(
     whole = load_result(study)
     if not family:
         return whole
-    fewer = result_of(load_facts(study).only(family))
+    fewer = result_of(resi.load_evaluation(study).only(family))
     return replace(fewer, size=whole.size, provenance=whole.provenance)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import typer
 
 from ..engine.memory import parse_bytes
-from ..extras import check, install_hint
+from ..extras import check
 from ..measure import Measure
 from ..packs.manifest import IDENTITY
 from ..report import write_page
@@ -20,7 +20,6 @@ from ..report.output import emit, show
 from ..report.terminal import result_tables
 from ..results.result import Result
 from ..sources.recipe import Recipe
-from ..sources.training import Portion
 from ..suites import load_result
 from ..suites.record import provenance_of_runs, record_run
 from ..suites.status import StudyStatus, status
@@ -73,9 +72,9 @@ class SuiteCommands(NamedTuple):
     a function whose parameters are options of this suite alone; it checks them, and returns what
     ``run`` takes. ``read``: returns the result in a folder; its other parameters are options of
     ``report``. ``plan``: the models that a study needs. ``preview``: called before a run as ``run``
-    is, and does what the options ask for instead; it returns whether they do. ``packages``: that a
-    run needs, and the ``extra`` that installs them. ``trains``: whether ``run`` takes a
-    ``trainer``.
+    is, and does what the options ask for instead; it returns whether they do. ``trains``: whether
+    ``run`` takes a ``trainer``. ``keeps_options``: a run that names no options has those of the
+    study.
     """
 
     name: str
@@ -91,9 +90,8 @@ class SuiteCommands(NamedTuple):
     read: Callable[..., Result] = load_result
     plan: Callable[[Purpose], Sequence[Recipe]] | None = None
     preview: Callable[..., bool] = _no_preview
-    packages: Sequence[str] = ("jinja2",)
-    extra: str = "report"
     trains: bool = False
+    keeps_options: bool = False
 
 
 def suite_commands(suite: SuiteCommands) -> typer.Typer:
@@ -182,18 +180,10 @@ def _compared(
     suite: SuiteCommands, words: Mapping[str, Any], settings: Mapping[str, object]
 ) -> dict[str, object]:
     """Return which measures a run compares by, and in how much memory."""
-    _check_packages(suite)
-    usual = suite.measures(settings)
+    check("jinja2")
+    usual = suite.measures({**settings, "study": words["study"]})
     measures = with_own_measures(chosen_measures(words["measures"]), words["measure"], usual)
     return {"measures": measures, "memory": words["memory"]}
-
-
-def _check_packages(suite: SuiteCommands) -> None:
-    for package in suite.packages:
-        try:
-            check(package)
-        except ImportError as error:  # one extra for all packages, not one after the other
-            raise ImportError(f"{package} is not installed: {install_hint(suite.extra)}") from error
 
 
 def _carry_out(
@@ -347,14 +337,11 @@ def result_of(suite: SuiteCommands, study: Path, **options: object) -> Result:
 def _command(suite: SuiteCommands, study: Path) -> str:
     """Return the command that begins a study or, of the same size and models, continues it."""
     words = ["resemblance", suite.name, "run", str(study)]
-    if (study / "study.json").exists():
-        known = purpose(study)
-        words += ["--size", known.size] if known.size not in ("", suite.size) else []
-        if known.models:
-            words = _with_models(suite, words, known.models)
-        if known.domains and set(known.domains) != set(suite.domains):
-            words += [word for domain in known.domains for word in ("--domain", domain)]
-        words += _words_of(known.portions[-1]) if known.portions else []
+    known = purpose(study) if (study / "study.json").exists() else None
+    if known and known.models and ("@" in known.models or not suite.keeps_options):
+        words = _with_models(suite, words, known.models)
+    if known and not suite.keeps_options and known.size not in ("", suite.size):
+        words += ["--size", known.size]
     return shlex.join(words)
 
 
@@ -365,18 +352,6 @@ def _with_models(suite: SuiteCommands, words: list[str], models: str) -> list[st
     if any(p.name == "models" for p in parameters_of(suite.options)):
         return [*words, "--models", models]
     return [*words[:2], "evaluate", models, *words[3:]]
-
-
-def _words_of(portion: Portion) -> list[str]:
-    """Return the options that choose a part of the paper's benchmark, and --data."""
-    chosen = (
-        ("--dataset", portion.datasets),
-        ("--architecture", portion.architectures),
-        ("--test", portion.tests),
-    )
-    words = [word for option, names in chosen for name in names for word in (option, name)]
-    words += ["--seeds", str(portion.seeds), "--hyperparameters", portion.hyperparameters]
-    return ["--data", "DIR", *words]
 
 
 def _check_suite(suite: SuiteCommands, study: Path, name: str) -> None:

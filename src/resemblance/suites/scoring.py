@@ -17,7 +17,8 @@ import numpy as np
 
 from ..compare import compare_many
 from ..comparison import Comparison, MeasureInfo
-from ..engine.work import Work
+from ..engine.store import Store
+from ..engine.work import Work, read_scores
 from ..grounding import Block, apply
 from ..measure import Measure
 from ..significance import known_mean
@@ -60,12 +61,14 @@ def compare_cases(
     progress: Progress | None = None,
     folder: Path | None = None,
     warn: Callable[[float], None] = lambda share: None,
+    stored_only: bool = False,
 ) -> Compared:
     """Compare all parts of all cases in one run, so that no case waits for the one before it.
 
     ``folder``: where rows that are positions of maps are kept. ``warn``: called before the work
-    with the share of the comparisons that is still to be done. The others as for
-    :func:`resemblance.compare`; ``progress`` is called with ("comparing", done, total).
+    with the share of the comparisons that is still to be done. ``stored_only``: what ``save`` lacks
+    has no value. The others as for :func:`resemblance.compare`; ``progress`` is called with
+    ("comparing", done, total).
     """
     chosen = dict[tuple[object, ...], list[Measure]]()
     for case in cases:
@@ -83,10 +86,16 @@ def compare_cases(
             progress("comparing", total - missing + ready, total)
 
     works = [Work.of(piece.rows, piece.measures, piece.columns) for piece in pieces]
-    comparisons = iter(
-        compare_many(works, save=save, executor=executor, memory=memory, progress=show)
-    )
-    show(1, 1)
+    if stored_only and save is not None:
+        if works:
+            with Store(save, read_only=True) as store:
+                read_scores(store, works)
+        comparisons = iter([work.comparison() for work in works])
+    else:
+        comparisons = iter(
+            compare_many(works, save=save, executor=executor, memory=memory, progress=show)
+        )
+        show(1, 1)
     return {
         part.key: merged(part, of_part, tuple(islice(comparisons, len(of_part))), chosen[part.key])
         for part, of_part in zip(parts, needed, strict=True)

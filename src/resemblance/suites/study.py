@@ -25,17 +25,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ..json_files import check_types, read_document, write_atomically
 from ..locks import has_locks, held
 from ..results.claims import Claim
-from ..sources.training import DOMAINS, Portion
 
-FORMAT = 2
+FORMAT = 3
 Progress = Callable[[str, int, int], None]  # stage, how much is done, of how much
 Judge = Callable[[Any], Iterable[Claim]]  # what judges the claims of a section from its facts
-Made = TypeVar("Made")
 # What a run leaves that is killed at its start.
 BEGUN = re.compile(r"\.lock(-journal)?|\.held(-removal)?|\.study\.json-\d+")
 # Where a killed process leaves unfinished work, and the names that we give it.
@@ -58,93 +56,73 @@ UNFINISHED = (
 
 
 class Purpose(NamedTuple):
-    """What a study is for: a suite at a size, with models of some domains or those in a folder.
+    """What a study is for: a suite at a size, with models that it trains or those in a folder.
 
-    ``models``: the folder of a user's own models; None when the study trains its models, or needs
-    none. ``size``: empty where models of a user's own leave no choice. ``portions``: which parts of
-    the paper's benchmark its runs were of, where the size is the paper's.
+    ``models``: the folder of a user's own models, or the name of a pack; None when the study trains
+    its models, or needs none. ``size``: empty where models of a user's own leave no choice.
+    ``more``: what else a suite remembers, as JSON can hold it.
     """
 
     suite: str
     size: str = ""
-    domains: tuple[str, ...] = ()
     models: str | None = None
-    portions: tuple[Portion, ...] = ()
+    more: Mapping[str, Any] = {}
+
+
+Join = Callable[[Purpose, Purpose], Purpose]  # what a study was for, and what it is wanted for
+
+
+def latest(known: Purpose, wanted: Purpose) -> Purpose:
+    """Return what is wanted: nothing else of the same suite and models needs another folder."""
+    return wanted
 
 
 def purpose(folder: str | Path) -> Purpose:
     """Return what a study is for; ``ValueError`` for a folder that is no study."""
     if not (Path(folder) / "study.json").exists():
         raise ValueError(f"{folder} is not a study: it has no study.json")
-    return read_study(Path(folder), _purpose)
+
+    def ours(document: dict[str, Any]) -> Purpose:
+        if document["format"] != FORMAT:
+            raise ValueError("it has another format")
+        known = Purpose(**{name: document[name] for name in Purpose._fields if name in document})
+        check_types(known, Purpose)
+        return known
+
+    remedy = "give a new folder, and run the suite there"
+    return read_document(Path(folder) / "study.json", ours, "the description of a study", remedy)
 
 
-def _purpose(document: dict[str, Any]) -> Purpose:
-    entries = {name: document[name] for name in Purpose._fields if name in document}
-    domains = tuple(document.get("domains", ()))
-    portions = tuple(map(_portion, document.get("portions", ())))
-    known = Purpose(**entries | {"domains": domains, "portions": portions})
-    check_types(known, Purpose)
+def remember(folder: Path, wanted: Purpose, join: Join = latest) -> Purpose:
+    """Note what a study is for, and return it, joined with what it was for before; ``ValueError``
+    where another folder is needed."""
+    known = joined(folder, wanted, join)
+    text = json.dumps({"format": FORMAT, **known._asdict()}, ensure_ascii=False)
+    write_atomically(folder / "study.json", text + "\n")
     return known
 
 
-def _portion(document: dict[str, Any]) -> Portion:
-    entries: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
-    }
-    return Portion(**entries)
-
-
-def read_study(folder: Path, make: Callable[[dict[str, Any]], Made]) -> Made:
-    """Return what ``make`` makes of the study.json in a folder; ``ValueError`` when it is not one
-    of ours."""
-
-    def ours(document: dict[str, Any]) -> Made:
-        if document["format"] != FORMAT:
-            raise ValueError("it has another format")
-        return make(document)
-
-    remedy = "give a new folder, and run the suite there"
-    return read_document(folder / "study.json", ours, "the description of a study", remedy)
-
-
-def remember(folder: Path, wanted: Purpose, keeps_size: bool = False) -> Purpose:
-    """Note what a study is for, and return it, with the domains and portions that it had before.
-
-    Domains and portions may be added. Another suite, other models and other hyperparameters need
-    another folder, and so does another size if the study ``keeps_size``; ``ValueError`` says so.
-    """
-    check_purpose(folder, wanted, keeps_size)
-    if (folder / "study.json").exists():
-        known = purpose(folder)
-        union = {*known.domains, *wanted.domains}
-        wanted = wanted._replace(
-            domains=tuple(d for d in DOMAINS if d in union),
-            portions=tuple(dict.fromkeys((*known.portions, *wanted.portions))),
-        )
-    entries = wanted._asdict() | {"portions": [p._asdict() for p in wanted.portions]}
-    document = {"format": FORMAT, **entries}
-    write_atomically(folder / "study.json", json.dumps(document) + "\n")
-    return wanted
-
-
-def check_purpose(folder: Path, wanted: Purpose, keeps_size: bool) -> None:
-    """Raise ``ValueError`` where a folder is a study for which another folder is needed."""
+def joined(folder: Path, wanted: Purpose, join: Join = latest) -> Purpose:
+    """Return what a study is for with what is wanted; ``ValueError`` where another folder is
+    needed, as for another suite, and for other models."""
     if not (folder / "study.json").exists():
-        return
+        return wanted
     known = purpose(folder)
-    differences = [(known.suite, wanted.suite), (known.models, wanted.models)]
-    differences += [(known.size, wanted.size)] if keeps_size else []
-    differences += [
-        (f"the hyperparameters {p.hyperparameters}", f"the hyperparameters {q.hyperparameters}")
-        for p, q in zip(known.portions, wanted.portions)
-    ]
-    for had, asked in differences:
-        if had != asked:
-            raise ValueError(
-                f"{folder} is a study of {had or 'trained models'}; use another folder for "
-                f"{asked or 'trained models'}"
-            )
+    try:
+        check_same(known.suite, wanted.suite)
+        check_same(known.models, wanted.models)
+        return join(known, wanted)
+    except ValueError as error:
+        raise ValueError(f"{folder} {error}") from error
+
+
+def check_same(had: str | None, asked: str | None) -> None:
+    """Raise ``ValueError`` where a study of one thing is asked for another."""
+    if had != asked:
+        raise ValueError(
+            f"is a study of {had or 'trained models'}; use another folder for "
+            f"{asked or 'trained models'}"
+        )
 
 
 def check_folder(folder: Path) -> None:
@@ -197,7 +175,7 @@ def judged_by(judges: Mapping[str, Judge], section: str, facts: Any) -> tuple[Cl
 
 @contextmanager
 def study_folder(
-    folder: str | Path | None, wanted: Purpose, keeps_size: bool = False
+    folder: str | Path | None, wanted: Purpose, join: Join = latest
 ) -> Iterator[tuple[Path, Purpose]]:
     """Hold a study for a run: check it, make it, lock it, remember what it is for and clean up.
 
@@ -214,7 +192,7 @@ def study_folder(
     check_folder(path)
     path.mkdir(parents=True, exist_ok=True)
     with alone(path):
-        known = remember(path, wanted, keeps_size)
+        known = remember(path, wanted, join)
         clean(path)
         yield path, known
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -13,13 +13,13 @@ import numpy as np
 
 from ...measures import disagreement, jensen_shannon
 from ...representation import Representation, Undefined
-from ...sources.recipe import DEFAULTS
+from ...sources.recipe import DEFAULTS, Recipe
+from ...sources.training import Members
 from ...subject import Subject
 from ..case import Case, Part, cell_name
 from ..families import ModelFamily
 from ..reliability import BY_INPUT, reliability
 from .groups import ModelGroup, choose_groups
-from .membership import PlannedTests, families_without_models, models_for
 from .rules import RULES, Rules
 
 TESTS: Mapping[str, str] = {
@@ -30,6 +30,32 @@ TESTS: Mapping[str, str] = {
     "augmentation": "Augmentation",
     "layers": "Layer monotonicity",
 }
+
+
+# Of every test, the quality that is shown first and the others, in words
+QUALITIES: Mapping[str, Mapping[str, str]] = {
+    "accuracy": {"spearman_accuracy": "Spearman"},
+    "output": {"spearman_jsd": "JSD", "spearman_disagreement": "disagreement"},
+    "labels": {"auprc": "AUPRC", "conformity": "conformity"},
+    "shortcut": {"auprc": "AUPRC", "conformity": "conformity"},
+    "augmentation": {"auprc": "AUPRC", "conformity": "conformity"},
+    "layers": {"spearman": "Spearman", "conformity": "conformity"},
+}
+Models = tuple[str, str]  # a data set and an architecture
+Design = Mapping[str, Members]  # by test, the models that make it; none where nobody makes it
+SHOWN = 3  # names of models that are listed
+
+
+class PlannedTests(NamedTuple):
+    """What was planned: by data set and architecture, the models of every test; and which of them
+    could not be trained, and why."""
+
+    designs: Mapping[Models, Design] = {}
+    failed: Sequence[tuple[Recipe, str]] = ()
+
+    def design(self, family: ModelFamily) -> Design | None:
+        """Return the tests of a family of models; None where nothing was planned."""
+        return self.designs.get((family.dataset, family.architecture))
 
 
 class Absence(NamedTuple):
@@ -278,3 +304,45 @@ def _by_layers(subjects: Sequence[Subject], cases: MakeCases) -> Prepared | str:
     ]
     layers = [len(part.rows) for part in parts]
     return cases("order", parts, {"spearman": layers, "conformity": layers})
+
+
+# ----------------------------------------------------- which models make which tests, where planned
+
+
+def takes(members: Members, setting: str, seed: int) -> bool:
+    """Return whether a test compares the models of a setting and a seed."""
+    return setting in members.settings and seed < members.each
+
+
+def models_for(
+    test: str, family: ModelFamily, subjects: Sequence[Subject], planned: PlannedTests
+) -> list[Subject] | str:
+    """Return the models that make a test, or why it cannot be made."""
+    design = planned.design(family)
+    if design is None:
+        return list(subjects)
+    members = design[test]
+    if not members.each:
+        return "the paper does not make this test on these models"
+    failed = [
+        (recipe, why)
+        for recipe, why in planned.failed
+        if tuple(recipe[:3]) == tuple(family[:3]) and takes(members, recipe.setting, recipe.seed)
+    ]
+    if failed:
+        names = [recipe.name for recipe, _ in failed[:SHOWN]]
+        more = f" and {len(failed) - SHOWN} more" if len(failed) > SHOWN else ""
+        return f"models could not be trained: {', '.join(names)}{more} ({failed[0][1]})"
+    return [s for s in subjects if takes(members, s.traits["setting"], s.traits["seed"])]
+
+
+def families_without_models(
+    planned: PlannedTests, families: Mapping[ModelFamily, object]
+) -> Iterator[ModelFamily]:
+    """Yield the planned families of which no model is there."""
+    known = {tuple(family[:3]) for family in families}
+    for recipe, _ in planned.failed:
+        where = tuple(recipe[:3])
+        if where not in known and (recipe.dataset, recipe.architecture) in planned.designs:
+            known.add(where)
+            yield ModelFamily(*recipe[:3], "")

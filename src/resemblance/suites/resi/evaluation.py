@@ -1,139 +1,178 @@
-"""Evaluate measures on subjects: compare what the cases need, grade it, and keep all of it."""
+"""Evaluate measures on subjects by the six tests: compare what the cases need, and score it."""
 
 from __future__ import annotations
 
 import warnings
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...arrays import like
 from ...catalogue import get_measures, preset
-from ...comparison import Comparison, info_of
+from ...comparison import Comparison, MeasureInfo, info_of
 from ...measure import Measure
-from ...results.result import Result
+from ...representation import Representation
+from ...results.headlines import is_trial
+from ...results.ranks import rank_cell
+from ...rng import generator
 from ...subject import Subject
 from ..case import Case, Part, Score
 from ..families import ModelFamily
 from ..feature_maps import scratch_folder
-from ..scoring import Compared, compare_cases, scores_of, seconds_per_pair
+from ..ranks import Cell
+from ..scoring import Compared, compare_cases, scores_of
 from ..study import Progress
-from .cases import Prepared, six_tests, with_reliabilities
+from .cases import Absence, PlannedTests, six_tests, with_reliabilities
 from .costs import advice, of_cases
-from .facts import Evaluation, FailedComparisons, Matrices, Rows
-from .groups import GROUPS
-from .membership import PlannedTests
-from .rules import (
-    FAILURES,
-    PERMUTATIONS,
-    PERMUTED,
-    PRESETS,
-    PROTOCOLS,
-    UNRANKED,
-    check_choice,
-    rules_of,
-)
-from .samples import check_samples, on_samples
-from .sections import Judges, result_of
+from .groups import ModelGroup
+from .rules import PRESETS, Options, ranked_cells
+
+BLOCK = 256  # samples copied at a time
 
 
-def evaluate(
-    subjects: Iterable[Subject],
-    *,
-    measures: Iterable[str | Measure] | None = None,
-    protocol: str = "paper",
-    permute: str | None = None,
-    failures: str | None = None,
-    groups: str = "separated",
-    samples: int | None = None,
-    save: str | Path | None = None,
-    executor: Executor | None = None,
-    memory: int | str = "half",
-    progress: Progress | None = None,
-    claims: Judges | None = None,
-) -> Result:
-    """Evaluate measures by the six tests of the ReSi benchmark on subjects.
+class Evaluation(NamedTuple):
+    """What an evaluation compared, and the scores of all measures in every case.
 
-    Parameters
-    ----------
-    subjects : models seen on fixed inputs, from :func:`resemblance.read_subjects`,
-        :func:`resemblance.subject_from_model` or elsewhere. Those that agree in domain, dataset,
-        architecture and pooling are compared; ``setting``, ``strength`` and ``seed`` say which
-        tests they make.
-    measures : measures, names, specifications, presets. Default: the 24 of the benchmark, as
-        ``protocol`` has them.
-    protocol : ``"paper"`` (the definitions of Klabunde et al. 2025) or ``"resi-code"`` (what the
-        authors' code computes).
-    permute : what the permutation tests permute, ``"models"`` or ``"pairs"``; default by protocol.
-    failures : ``"last"`` ranks a measure with failed comparisons behind all others of a cell
-        (default of the first protocol); ``"unranked"`` ranks it by what is left, or not at all (of
-        the second, which has no other).
-    groups : ``"separated"`` compares the groups of models whose accuracies do not overlap,
-        ``"published"`` all groups, and only notes which overlap.
-    samples : on how many of the samples representations are compared, if on fewer than all. They
-        are drawn once for a data set, the same for all its models. Accuracies and outputs, with
-        which tests 1 and 2 compare, remain those of all samples.
-    save : file that keeps every comparison, so that a later evaluation computes only what is new.
-    executor, memory : as for :func:`resemblance.compare`.
-    progress : called with ("comparing", done, total) and ("grading", done, total).
-    claims : by the name of a section, a function that judges the claims of a paper on the
-        :class:`~resemblance.suites.resi.facts.Evaluation`.
-
-    :func:`assess` returns the facts from which the result is made: every score with its p-value,
-    and every comparison.
+    ``size``: "slice", "mini", "standard", "paper-slice" or "paper"; empty for models of one's own.
+    ``left_out``: of these, the folders that were not read, and why. ``untrained``: the models that
+    could not be trained, and why. ``origin``: where the models come from.
     """
-    facts = assess(
-        subjects,
-        measures=measures,
-        protocol=protocol,
-        permute=permute,
-        failures=failures,
-        groups=groups,
-        samples=samples,
-        save=save,
-        executor=executor,
-        memory=memory,
-        progress=progress,
-    )
-    return result_of(facts, claims)
+
+    options: Options
+    measures: tuple[MeasureInfo, ...]
+    scores: tuple[Score, ...]
+    cases: tuple[Case, ...] = ()
+    compared: Compared = MappingProxyType({})
+    groups: tuple[ModelGroup, ...] = ()
+    absent: tuple[Absence, ...] = ()
+    size: str = ""
+    left_out: Mapping[str, str] = {}
+    untrained: Mapping[str, str] = {}
+    origin: Mapping[str, Any] = {}
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.measures)} measures, {len(self.scores)} scores"
+        return f"<Evaluation by the protocol {self.options.protocol}: {counts}>"
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether it is of a size that is only for trying out."""
+        return is_trial("resi", self.size)
+
+    def ranks(self) -> dict[Cell, dict[str, float]]:
+        """Return the rank of each measure, by specification, for every cell that is ranked.
+
+        1 is the best; equal scores share the best rank. A cell in which no measure has a value is
+        left out.
+        """
+        cells = ranked_cells(self.scores, self.options)
+        ranks = {cell: rank_cell(*of_cell) for cell, of_cell in cells.items()}
+        return {cell: of_measures for cell, of_measures in ranks.items() if of_measures}
+
+    def reliabilities(self) -> dict[Cell, float]:
+        """Return how far what is expected repeats on other inputs, for the cells where it depends
+        on them."""
+        return {s.cell: s.reliability for s in self.scores if s.reliability is not None}
+
+    def only(self, families: Iterable[str]) -> Evaluation:
+        """Return what was evaluated of the measures of some families, ranked among these.
+
+        Raises ``ValueError`` when there is none of these families.
+        """
+        wanted = set(families)
+        specs = {m.spec for m in self.measures if m.family in wanted}
+        if not specs:
+            names = ", ".join(sorted({m.family for m in self.measures}))
+            raise ValueError(
+                f"no measure of {', '.join(sorted(wanted))} in this result; it has {names}"
+            )
+        return self.among(specs)
+
+    def among(self, specs: Iterable[str]) -> Evaluation:
+        """Return what was evaluated of some measures, by specification, ranked among these."""
+        wanted = set(specs)
+        return self._replace(
+            measures=tuple(m for m in self.measures if m.spec in wanted),
+            scores=tuple(s for s in self.scores if s.measure in wanted),
+        )
+
+    def families(self) -> tuple[ModelFamily, ...]:
+        """Return the families of models in the order in which they were evaluated."""
+        scored = (ModelFamily(*s.cell[2:]) for s in self.scores)
+        compared = (part.family for part in self.parts())
+        absent = (ModelFamily(*a[1:5]) for a in self.absent)
+        return tuple(dict.fromkeys((*scored, *compared, *absent)))
+
+    def parts(self) -> Iterator[ComparedPart]:
+        """Yield the parts of every test, in their order."""
+        parts: dict[Any, dict[str, Part]] = defaultdict(dict)
+        for case in self.cases:
+            for part in case.parts:
+                parts[case.test, ModelFamily(*case.cell[2:]), part.key][case.cell[1]] = part
+        for (test, family, key), by_quality in parts.items():
+            yield ComparedPart(test, family, by_quality, self.compared[key])
+
+
+class ComparedPart(NamedTuple):
+    """A part of a test as it was compared, and by quality what is expected of it."""
+
+    test: str
+    family: ModelFamily
+    by_quality: Mapping[str, Part]
+    comparison: Comparison
+
+    @property
+    def model(self) -> str:
+        """The model whose layers are compared; empty where models are."""
+        return next(iter(self.by_quality.values())).name
+
+    def expected(self, quality: str) -> np.ndarray:
+        """Return the differences that are expected, as a matrix."""
+        expectation = self.by_quality[quality].expected
+        if isinstance(expectation, np.ndarray):
+            return np.asarray(expectation, float)
+        if isinstance(expectation, int):
+            positions = np.arange(expectation)
+            return np.asarray(np.abs(positions[:, None] - positions[None, :]), float)
+        return np.array([[float(a != b) for b in expectation] for a in expectation])
 
 
 def assess(
     subjects: Iterable[Subject],
     *,
     measures: Iterable[str | Measure] | None = None,
-    protocol: str = "paper",
-    permute: str | None = None,
-    failures: str | None = None,
-    groups: str = "separated",
     planned: PlannedTests | None = None,
     reliabilities: Mapping[str, float] | None = None,
-    samples: int | None = None,
     save: str | Path | None = None,
     executor: Executor | None = None,
     memory: int | str = "half",
     progress: Progress | None = None,
+    stored_only: bool = False,
+    **options: Any,
 ) -> Evaluation:
-    """Return the facts behind :func:`evaluate`, whose parameters it has.
+    """Evaluate measures by the six tests of the ReSi benchmark on subjects; see
+    :func:`resemblance.suites.resi.evaluate`, whose parameters it has.
 
     ``planned``: which models make which tests; by default each makes all that it can.
     ``reliabilities``: of what is expected, by the name of a cell, where they are known; by default
-    from the outputs of the models.
+    from the outputs of the models. ``stored_only``: nothing is computed that ``save`` does not
+    have.
     """
-    options = options_of(protocol, permute, failures)
-    check_choice("groups", groups, GROUPS)
-    check_samples(samples)
+    chosen = Options(**options)
     models = tuple(subjects)
-    rules = rules_of(*options[:2])
-    prepared = six_tests(models, groups=groups, planned=planned, rules=rules)
-    wanted = get_measures(measures if measures is not None else preset(PRESETS[protocol]))
-    has_maps = any(s.maps for s in models)
-    with scratch_folder(save if has_maps or samples else None) as folder:
-        cases = on_samples(prepared.cases, samples, folder)
+    cases, groups, absent = six_tests(
+        models, groups=str(chosen.groups), planned=planned, rules=chosen.rules
+    )
+    wanted = get_measures(measures if measures is not None else preset(PRESETS[chosen.protocol]))
+    needs_scratch = chosen.samples or any(s.maps for s in models)
+    with scratch_folder(save if needs_scratch else None) as folder:
+        cases = on_samples(cases, chosen.samples, folder)
         if reliabilities is not None:
             cases = with_reliabilities(cases, reliabilities)
         compared = compare_cases(
@@ -145,37 +184,18 @@ def assess(
             progress=progress,
             folder=folder,
             warn=partial(_warn_of_hours, cases, wanted),
+            stored_only=stored_only,
         )
         scores = list[Score]()
         for position, case in enumerate(cases):
             scores += scores_of(case, compared)
             if progress:
                 progress("grading", position + 1, len(cases))
-        tests = list(dict.fromkeys((s.test, s.cell[2:]) for s in scores))
-        specs = [m.spec for m in wanted]
-        scores.sort(key=lambda s: (tests.index((s.test, s.cell[2:])), specs.index(s.measure)))
-        facts = _evaluation(prepared._replace(cases=cases), wanted, compared, scores, options)
-    if samples is None:
-        return facts
-    return facts._replace(provenance={**facts.provenance, "samples": samples})
-
-
-def options_of(protocol: str, permute: str | None, failures: str | None) -> tuple[str, str, str]:
-    """Return by which rules measures are scored and ranked: the protocol, what is permuted, and
-    what becomes of failures, by default those of the protocol.
-
-    Raises ``ValueError`` for words that do not exist or do not go together.
-    """
-    check_choice("protocol", protocol, PROTOCOLS)
-    permute, failures = permute or PERMUTED[protocol], failures or UNRANKED[protocol]
-    check_choice("permute", permute, PERMUTATIONS)
-    check_choice("failures", failures, FAILURES)
-    if (protocol, failures) == ("resi-code", "last"):
-        raise ValueError(
-            'the authors\' code ranks no failures last: failures="unranked" goes with '
-            'protocol="resi-code"'
-        )
-    return protocol, permute, failures
+    tests = list(dict.fromkeys((s.test, s.cell[2:]) for s in scores))
+    specs = [m.spec for m in wanted]
+    scores.sort(key=lambda s: (tests.index((s.test, s.cell[2:])), specs.index(s.measure)))
+    infos = tuple(map(info_of, wanted))
+    return Evaluation(chosen, infos, tuple(scores), cases, compared, groups, absent)
 
 
 def _warn_of_hours(cases: Sequence[Case], measures: Sequence[Measure], share: float) -> None:
@@ -184,115 +204,56 @@ def _warn_of_hours(cases: Sequence[Case], measures: Sequence[Measure], share: fl
         warnings.warn(text, stacklevel=2)
 
 
-# ---------------------------------------------------------------------------------------- the facts
+# -------------------------------------------------------------------------------- on fewer samples
 
 
-class ComparedPart(NamedTuple):
-    """A part of a test as it was compared: by quality, with what is expected of it."""
+def drawn(dataset: str, n: int, samples: int) -> np.ndarray:
+    """Return which of n samples of a data set are compared, in their order, none twice.
 
-    test: str
-    family: ModelFamily
-    by_quality: Mapping[str, Part]
-    comparison: Comparison
-
-
-def _evaluation(
-    prepared: Prepared,
-    measures: Sequence[Measure],
-    compared: Compared,
-    scores: Iterable[Score],
-    options: tuple[str, str, str],
-) -> Evaluation:
-    parts = list(_parts(prepared.cases, compared))
-    return Evaluation(
-        *options,
-        measures=tuple(info_of(m) for m in measures),
-        scores=tuple(scores),
-        groups=prepared.groups,
-        absent=prepared.absent,
-        maps=tuple(map(_map, parts)),
-        failed=tuple(_failed(parts)),
-        seconds=_seconds(parts),
-        provenance=_provenance(parts),
-    )
+    The same for all models: the draw depends on the name of the data set and the numbers only.
+    """
+    g = generator(0, "resi", "samples", dataset)
+    return np.sort(g.choice(n, min(samples, n), replace=False))
 
 
-def _parts(cases: Iterable[Case], compared: Compared) -> Iterator[ComparedPart]:
-    """Yield the parts of every test, in their order."""
-    parts: dict[Any, dict[str, Part]] = defaultdict(dict)
+def on_samples(
+    cases: Sequence[Case], samples: int | None, folder: Path | None = None
+) -> tuple[Case, ...]:
+    """Return cases whose representations have at most so many samples.
+
+    What is expected stays as it is: accuracies and outputs are those of all samples, since they
+    are what a measure is held to, not what it sees. A representation with no more samples stays,
+    too. ``folder``: where the others are kept; without it they stay in memory.
+    """
+    if samples is None:
+        return tuple(cases)
+    smaller: dict[Representation, Representation] = {}
     for case in cases:
-        for part in case.parts:
-            parts[case.test, ModelFamily(*case.cell[2:]), part.key][case.cell[1]] = part
-    for (test, family, key), by_quality in parts.items():
-        yield ComparedPart(test, family, by_quality, compared[key])
+        for x in (x for part in case.parts for x in part.rows.values()):
+            if x.shape[0] > samples and x not in smaller:
+                file = folder and folder / f"samples-{len(smaller)}.npy"
+                rows = drawn(ModelFamily(*case.cell[2:]).dataset, x.shape[0], samples)
+                smaller[x] = _taken(x, rows, file)
+    return tuple(_with(case, smaller) for case in cases)
 
 
-def _provenance(parts: Sequence[ComparedPart]) -> dict[str, Any]:
-    """Return the versions used, and the fingerprint and shape of every representation."""
-    if not parts:
-        return {}
-    first = parts[0].comparison.provenance
-    versions = {k: v for k, v in first.items() if k not in ("rows", "columns", "n_samples")}
-    identities = {
-        pooled_name(name, part.family.pooling): {**identity, "n_samples": of["n_samples"]}
-        for part in parts
-        for of in (part.comparison.provenance,)
-        for name, identity in of["rows"].items()
-    }
-    return {**versions, "representations": identities}
-
-
-def pooled_name(name: str, pooling: str) -> str:
-    """Return what a representation is called among those of all poolings of its model."""
-    return f"{name} ({pooling})" if pooling else name
-
-
-def _map(part: ComparedPart) -> Matrices:
-    comparison, expected = part.comparison, part.by_quality.items()
-    return Matrices(
-        part.test,
-        *part.family,
-        model=next(iter(part.by_quality.values())).name,
-        names=comparison.rows,
-        values={spec: _rows(matrix) for spec, matrix in comparison.values.items()},
-        expected={quality: _rows(_expected(of.expected)) for quality, of in expected},
+def _with(case: Case, smaller: Mapping[Representation, Representation]) -> Case:
+    parts = (
+        part._replace(rows={name: smaller.get(x, x) for name, x in part.rows.items()})
+        for part in case.parts
     )
+    return case._replace(parts=tuple(parts))
 
 
-def _expected(expectation: np.ndarray | Sequence[str] | int) -> np.ndarray:
-    """Return the differences that are expected of predictions, groups or layers as a matrix."""
-    if isinstance(expectation, np.ndarray):
-        return np.asarray(expectation, float)
-    if isinstance(expectation, int):
-        positions = np.arange(expectation)
-        return np.asarray(np.abs(positions[:, None] - positions[None, :]), float)
-    return np.array([[float(a != b) for b in expectation] for a in expectation])
-
-
-def _rows(matrix: np.ndarray) -> Rows:
-    return tuple(tuple(map(float, row)) for row in matrix)
-
-
-def _failed(parts: Iterable[ComparedPart]) -> Iterator[FailedComparisons]:
-    """Yield the failures of every measure in every test."""
-    reasons: dict[tuple[str, ModelFamily], dict[str, Counter[str]]] = {}
-    for part in parts:
-        of_test = reasons.setdefault((part.test, part.family), defaultdict(Counter))
-        for failure in part.comparison.failures:
-            of_test[failure.measure][failure.reason] += 1
-    for (test, family), by_measure in reasons.items():
-        for measure, count in by_measure.items():
-            most = count.most_common(1)[0][0]
-            yield FailedComparisons(measure, test, *family, count.total(), most)
-
-
-def _seconds(parts: Iterable[ComparedPart]) -> dict[str, Mapping[str, float]]:
-    """Return the mean seconds of a comparison, by domain and measure."""
-    times: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for part in parts:
-        for measure, seconds in seconds_per_pair(part.comparison).items():
-            times[part.family.domain][measure].append(seconds)
-    return {
-        domain: {measure: sum(spent) / len(spent) for measure, spent in by_measure.items()}
-        for domain, by_measure in times.items()
-    }
+def _taken(x: Representation, rows: np.ndarray, file: Path | None) -> Representation:
+    """Return some rows of a representation, copied in blocks to a file if there is one."""
+    ids = None if x.ids is None else [x.ids[row] for row in rows]
+    if file is None or not isinstance(x.source, np.ndarray):
+        chosen = x.xp.take(x.source, like(rows, x.source), axis=0)
+        return Representation(chosen, x.name, ids=ids, dtype=x.dtype)
+    shape = (len(rows), x.shape[1])
+    copy = np.lib.format.open_memmap(file, "w+", dtype=x.source.dtype, shape=shape)
+    for start in range(0, len(rows), BLOCK):
+        copy[start : start + BLOCK] = x.source[rows[start : start + BLOCK]]
+    copy.flush()
+    return Representation(file, x.name, ids=ids, dtype=x.dtype)

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from ...comparison import as_difference
 from ...results.figures import Choice, HeatMap, Option
-from ..case import Score
-from .facts import Matrices, family_of
-from .standings import Standings
-from .words import QUALITIES, common_start, quality_word
+from ..families import ModelFamily
+from ..ranks import Overview
+from .cases import QUALITIES
+from .evaluation import ComparedPart, Evaluation
 
 NOTE = (
     "What a score is made of: every pair of models, or of layers, with the difference that is "
     "expected and the one that a measure finds (for a similarity, its largest value minus the "
     "similarity). Dark is alike; each map has its own scale, over pairs of different models."
 )
-
-
-class Part(NamedTuple):
-    """The matrices of one part of a case; ``scores``: by quality and measure."""
-
-    title: str
-    labels: tuple[str, ...]
-    matrices: Matrices
-    scores: dict[tuple[str, str], float]
 
 
 class Pool:
@@ -45,35 +34,40 @@ class Pool:
         return self.maps.setdefault(heat, len(self.maps))
 
 
-def choice_of(standings: Standings, test: str) -> Choice | None:
+def choice_of(evaluation: Evaluation, overview: Overview, test: str) -> Choice | None:
     """Return the expected and the measured differences of a test, to choose from.
 
     By models, quality and measure; nothing when the test could not be made.
     """
-    parts = _parts(standings, test)
-    if not parts:
-        return None
+    scores = {(s.cell, s.measure): s.parts for s in evaluation.scores if s.test == test}
     pool, options, examples = Pool(), list[Option](), list[tuple[float, int]]()
-    first_quality = next(q for q in (*QUALITIES[test], *parts[0].matrices.expected))
-    for part in parts:
-        measured = _measured(standings, part)
-        for quality, rows in part.matrices.expected.items():
-            expected = pool.add("expected", part.labels, np.array(rows, float))
-            for spec in (s for s in standings.order if s in measured):
-                name, score = standings.names[spec], part.scores.get((quality, spec), math.nan)
-                word = quality_word(test, quality)
-                choices = (str(family_of(part.matrices)), part.title, word, name)
-                position = pool.add(f"measured by {name}", part.labels, measured[spec])
+    turns = Counter[ModelFamily]()
+    for part in (p for p in evaluation.parts() if p.test == test):
+        position = turns[part.family]
+        turns[part.family] += 1
+        title, labels = _names(part, position)
+        measured = {m: part.comparison.difference(m) for m in overview.order}
+        first = next(q for q in QUALITIES[test] if q in part.by_quality)
+        is_example = not options
+        for quality in part.by_quality:
+            expected = pool.add("expected", labels, part.expected(quality))
+            for spec, values in measured.items():
+                name, word = overview.names[spec], QUALITIES[test][quality]
+                by_part = scores.get(((test, quality, *part.family), spec), ())
+                score = by_part[position] if position < len(by_part) else math.nan
+                maps = expected, pool.add(f"measured by {name}", labels, values)
                 note = f"{name}: {word} {'–' if math.isnan(score) else f'{score:.2f}'}"
-                options.append(Option(choices, (expected, position), note.replace("-", "−")))
-                if part is parts[0] and quality == first_quality and not math.isnan(score):
+                choices = (str(part.family), title, word, name)
+                options.append(Option(choices, maps, note.replace("-", "−")))
+                if is_example and quality == first and not math.isnan(score):
                     examples.append((score, -len(options)))
+    if not options:
+        return None
     best = -max(examples)[1] - 1 if examples else 0
-    selectors = ("models", "model", "quality", "measure")
     return Choice(
         f"{test} maps",
         "Expected and measured differences",
-        selectors,
+        ("models", "model", "quality", "measure"),
         tuple(options),
         tuple(pool.maps),
         NOTE,
@@ -81,38 +75,22 @@ def choice_of(standings: Standings, test: str) -> Choice | None:
     )
 
 
-def _parts(standings: Standings, test: str) -> list[Part]:
-    facts = standings.facts
-    scores: dict[tuple[str, ...], list[Score]] = defaultdict(list)
-    for s in facts.scores:
-        if s.test == test:
-            scores[family_of(s)].append(s)
-    parts, positions = list[Part](), defaultdict[tuple[str, ...], int](int)
-    for matrices in (m for m in facts.maps if m.test == test):
-        family = family_of(matrices)
-        position = positions[family]
-        positions[family] += 1
-        parts.append(_part(matrices, position, scores[family]))
-    return parts
+def _names(part: ComparedPart, position: int) -> tuple[str, tuple[str, ...]]:
+    """Return what a part is called among those of its models, and its rows without what all names
+    begin with."""
+    names, model = part.comparison.rows, part.model.split("/") if part.model else []
+    start = model or common_start(names)
+    labels = tuple("/".join(name.split("/")[len(start) :]) for name in names)
+    return ("/".join(model[3:]) or f"model {position + 1}") if model else "", labels
 
 
-def _part(matrices: Matrices, position: int, scores: Sequence[Score]) -> Part:
-    model = matrices.model.split("/") if matrices.model else []
-    start = model or common_start(matrices.names)
-    labels = tuple("/".join(name.split("/")[len(start) :]) for name in matrices.names)
-    title = ("/".join(model[3:]) or f"model {position + 1}") if model else ""
-    by_measure = {
-        (s.cell[1], s.measure): s.parts[position] for s in scores if position < len(s.parts)
-    }
-    return Part(title, labels, matrices, by_measure)
-
-
-def _measured(standings: Standings, part: Part) -> dict[str, np.ndarray]:
-    """Return the matrices of all measures as differences."""
-    values, infos = part.matrices.values, standings.facts.measures
-    return {
-        m.spec: as_difference(np.array(values[m.spec], float), m) for m in infos if m.spec in values
-    }
+def common_start(names: Sequence[str]) -> list[str]:
+    """Return the parts, between slashes, with which all names begin; never all parts of a name."""
+    split = [name.split("/") for name in names]
+    shared = min(len(parts) for parts in split) - 1
+    while len({tuple(parts[:shared]) for parts in split}) > 1:
+        shared -= 1
+    return split[0][:shared]
 
 
 def limits(values: np.ndarray) -> tuple[float, float]:

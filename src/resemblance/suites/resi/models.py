@@ -1,14 +1,28 @@
-"""The models that the ReSi suite trains: how many of which kind, and the recipe of each."""
+"""The models that the ReSi suite compares: brought along, trained on data of the package, those of
+the paper, or those of a pack."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from ...packs import open_pack
+from ...packs.manifest import IDENTITY
 from ...sources import training
+from ...sources.model_folder import folders_left_out, read_subjects
 from ...sources.recipe import Recipe
-from ...sources.training import DOMAINS
+from ...sources.training import DATASETS, DOMAINS, Portion, part_of
+from ...sources.training.loop import Resources
+from ...subject import Subject
+from ..pinning import MODELS
+from ..study import Purpose
+from ..training import is_trained, subjects_of
+from .cases import PlannedTests
+from .paper import PORTIONS, PaperRun, designs_of, planned, portion_of
 
+RELIABILITY = "reliability"  # of the cells, in the manifest of a pack
 EVERY = {
     "labels": (0.25, 0.5, 0.75, 1.0),
     "shortcut": (0.0, 0.25, 0.5, 0.75, 1.0),
@@ -34,6 +48,19 @@ SIZES: Mapping[str, TrainingPlan] = {
     "mini": TrainingPlan(10, 5, {name: domain.strengths for name, domain in DOMAINS.items()}),
     "standard": TrainingPlan(10, 5, dict.fromkeys(DOMAINS, EVERY)),
 }
+# Trains recipes, and returns by name why others could not be trained.
+Train = Callable[[Sequence[Recipe], Resources | None], Mapping[str, str]]
+
+
+class Material(NamedTuple):
+    """The models that a run compares: as subjects, which of them make which tests, the folders that
+    are no models, where they come from, and what is known of the reliability of cells."""
+
+    subjects: Sequence[Subject]
+    planned: PlannedTests = PlannedTests()
+    left_out: Mapping[str, str] = {}
+    origin: Mapping[str, Any] = {}
+    reliabilities: Mapping[str, float] | None = None
 
 
 def recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Recipe, ...]:
@@ -57,3 +84,111 @@ def _settings(plan: TrainingPlan, domain: str) -> Iterator[tuple[str, float, int
     yield "layers", 0.0, plan.seeds
     for setting, strengths in plan.strengths[domain].items():
         yield from ((setting, strength, plan.members) for strength in strengths)
+
+
+def domains_of(purpose: Purpose) -> tuple[str, ...]:
+    """Return the domains that the runs of a study were of, in their order; all by default."""
+    return tuple(d for d in DOMAINS if d in purpose.more.get("domains", DOMAINS))
+
+
+def portions_of(purpose: Purpose) -> tuple[Portion, ...]:
+    """Return the parts of the paper's benchmark that the runs of a study were of."""
+    return tuple(portion_of(purpose.size, **words) for words in purpose.more.get("portions", ()))
+
+
+def models_of(purpose: Purpose) -> tuple[Recipe, ...]:
+    """Return the recipe of every model that a study trains."""
+    if purpose.size in PORTIONS:
+        return planned(portions_of(purpose))
+    return recipes(purpose.size, domains_of(purpose))
+
+
+def material_of(
+    place: Path, wanted: Purpose, known: Purpose, run: PaperRun | None, train: Train
+) -> Material:
+    """Train what is missing in a study, and return the models that a run compares.
+
+    ``wanted``: what this run is for; ``known``: also what earlier runs were for.
+    """
+    if run is not None:
+        return _of_paper(run, place, known, train)
+    if wanted.models and IDENTITY.fullmatch(wanted.models):
+        folder = Path(wanted.more["pack"])
+        pack = open_pack(folder if folder.exists() else wanted.models)
+        return of_pack(pack.folder, pack.manifest.facts)
+    if wanted.models:
+        subjects = read_subjects(wanted.models, verify=True)
+        return Material(subjects, left_out=folders_left_out(wanted.models))
+    plan = recipes(wanted.size, wanted.more["domains"])
+    failed = train(plan, None)
+    complete = [r for r in _complete(place, plan, known) if r.name not in failed]
+    return Material(subjects_of(place, complete), PlannedTests({}, _failures(plan, failed)))
+
+
+def of_pack(folder: Path, facts: Mapping[str, Any]) -> Material:
+    """Return the models of a pack."""
+    return Material(read_subjects(folder / MODELS), reliabilities=facts.get(RELIABILITY, {}))
+
+
+def _complete(folder: Path, plan: Sequence[Recipe], known: Purpose) -> list[Recipe]:
+    """Return the recipes of the plan, and of the other domains that the study has in full."""
+    done, complete = {recipe.domain for recipe in plan}, list(plan)
+    for domain in domains_of(known):
+        more = recipes(known.size, [domain]) if domain not in done else ()
+        complete += more if all(is_trained(folder, recipe) for recipe in more) else ()
+    return complete
+
+
+def _failures(plan: Iterable[Recipe], failed: Mapping[str, str]) -> list[tuple[Recipe, str]]:
+    return [(recipe, failed[recipe.name]) for recipe in plan if recipe.name in failed]
+
+
+# ------------------------------------------------------------------------- at a size of the paper
+
+
+def _of_paper(run: PaperRun, place: Path, known: Purpose, train: Train) -> Material:
+    resources = run.resources._replace(checkpoints=place.resolve() / "checkpoints")
+    portions = portions_of(known)
+    plan, every_plan = planned([run.portion]), planned(portions)
+    ready = {recipe.name for recipe in every_plan if is_trained(place, recipe)}
+    failed = train(plan, resources)
+    if not failed:  # nothing goes on from them
+        shutil.rmtree(place / "checkpoints", ignore_errors=True)
+    ready |= {recipe.name for recipe in plan} - failed.keys()
+    others = [portion for portion in portions if portion != run.portion]
+    designs = designs_of(run.portion, others, lambda recipe: recipe.name in ready)
+    order = [(name, model) for name, about in DATASETS.items() for model in about.architectures]
+    complete = sorted(
+        (r for r in every_plan if r.name in ready and (r.dataset, r.architecture) in designs),
+        key=lambda recipe: order.index((recipe.dataset, recipe.architecture)),
+    )
+    return Material(
+        subjects_of(place, complete),
+        PlannedTests(designs, _failures(plan, failed)),
+        origin=origin_of(run, complete),
+    )
+
+
+def check_data(run: PaperRun, missing: Iterable[Recipe]) -> None:
+    """Read the data that these models are trained on; raise what the readers raise."""
+    for dataset in dict.fromkeys(recipe.dataset for recipe in missing):
+        part_of(dataset, "data").read(
+            dataset,
+            run.resources.data,
+            download=run.resources.download,
+            strict=not run.portion.reduced,
+        )
+
+
+def origin_of(run: PaperRun, complete: Iterable[Recipe]) -> dict[str, Any]:
+    """Return where the models come from: how they were trained, and on what, with the checksums
+    that the files of a data set were checked by, where any are known."""
+    checksums = {
+        dataset: {} if run.portion.reduced else part_of(dataset, "data").CHECKSUMS.get(dataset, {})
+        for dataset in dict.fromkeys(recipe.dataset for recipe in complete)
+    }
+    return {
+        "hyperparameters": run.portion.hyperparameters,
+        "models": "trained" if run.resources.archive is None else "the authors', where read",
+        "data": {DATASETS[dataset].title: dict(of) for dataset, of in checksums.items()},
+    }

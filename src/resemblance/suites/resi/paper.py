@@ -11,8 +11,7 @@ from ...sources.recipe import Recipe
 from ...sources.training import DATASETS, HYPERPARAMETERS, Members, Portion, chosen, named, tests_of
 from ...sources.training import paper_recipes as recipes
 from ...sources.training.loop import PRECISIONS, Resources
-from .cases import TESTS
-from .membership import Design, Models
+from .cases import TESTS, Design, Models
 from .rules import check_choice
 
 PORTIONS: Mapping[str, Portion] = {  # sizes

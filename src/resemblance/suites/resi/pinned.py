@@ -12,16 +12,14 @@ from ...sources.model_folder import read_subjects
 from ..case import Case, cell_name
 from ..pinning import MODELS, Layers, Pinned, Reduction, all_layers_of, pin_model
 from ..reliability import is_reliable
-from ..study import Purpose, log, purpose, study_folder
+from ..study import Purpose, purpose, study_folder
 from ..training import subjects_of
 from .cases import six_tests, with_reliabilities
-from .evaluation import assess
-from .facts import FACTS, RESULT
-from .material import models_of
-from .ranking import RANKED
-from .sections import result_of
-
-RELIABILITY = "reliability"  # of the cells, in the manifest of a pack
+from .models import RELIABILITY, models_of, of_pack
+from .page import result_of
+from .paper import PORTIONS
+from .rules import RANKED
+from .suite import Order, evaluated, publish
 
 
 def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
@@ -31,7 +29,7 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     How far what is expected repeats on other inputs is that of the study, with all its inputs.
     """
     known = purpose(study)
-    if known.models or known.portions:
+    if known.models or known.size in PORTIONS:
         raise ValueError(f"{study} is of models that were not trained for a size of the suite")
     plan = models_of(known)
     deep = {recipe[:3] for recipe in plan if recipe.setting == "layers"}
@@ -64,17 +62,11 @@ def run_pinned(
 
     ``options``: executor, memory and progress.
     """
-    subjects = read_subjects(pinned.folder / MODELS)
-    with study_folder(folder, Purpose("resi", models=pinned.identity)) as (place, _):
-        facts = assess(
-            subjects,
-            measures=measures,
-            reliabilities=pinned.facts.get(RELIABILITY, {}),
-            save=place / "comparisons.db",
-            **options,
-        )
-        result = pinned.named(result_of(facts))
-        facts.save(place / FACTS)
-        result.save(place / RESULT)
-        log(place, f"wrote {len(facts.scores)} scores")
+    material = of_pack(pinned.folder, pinned.facts)
+    more = {"pack": str(pinned.folder)}
+    order = Order(Purpose("resi", models=pinned.identity, more=more), {})
+    with study_folder(folder, order.purpose) as (study, known):
+        evaluation = evaluated(order, material, study, measures=measures, **options)
+        result = pinned.named(result_of(evaluation))
+        publish(study, known, order, evaluation, result)
     return result

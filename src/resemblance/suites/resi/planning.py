@@ -18,7 +18,7 @@ from ..training import is_written
 from .budget import ModelSize, hours_of, size_of
 from .costs import Workload, all_pairs, brief_estimate, comparing_hours, of_layers
 from .paper import portion_of
-from .samples import check_samples
+from .rules import Options
 
 HOURS, SPACE = ("GPU h", "CPU h", "comparing, CPU h"), ("weights, GB", "representations, GB")
 FLOAT = 4  # bytes
@@ -62,7 +62,7 @@ def plan(
     Raises ``ValueError`` as that does, and for what is no number of samples.
     """
     wanted = portion_of(size, **portion)
-    check_samples(samples)
+    Options(samples=samples)
     compared = get_measures(measures if measures is not None else preset("default"))
     by_models = groupby(recipes(wanted), key=lambda r: (r.dataset, r.architecture))
     rows = list[PlannedModels]()

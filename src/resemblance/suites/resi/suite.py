@@ -1,33 +1,59 @@
-"""The ReSi benchmark as a study in a folder: train what is missing, compare and grade."""
+"""The ReSi benchmark as a study in a folder: train what is missing, compare and score."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ...extras import check
-from ...measure import Measure
+from ...catalogue import get_measure
+from ...comparison import MeasureInfo
+from ...measure import Measure, measure
+from ...packs.manifest import IDENTITY
+from ...results.codec import decode, encode, spell
 from ...results.result import Result
-from ...sources.training import Portion
+from ...sources.training import DOMAINS, Portion
+from ...sources.training.loop import Resources
+from ..page import in_catalogue
 from ..status import StudyStatus
 from ..status import status as study_status
-from ..study import Progress, Purpose, check_folder, check_purpose, log, study_folder
+from ..study import (
+    Progress,
+    Purpose,
+    check_folder,
+    check_same,
+    joined,
+    log,
+    purpose,
+    remember,
+    study_folder,
+)
+from ..training import is_trained, train_possible
 from . import models as packaged
-from .evaluation import assess, options_of, pooled_name
-from .facts import FACTS, RESULT, Evaluation, family_of
-from .material import Order, check_order, material_of, models_of, order_of, with_material
-from .models import TrainingPlan
-from .paper import PORTIONS
-from .samples import check_samples
-from .sections import Judges, result_of
+from .evaluation import Evaluation, assess
+from .models import Material, TrainingPlan, check_data, material_of, models_of, portions_of, recipes
+from .page import Judges, result_of
+from .paper import PORTIONS, PaperRun, paper_run, planned, portion_of
+from .rules import PRESETS, Options
 
-__all__ = ["SIZES", "run", "status"]
+__all__ = ["SIZES", "load_evaluation", "run", "status", "usual_measures"]
 
 SIZES: Mapping[str, TrainingPlan | Portion] = {**packaged.SIZES, **PORTIONS}
+PORTION = ("datasets", "architectures", "tests", "seeds", "hyperparameters")
+RESOURCES = ("data", "models_from", "device", "precision", "download")
+OPTIONS = tuple(Options.__dataclass_fields__)
+
+
+class Order(NamedTuple):
+    """What a run is to do: the purpose of its study, by which rules, and at a size of the paper,
+    with what."""
+
+    purpose: Purpose
+    options: Mapping[str, Any]
+    paper: PaperRun | None = None
 
 
 def run(
@@ -37,21 +63,16 @@ def run(
     domains: Sequence[str] | None = None,
     models: str | Path | None = None,
     measures: Iterable[str | Measure] | None = None,
-    protocol: str = "paper",
-    permute: str | None = None,
-    failures: str | None = None,
-    groups: str | None = None,
-    samples: int | None = None,
     executor: Executor | None = None,
     trainer: Executor | None = None,
     memory: int | str = "half",
     progress: Progress | None = None,
     claims: Judges | None = None,
-    **paper: Any,
+    **options: Any,
 ) -> Result:
     """Run the ReSi benchmark in a directory, or continue an earlier run there.
 
-    It trains, extracts, compares, grades and writes the result.
+    It trains, extracts, compares, scores and writes the result.
 
     What is already there is not done again: models whose recipe is unchanged and whose files are
     undamaged, and comparisons of the same data by the same version of a measure. A process that is
@@ -64,69 +85,94 @@ def run(
     Parameters
     ----------
     folder : the study; it keeps its size, and another size needs another folder. Without it nothing
-        is kept.
+        is kept. What a later run does not name, be it size, models, measures or options, is as in
+        the last finished one.
     size : ``"mini"`` (default), ``"standard"`` or ``"slice"``: how many and how large models are
         trained on data of the package; ``"paper"``: the paper's models, trained on its data, and
         ``"paper-slice"`` to try that out.
     domains : some of "graphs", "language", "vision"; default: all.
     models : a folder of models of your own (see :func:`resemblance.read_subjects`) instead of
         trained ones.
-    groups : ``"separated"`` compares the groups of models whose accuracies do not overlap,
-        ``"published"`` all of them (default at the sizes of the paper, whose groups are chosen).
     executor : a ``concurrent.futures`` executor of processes, for training and comparing.
     trainer : one for training alone, such as one whose workers have accelerators.
     progress : called with (stage, done, total); the stages are "training", "not trained",
         "comparing" and "grading".
-    paper : for the sizes of the paper, the keywords of
-        ``resemblance.suites.resi.paper.paper_run``: ``data``, ``datasets``, ``architectures``,
+    options : ``protocol``, ``permute``, ``failures``, ``groups`` and ``samples`` of
+        :func:`resemblance.suites.resi.evaluate`; at the sizes of the paper ``groups`` is
+        ``"published"`` by default, since its groups are chosen. For these sizes also the keywords
+        of ``resemblance.suites.resi.paper.paper_run``: ``data``, ``datasets``, ``architectures``,
         ``seeds``, ``tests``, ``hyperparameters``, ``models_from``, ``device``, ``precision``,
         ``download``.
 
     The others are those of :func:`resemblance.suites.resi.evaluate`. What was computed stays in the
-    study: :func:`resemblance.suites.resi.load_facts` reads it.
+    study: :func:`resemblance.suites.resi.load_evaluation` reads it.
 
     Raises ``ValueError`` when another process is working on the study, or it is one of another
     size.
     """
-    order = order_of(size, domains, models, groups, paper)
+    place = None if folder is None else Path(folder)
+    order = order_of(place, size, domains, models, options)
     show = progress or (lambda stage, done, total: None)
-    options_of(protocol, permute, failures)
-    check_samples(samples)
-    with _study(folder, order) as (place, purpose):
-        material = material_of(order, place, purpose, trainer or executor, show)
-        log(place, f"comparing {len(material.subjects)} subjects")
-        facts = assess(
-            material.subjects,
-            measures=measures,
-            protocol=protocol,
-            permute=permute,
-            failures=failures,
-            groups=order.groups,
-            planned=material.planned,
-            samples=samples,
-            save=place / "comparisons.db",
-            executor=executor,
-            memory=memory,
-            progress=show,
+    if place is not None:
+        check_folder(place)
+        joined(place, order.purpose, _join)
+    if order.paper is not None:  # before the work, and before the study knows of it
+        plan = planned([order.paper.portion])
+        check_data(order.paper, [r for r in plan if place is None or not is_trained(place, r)])
+    wanted = usual_measures(place, order.options) if measures is None else measures
+    with study_folder(place, order.purpose, _join) as (study, known):
+        train = partial(_train, study, trainer or executor, show)
+        material = material_of(study, order.purpose, known, order.paper, train)
+        log(study, f"comparing {len(material.subjects)} subjects")
+        evaluation = evaluated(
+            order, material, study, measures=wanted, executor=executor, memory=memory, progress=show
         )
-        facts = with_material(facts, order, material)
-        result = result_of(facts, claims)
-        publish(place, facts, result)
+        result = result_of(evaluation, claims)
+        publish(study, known, order, evaluation, result)
     return result
 
 
-@contextmanager
-def _study(folder: str | Path | None, order: Order) -> Iterator[tuple[Path, Purpose]]:
-    """Hold the study of a run, after what can be checked before."""
-    for package in ("pandas", "pyarrow"):
-        check(package)
-    place = None if folder is None else Path(folder)
-    if place is not None:
-        check_folder(place)
-        check_purpose(place, order.purpose, keeps_size=True)
-    check_order(order, place)
-    with study_folder(folder, order.purpose, keeps_size=True) as study:
-        yield study
+def _train(
+    study: Path,
+    executor: Executor | None,
+    progress: Progress,
+    plan: Sequence[Any],
+    resources: Resources | None,
+) -> Mapping[str, str]:
+    return train_possible(study, plan, executor, progress, resources)
+
+
+def evaluated(order: Order, material: Material, study: Path, **more: Any) -> Evaluation:
+    """Compare and score the models of a run; ``more``: keywords of :func:`assess`."""
+    evaluation = assess(
+        material.subjects,
+        planned=material.planned,
+        reliabilities=material.reliabilities,
+        save=study / "comparisons.db",
+        **more,
+        **order.options,
+    )
+    return evaluation._replace(
+        size=order.purpose.size,
+        left_out=material.left_out,
+        untrained={recipe.name: why for recipe, why in material.planned.failed},
+        origin={**material.origin, "groups": evaluation.options.groups},
+    )
+
+
+def publish(
+    study: Path, known: Purpose, order: Order, evaluation: Evaluation, result: Result
+) -> None:
+    """Write the result, and of what and by which measures it is."""
+    last = {
+        "more": dict(order.purpose.more),
+        "options": asdict(evaluation.options),
+        "measures": spell(encode(evaluation.measures)),
+        "untrained": dict(evaluation.untrained),
+    }
+    result.save(study / "result.json")
+    remember(study, known._replace(more={**known.more, "last": last}))
+    log(study, f"wrote {len(evaluation.scores)} scores")
 
 
 def status(folder: str | Path) -> StudyStatus:
@@ -134,34 +180,164 @@ def status(folder: str | Path) -> StudyStatus:
     return study_status(folder, models_of)
 
 
-def publish(folder: Path, facts: Evaluation, result: Result) -> None:
-    """Write the facts, the result and the table of comparisons, each at once."""
-    import pandas
+def load_evaluation(study: str | Path) -> Evaluation:
+    """Return what the last run of a study evaluated, from the models and comparisons that the study
+    has; nothing is computed that it lacks.
 
-    facts.save(folder / FACTS)
-    result.save(folder / RESULT)
-    partial = folder / f".comparisons-{os.getpid()}.parquet"
-    pandas.DataFrame(list(comparison_rows(facts))).to_parquet(partial, index=False)
-    os.replace(partial, folder / "comparisons.parquet")
-    log(folder, f"wrote {len(facts.scores)} scores")
+    Raises ``ValueError`` when there is nothing yet, or it cannot be read.
+    """
+    place = Path(study)
+    known = purpose(place) if (place / "study.json").exists() else Purpose("resi")
+    last = known.more.get("last")
+    if last is None or not (place / "result.json").exists():
+        raise ValueError(f"{study} has no results yet: resemblance resi run {study}")
+    wanted, run = known._replace(more=last["more"]), None
+    if known.size in PORTIONS:
+        archive = wanted.more["resources"].get("models_from")
+        resources = Resources(Path(), archive=None if archive is None else Path(archive))
+        run = PaperRun(portions_of(wanted)[-1], resources)
+
+    def failed(plan: Sequence[Any], resources: Resources | None) -> Mapping[str, str]:
+        untrained: Mapping[str, str] = last["untrained"]
+        return untrained
+
+    order = Order(wanted, last["options"], run)
+    material = material_of(place, wanted, known, run, failed)
+    measures = map(_measure_of, decode(tuple[MeasureInfo, ...], last["measures"]))
+    return evaluated(order, material, place, measures=tuple(measures), stored_only=True)
 
 
-def comparison_rows(facts: Evaluation) -> Iterator[dict[str, Any]]:
-    """Yield one row per compared pair and measure, with its version and fingerprints."""
-    versions = {m.spec: m.version for m in facts.measures}
-    data = facts.provenance.get("representations", {})
-    for m in facts.maps:
-        where = {"test": m.test, **family_of(m)._asdict()}
-        prints = [data[pooled_name(name, m.pooling)]["fingerprint"] for name in m.names]
-        for spec, matrix in m.values.items():
-            about = {**where, "measure": spec, "version": versions[spec]}
-            for i, x in enumerate(m.names):
-                for j, y in enumerate(m.names):
-                    yield {
-                        **about,
-                        "x": x,
-                        "y": y,
-                        "value": matrix[i][j],
-                        "x_fingerprint": prints[i],
-                        "y_fingerprint": prints[j],
-                    }
+def _measure_of(info: MeasureInfo) -> Measure:
+    """Return the measure of a result; of a user's own, which is not run, all but the function."""
+    known = in_catalogue(info)
+    if known is not None:
+        return known
+
+    def absent(x: Any, y: Any) -> float:
+        raise RuntimeError(f"{info.spec} is not at hand")
+
+    absent.__name__ = info.spec
+    absent.__doc__ = info.label
+    declared = measure(
+        label=info.label,
+        family=info.family,  # type: ignore[arg-type]
+        larger_is_more_similar=info.larger_is_more_similar,
+        range=info.range,
+        symmetric=info.symmetric,
+        reference="",
+    )(absent)
+    return replace(declared, version=info.version)
+
+
+def usual_measures(folder: Path | None, options: Mapping[str, Any]) -> list[str | Measure]:
+    """Return the measures of a run that names none: those of the last one that the catalogue has,
+    else those of the protocol."""
+    if folder is not None and (folder / "study.json").exists():
+        last = purpose(folder).more.get("last")
+        if (
+            last is not None
+            and options.get("protocol", last["options"]["protocol"])
+            == (last["options"]["protocol"])
+        ):
+            infos = decode(tuple[MeasureInfo, ...], last["measures"])
+            return [get_measure(info.spec) for info in infos if in_catalogue(info)]
+    return [PRESETS[options.get("protocol") or "paper"]]
+
+
+# --------------------------------------------------------------------------------- what a run is of
+
+
+def order_of(
+    folder: Path | None,
+    size: str | None,
+    domains: Sequence[str] | None,
+    models: str | Path | None,
+    words: Mapping[str, Any],
+) -> Order:
+    """Return what a run is to do; what is not said is as in the last run of a study.
+
+    Raises ``ValueError`` for what does not go together, is missing or unknown.
+    """
+    if unknown := sorted(set(words) - {*PORTION, *RESOURCES, *OPTIONS}):
+        raise TypeError(f"run: there is no option {unknown[0]!r}")
+    if models is not None and (size or domains):
+        raise ValueError(
+            "run: models brings models along; size and domains are for models to be trained"
+        )
+    chosen = {name: value for name, value in words.items() if value not in (None, (), [], False)}
+    known = Purpose("resi")
+    if folder is not None and (folder / "study.json").exists():
+        known = purpose(folder)
+    options = _options(known, {name: chosen[name] for name in OPTIONS if name in chosen})
+    if size is None and models is None:
+        models = known.models
+        if models and IDENTITY.fullmatch(models):
+            raise ValueError(f"{folder} is a study of the pack {models}: name it, with pack=")
+    if models is None and (size or known.size) in PORTIONS:
+        return _paper_order(str(size or known.size), domains, known, chosen, options)
+    if others := [name for name in chosen if name not in OPTIONS]:
+        raise ValueError(
+            f"run: {', '.join(others)} {'is' if len(others) == 1 else 'are'} for the sizes "
+            f"{' and '.join(PORTIONS)}; got size {size or known.size or 'mini'!r}"
+        )
+    Options(**options)
+    if models is not None:
+        return Order(Purpose("resi", models=str(Path(models).resolve())), options)
+    of = domains or known.more.get("domains") or DOMAINS
+    more = {"domains": list(dict.fromkeys(of))}
+    wanted = Purpose("resi", size or known.size or "mini", more=more)
+    recipes(wanted.size, more["domains"])  # raises for unknown words
+    return Order(wanted, options)
+
+
+def _options(known: Purpose, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a run, those that are not chosen as in the last run; what follows from
+    a protocol goes with it."""
+    last: Mapping[str, Any] = known.more.get("last", {}).get("options", {})
+    if chosen.get("protocol", last.get("protocol")) != last.get("protocol"):
+        last = {name: last[name] for name in ("groups", "samples") if name in last}
+    return {**last, **chosen}
+
+
+def _paper_order(
+    size: str,
+    domains: Sequence[str] | None,
+    known: Purpose,
+    chosen: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Order:
+    words = {"domains": domains or None, **chosen}
+    portion: dict[str, Any] = {
+        name: words[name] if isinstance(words[name], str | int) else list(words[name])
+        for name in (*PORTION, "domains")
+        if words.get(name) is not None
+    }
+    if not portion and known.more.get("portions"):
+        portion = known.more["portions"][-1]
+    resources = {**known.more.get("resources", {})}
+    resources |= {name: chosen[name] for name in RESOURCES if name in chosen}
+    paper = paper_run(size, **portion, **resources)
+    paths = {
+        name: str(Path(resources[name]).resolve()) for name in RESOURCES[:2] if name in resources
+    }
+    more = {"portions": [portion], "resources": {**resources, **paths}}
+    options = {"groups": "published", **options}
+    Options(**options)
+    return Order(Purpose("resi", size, more=more), options, paper)
+
+
+def _join(known: Purpose, wanted: Purpose) -> Purpose:
+    """Return the purpose of a study after one more run; it keeps its size, and the hyperparameters
+    of the models that it trains."""
+    check_same(known.size, wanted.size)
+    more = {**known.more, **wanted.more}
+    if "domains" in known.more and "domains" in wanted.more:
+        both = {*known.more["domains"], *wanted.more["domains"]}
+        more["domains"] = [d for d in DOMAINS if d in both]
+    if "portions" in known.more and "portions" in wanted.more:
+        words = [*known.more["portions"], *wanted.more["portions"]]
+        used = {portion_of(wanted.size, **of).hyperparameters: "" for of in words}
+        first, *others = (f"the hyperparameters {name}" for name in used)
+        check_same(first, others[0] if others else first)
+        more["portions"] = [of for i, of in enumerate(words) if of not in words[i + 1 :]]
+    return wanted._replace(more=more)
