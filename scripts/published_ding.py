@@ -1,36 +1,11 @@
-"""Make papers/data/ding_published.csv.gz from the tables of Ding et al. 2021 as
-they were read.
-
-Run once: ``python scripts/published_ding.py tables.json``. The argument holds the rows of Table 1
-and, for Tables 3 to 14, 16 and 17, values and p-values by row. The same argument always gives the
-same bytes.
-"""
+"""The tables of Ding et al. 2021: the rows of Table 1 and, for Tables 3 to 14, 16 and 17, values
+and p-values by row."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import json
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).parents[1] / "papers/data/ding_published.csv.gz"
-FIELDS = (
-    "table",
-    "title",
-    "source",
-    "test",
-    "quality",
-    "domain",
-    "dataset",
-    "architecture",
-    "pooling",
-    "label",
-)
-FACTS = ("measure", "value", "stars", "doubtful", "reason")
 SOURCE = "arXiv 2108.01661"
 MEASURES = {
     "Procrustes": "procrustes",
@@ -61,15 +36,11 @@ FLIPPED = "the sign was turned for print but the p-value was not: it is that of 
 QUALITIES = ("spearman", "kendall")
 
 
-def main(source: str) -> None:
-    tables = json.loads(Path(source).read_text())
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(FIELDS + FACTS)
-    writer.writerows(first(tables["table1"]))
+def lines(tables: dict[str, Any]) -> Iterator[tuple[object, ...]]:
+    """One line per cell of the tables."""
+    yield from first(tables["table1"])
     for number in (*PLACES, "16", "17"):
-        writer.writerows(later(number, tables[f"table{number}"]))
-    TARGET.write_bytes(gzip.compress(text.getvalue().encode(), compresslevel=9, mtime=0))
+        yield from later(number, tables[f"table{number}"])
 
 
 def first(table: dict[str, Any]) -> Iterator[tuple[object, ...]]:
@@ -88,18 +59,9 @@ def first(table: dict[str, Any]) -> Iterator[tuple[object, ...]]:
                     reason = (
                         CORRECT.get((dataset, label, quality), "") if domain == "vision" else ""
                     )
-                    about = (
-                        "1",
-                        "Summary of results",
-                        SOURCE,
-                        test,
-                        quality,
-                        domain,
-                        dataset,
-                        model,
-                        "",
-                    )
-                    yield *about, label, MEASURES[label], value, "", int(bool(reason)), reason
+                    about = ("1", "Summary of results", SOURCE, test, quality, domain, dataset)
+                    facts = (MEASURES[label], value, "", int(bool(reason)), reason)
+                    yield *about, model, "", label, *facts
 
 
 def later(number: str, table: dict[str, Any]) -> Iterator[tuple[object, ...]]:
@@ -131,7 +93,3 @@ def later(number: str, table: dict[str, Any]) -> Iterator[tuple[object, ...]]:
                 0,
                 FLIPPED if flipped else "",
             )
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

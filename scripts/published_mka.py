@@ -1,43 +1,14 @@
-"""Make papers/data/mka_published.csv.gz from the tables of the MKA paper as
-they were read.
-
-Run once: ``python scripts/published_mka.py tables.json``. The argument holds, per table, its title,
-columns and one row per measure. The same argument always gives the same bytes.
-"""
+"""The tables of the MKA paper: per table its title, columns and one row per measure."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import json
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).parents[1] / "papers/data/mka_published.csv.gz"
-FIELDS = (
-    "table",
-    "title",
-    "source",
-    "test",
-    "quality",
-    "domain",
-    "dataset",
-    "architecture",
-    "pooling",
-    "label",
-)
-FACTS = ("measure", "value", "stars", "doubtful", "reason")
 TESTS = {
-    "1": "accuracy",
-    "2": "output",
-    "3": "labels",
-    "4": "shortcut",
-    "5": "augmentation",
+    "1": "accuracy", "2": "output", "3": "labels", "4": "shortcut", "5": "augmentation",
     "6": "layers",
-}
+}  # fmt: skip
 QUALITIES = {
     "JSD": "spearman_jsd", "Disagreement": "spearman_disagreement", "AUPRC": "auprc",
     "Conformity": "conformity",
@@ -87,20 +58,14 @@ MISPLACED = (
 )
 
 
-def main(source: str) -> None:
-    tables = json.loads(Path(source).read_text())
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(FIELDS + FACTS)
-    writer.writerows(
-        line for name, table in tables.items() if name != "about" for line in lines(name, table)
-    )
-    TARGET.parent.mkdir(exist_ok=True)
-    TARGET.write_bytes(gzip.compress(text.getvalue().encode(), compresslevel=9, mtime=0))
+def lines(tables: dict[str, Any]) -> Iterator[tuple[object, ...]]:
+    """One line per table, column and measure, whether there is a value or not."""
+    for name in tables:
+        if name != "about":
+            yield from lines_of(name, tables[name])
 
 
-def lines(name: str, table: dict[str, Any]) -> Iterator[tuple[object, ...]]:
-    """One line per column and measure of a table, whether there is a value or not."""
+def lines_of(name: str, table: dict[str, Any]) -> Iterator[tuple[object, ...]]:
     facets = [facets_of(table["title"], column) for column in table["columns"]]
     for position, where in enumerate(facets):
         for label, spec in MEASURES.items():
@@ -136,7 +101,3 @@ def is_displaced(row: list[float | None], facets: list[tuple[str, ...]]) -> bool
     for value, facet in zip(row, facets):
         missing.setdefault(facet[2:], set()).add(value is None)
     return any(len(found) > 1 for found in missing.values())
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -280,8 +280,10 @@ def is_literal(node: ast.expr) -> bool:
 
 
 def is_declaration(node: ast.expr) -> bool:
-    """Whether a decorator is the table of what is claimed of a measure or statistic."""
-    return isinstance(node, ast.Call) and ast.unparse(node.func) in ("measure", "statistic")
+    """Whether a decorator is the table of what is claimed of a measure or statistic, or what a
+    paper claims."""
+    names = ("measure", "statistic", "claim")
+    return isinstance(node, ast.Call) and ast.unparse(node.func) in names
 
 
 def test_only_literal_tables_and_declarations_are_not_formatted(subtests):

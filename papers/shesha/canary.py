@@ -66,11 +66,9 @@ def _spearman(models: Sequence[DisturbedModel], *specs: str) -> tuple[float, ...
 
 
 @claim(
-    CANARY,
-    "10 follows",
-    "Noise: drift follows the loss of accuracy",
+    CANARY, "10 follows", "Noise: drift follows the loss of accuracy",
     paper="Spearman: RDM drift 0.927, CKA 0.937",
-)
+)  # fmt: skip
 def follows(models: Sequence[DisturbedModel]) -> Evidence:
     rdm, cka = _spearman(models, RDM, CKA)
     text = f"RDM drift {number(rdm)}, CKA {number(cka)} (mean over {len(models)} models)"
@@ -78,11 +76,9 @@ def follows(models: Sequence[DisturbedModel]) -> Evidence:
 
 
 @claim(
-    CANARY,
-    "10 highest",
-    "Noise: RDM drift follows it best",
+    CANARY, "10 highest", "Noise: RDM drift follows it best",
     paper="“highest correlation”: RDM drift 0.927, CKA 0.937",
-)
+)  # fmt: skip
 def highest(models: Sequence[DisturbedModel]) -> Evidence:
     specs = [spec for spec in DRIFTS if spec in _enough(models)[0].unchanged]
     correlations = dict(zip(specs, _spearman(models, *specs)))
@@ -138,11 +134,9 @@ def _at(level: float) -> str:
 
 
 @claim(
-    CANARY,
-    "10 first",
-    "Procrustes is the first to pass 5 %",
+    CANARY, "10 first", "Procrustes is the first to pass 5 %",
     paper="σ: Procrustes 0.04, RDM drift 0.10, CKA 0.11",
-)
+)  # fmt: skip
 def procrustes_first(models: Sequence[DisturbedModel]) -> Evidence:
     _measured(models, PROCRUSTES, RDM, CKA)
     root, rdm, cka = (_first(models, spec) for spec in (PROCRUSTES, RDM, CKA))
@@ -163,11 +157,9 @@ def _false(models: Sequence[DisturbedModel], spec: str, threshold: Threshold = a
 
 
 @claim(
-    CANARY,
-    "10 alarms",
-    "Procrustes raises several times as many false alarms as RDM drift",
+    CANARY, "10 alarms", "Procrustes raises several times as many false alarms as RDM drift",
     paper="44 %, about 6 times as many",
-)
+)  # fmt: skip
 def false_alarms(models: Sequence[DisturbedModel]) -> Evidence:
     root, rdm = (_false(models, spec) for spec in (PROCRUSTES, RDM))
     shares = [f"{_false(models, spec, scaled):.0%}" for spec in (PROCRUSTES, RDM)]
@@ -179,11 +171,10 @@ def false_alarms(models: Sequence[DisturbedModel]) -> Evidence:
 
 
 @claim(
-    CANARY,
-    "10 rigid",
+    CANARY, "10 rigid",
     "These are false alarms of a rigid distance: the squared form raises them, too",
     paper="“false alarms in rigid distance metrics”; its drift is the root form",
-)
+)  # fmt: skip
 def rigid(models: Sequence[DisturbedModel]) -> Evidence:
     squared, rdm = (_false(models, spec) for spec in (SQUARED, RDM))
     first, other = _first(models, SQUARED), _first(models, RDM)
@@ -200,11 +191,9 @@ def rigid(models: Sequence[DisturbedModel]) -> Evidence:
 
 
 @claim(
-    CANARY,
-    "10 larger",
-    "RDM drift is larger than CKA drift",
+    CANARY, "10 larger", "RDM drift is larger than CKA drift",
     paper="in 73 % of models, nearly twice as large",
-)
+)  # fmt: skip
 def larger(models: Sequence[DisturbedModel]) -> Evidence:
     _measured(models, RDM, CKA)
     pairs = np.array(

@@ -112,12 +112,10 @@ DELETION = Experiment(
 
 
 @claim(
-    DELETION.claims,
-    "S3",
-    "Table 11: Shesha, debiased CKA, PWCKA, Procrustes",
+    DELETION.claims, "S3", "Table 11: Shesha, debiased CKA, PWCKA, Procrustes",
     paper="0 removed: 0.979/1/1/1, 1: 0.950/0.262/0.274/0.389, 10: 0.715/−0.027/0.016/0.055 ...; "
     "authors' code the same",
-)
+)  # fmt: skip
 def table_11(facts: Facts) -> Evidence:
     rows = facts["table 11"]
     same = [as_printed(rows[int(cell.at)][cell.quantity], cell.value) for cell in printed("11")]
@@ -126,11 +124,9 @@ def table_11(facts: Facts) -> Evidence:
 
 
 @claim(
-    DELETION.claims,
-    "S3",
-    "The same deletions in the script of Section 7.1 (seed 520)",
+    DELETION.claims, "S3", "The same deletions in the script of Section 7.1 (seed 520)",
     paper="authors' code: two values for each of 50 deletions",
-)
+)  # fmt: skip
 def script(facts: Facts) -> Evidence:
     rows = facts["script"]
     cells = [cell for cell in printed("test3") if int(cell.at) in rows]
@@ -139,11 +135,9 @@ def script(facts: Facts) -> Evidence:
 
 
 @claim(
-    DELETION.claims,
-    "S4",
-    "Components removed when a value first falls below 0.5",
+    DELETION.claims, "S4", "Components removed when a value first falls below 0.5",
     paper="CKA 1, PWCKA 1, Procrustes 1, Shesha 20; authors' code the same",
-)
+)  # fmt: skip
 def collapse(facts: Facts) -> Evidence:
     firsts = {name: _first_below(facts["table 11"], name) for name in COLUMNS}
     text = ", ".join(f"{COLUMNS[name]} {k}" for name, k in firsts.items())
@@ -160,11 +154,9 @@ def _first_below(rows: Mapping[int, Mapping[str, float]], name: str) -> int:
 
 
 @claim(
-    DELETION.claims,
-    "S4",
-    "Stability stays above 0.4 until 26 components are removed",
+    DELETION.claims, "S4", "Stability stays above 0.4 until 26 components are removed",
     paper="until 26",
-)
+)  # fmt: skip
 def stability_above(facts: Facts) -> Evidence:
     rows = facts["table 11"]
     if not set(range(LONG)) <= set(rows):
@@ -186,12 +178,10 @@ def times(facts: Facts) -> Evidence:
 
 
 @claim(
-    DELETION.claims,
-    "S5",
-    "Table 12: stability / debiased CKA at 30 removed",
+    DELETION.claims, "S5", "Table 12: stability / debiased CKA at 30 removed",
     paper="raw 0.276/−0.076, centred 0.417/−0.076, normalised 0.417/−0.083, whitened 0.316/−0.054; "
     "authors' code the same",
-)
+)  # fmt: skip
 def table_12(facts: Facts) -> Evidence:
     rows = facts["table 12"]
     same = [as_printed(rows[cell.at][cell.quantity], cell.value) for cell in printed("12")]
@@ -211,11 +201,10 @@ def recovers(facts: Facts) -> Evidence:
 
 
 @claim(
-    DELETION.claims,
-    "S6",
+    DELETION.claims, "S6",
     "Whitened stability starts near 0.50 and orders the deletions as stability does",
     paper="≈ 0.50; ρ = 1.000 (0.999 in the caption); authors' code 0.502, 1.000",
-)
+)  # fmt: skip
 def whitened_stability(facts: Facts) -> Evidence:
     rows = facts["whitening"]
     if len(rows) < LONG:

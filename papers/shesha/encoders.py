@@ -158,11 +158,10 @@ ENCODERS = Experiment(
 
 
 @claim(
-    ENCODERS.claims,
-    "T15",
+    ENCODERS.claims, "T15",
     "Stability and similarity are uncorrelated over transformations of encoders",
     paper="ρ = 0.01 (version 1), −0.01 [−0.06, 0.03] (version 4), 2463 configurations",
-)
+)  # fmt: skip
 def uncorrelated(facts: Facts) -> Evidence:
     over_all = _rho(facts)
     domains = dict.fromkeys(c.domain for c in facts[0] if c.domain != MADE)
@@ -177,11 +176,10 @@ def uncorrelated(facts: Facts) -> Evidence:
 
 
 @claim(
-    ENCODERS.claims,
-    "T15",
+    ENCODERS.claims, "T15",
     "They agree where geometry is preserved, and disagree under compression",
     paper="in words (version 4)",
-)
+)  # fmt: skip
 def regimes(facts: Facts) -> Evidence:
     preserving, compression = (_rho(facts, of=of) for of in ("preserving", "compression"))
     components = [(c.stability, c.basis) for c in facts[0] if c.name.startswith("pca")]

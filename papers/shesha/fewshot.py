@@ -203,11 +203,9 @@ FEWSHOT = Experiment(
 
 
 @claim(
-    FEWSHOT.claims,
-    "11 dissociates",
-    "Stability dissociates from transferability",
+    FEWSHOT.claims, "11 dissociates", "Stability dissociates from transferability",
     paper="“dissociates”; no number for few-shot transfer",
-)
+)  # fmt: skip
 def dissociates(facts: Facts) -> Evidence:
     enough(facts.cells)
     mean = needed(over_cells(facts.cells, (SPLIT, ACCURACY), draws=facts.draws))
@@ -220,11 +218,10 @@ def dissociates(facts: Facts) -> Evidence:
 
 
 @claim(
-    FEWSHOT.claims,
-    "11 tax",
+    FEWSHOT.claims, "11 tax",
     "Geometric tax: the best embedding of a task is less stable than most",
     paper="“a geometric tax that transfer optimization incurs”",
-)
+)  # fmt: skip
 def tax(facts: Facts) -> Evidence:
     enough(facts.cells)
     below = [share for cell in facts.cells if (share := best_is_below(cell)) is not None]

@@ -239,11 +239,9 @@ def _foretold(
 
 
 @claim(
-    STEERING.claims,
-    "8 supervised",
-    "Supervised stability foretells steerability",
+    STEERING.claims, "8 supervised", "Supervised stability foretells steerability",
     paper="ρ = 0.89 to 0.96",
-)
+)  # fmt: skip
 def supervised(facts: Facts) -> Evidence:
     mean = _foretold(facts, ALIGNMENT)
     columns = [cell.columns for cell in facts.cells]
@@ -254,11 +252,10 @@ def supervised(facts: Facts) -> Evidence:
 
 
 @claim(
-    STEERING.claims,
-    "8 beyond",
+    STEERING.claims, "8 beyond",
     "… beyond what separates the classes (Fisher and silhouette held fixed)",
     paper="partial ρ = 0.62 to 0.76",
-)
+)  # fmt: skip
 def beyond(facts: Facts) -> Evidence:
     ranks = _foretold(facts, ALIGNMENT, partial_rank_correlation, CONTROLS)
     raw = _foretold(facts, ALIGNMENT, partial_raw_correlation, CONTROLS)
@@ -271,11 +268,9 @@ def beyond(facts: Facts) -> Evidence:
 
 
 @claim(
-    STEERING.claims,
-    "8 unsupervised",
-    "Unsupervised stability does not, on real tasks",
+    STEERING.claims, "8 unsupervised", "Unsupervised stability does not, on real tasks",
     paper="ρ ≈ 0.10",
-)
+)  # fmt: skip
 def unsupervised(facts: Facts) -> Evidence:
     mean = _foretold(facts, SPLIT)
     note = "real tasks of the paper; layers of one network differ in depth, on which both depend"
@@ -283,11 +278,10 @@ def unsupervised(facts: Facts) -> Evidence:
 
 
 @claim(
-    STEERING.claims,
-    "8 controls",
+    STEERING.claims, "8 controls",
     "Random directions and probes of shuffled labels steer much less",
     paper="controls of 20 directions",
-)
+)  # fmt: skip
 def controls(facts: Facts) -> Evidence:
     enough(facts.cells)
     probe, random, shuffled = (

@@ -108,11 +108,9 @@ RECOVERY = Experiment(
 
 
 @claim(
-    RECOVERY.claims,
-    "S1",
-    "The scores of 21 mixtures",
+    RECOVERY.claims, "S1", "The scores of 21 mixtures",
     paper="authors' code: 0.0037 (α = 0), 0.3642 (0.5), 0.7080 (1) ...",
-)
+)  # fmt: skip
 def scores_of_mixtures(scores: Mapping[str, np.ndarray]) -> Evidence:
     theirs = [row.value for row in printed("test1")]
     same = [as_printed(a, b, 4) for a, b in zip(scores["author"], theirs, strict=True)]
@@ -122,11 +120,9 @@ def scores_of_mixtures(scores: Mapping[str, np.ndarray]) -> Evidence:
 
 
 @claim(
-    RECOVERY.claims,
-    "S1",
-    "The scores rise with the share of signal",
+    RECOVERY.claims, "S1", "The scores rise with the share of signal",
     paper="ρ = 0.987, 0.990 or 0.997; authors' code 0.9896",
-)
+)  # fmt: skip
 def rising_scores(scores: Mapping[str, np.ndarray]) -> Evidence:
     rho, ours, default, formula = (
         spearman(scores["share"], scores[name]).value
@@ -203,11 +199,9 @@ CHANCE = Experiment(
 
 
 @claim(
-    CHANCE.claims,
-    "S2",
-    "Debiased CKA of two independent noises is 0",
+    CHANCE.claims, "S2", "Debiased CKA of two independent noises is 0",
     paper="−0.006; authors' code −0.0056",
-)
+)  # fmt: skip
 def similarity_of_noise(facts: Mapping[str, Any]) -> Evidence:
     debiased, biased = facts["pair"]["debiased"], facts["pair"]["biased"]
     note = (
@@ -228,11 +222,9 @@ def stability_of_noise(facts: Mapping[str, Any]) -> Evidence:
 
 
 @claim(
-    CHANCE.claims,
-    "S12",
-    "Random baseline (Table 10)",
+    CHANCE.claims, "S12", "Random baseline (Table 10)",
     paper="FS 0.0027, variance 0.0192, z-score 0.0060; authors' code the same",
-)
+)  # fmt: skip
 def random_baseline(facts: Mapping[str, Any]) -> Evidence:
     first, *others = facts["baselines"]
     same = tuple(as_printed(first[name], value, 4) for name, value in TABLE_10.items())
@@ -332,11 +324,9 @@ for _number, (_name, (_title, _, *_of_both)) in enumerate(PRINTED.items(), 7):
 
 
 @claim(
-    QUADRANTS.claims,
-    "S11",
-    "Stability and similarity go apart over all quadrants",
+    QUADRANTS.claims, "S11", "Stability and similarity go apart over all quadrants",
     paper="ρ = 0.204, 0.22 or 0.087; authors' code 0.204",
-)
+)  # fmt: skip
 def dissociation(pairs: Pairs) -> Evidence:
     _complete(pairs)
     both = np.array([pair for of in pairs.values() for pair in of[:PAIRS]])
@@ -417,11 +407,9 @@ INVARIANCES = Experiment(
 
 
 @claim(
-    INVARIANCES.claims,
-    "S14",
-    "A rotation changes the score by less than 0.003",
+    INVARIANCES.claims, "S14", "A rotation changes the score by less than 0.003",
     paper="Δ < 0.003; no script",
-)
+)  # fmt: skip
 def rotations(facts: Mapping[str, Any]) -> Evidence:
     (before, after), basis = facts["axes"]["feature split"], facts["axes"]["basis split"]
     text = (
@@ -437,21 +425,17 @@ def rotations(facts: Mapping[str, Any]) -> Evidence:
 
 
 @claim(
-    INVARIANCES.claims,
-    "S14",
-    "A scaling changes it by less than 0.002",
+    INVARIANCES.claims, "S14", "A scaling changes it by less than 0.002",
     paper="Δ < 0.002; no script",
-)
+)  # fmt: skip
 def scalings(facts: Mapping[str, Any]) -> Evidence:
     return Evidence(f"{_changes(facts['scaling'])} {ALPHAS}", (max(facts["scaling"]) < 0.002,))
 
 
 @claim(
-    INVARIANCES.claims,
-    "S14",
-    "A translation changes it by less than 0.001",
+    INVARIANCES.claims, "S14", "A translation changes it by less than 0.001",
     paper="Δ < 0.001; no script",
-)
+)  # fmt: skip
 def translations(facts: Mapping[str, Any]) -> Evidence:
     constant, shift = facts["constant"], facts["shift"]
     text = f"{_changes(constant)} {ALPHAS}; a vector added to all samples: {_changes(shift)}"
