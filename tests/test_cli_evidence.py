@@ -68,7 +68,7 @@ def test_the_table_has_everything_about_a_pair_and_then_the_design(call):
     assert names == [
         "measure", "x", "y", "value", "95 % interval", "chance", "above chance", "p", "how",
     ]  # fmt: skip
-    assert [line.split()[0] for line in lines[2:4]] == ["cka", "procrustes"]
+    assert [line.split()[0] for line in lines[2:4]] == ["CKA", "OrthProc"]
     assert lines[-2].startswith("a and b are beyond chance by ")
     assert "49 orders" in lines[-1]
     assert "smallest possible p: 0.02" in lines[-1]
@@ -78,7 +78,7 @@ def test_several_pairs_have_adjusted_p_values(call):
     code, out, _ = call("a.npy", "b.npy", "c.npy", "-m", "procrustes", "--draws", "19")
     assert code == 0
     assert "adjusted" in out.splitlines()[0]
-    assert len([line for line in out.splitlines() if line.startswith(" procrustes ")]) == 3
+    assert len([line for line in out.splitlines() if line.startswith(" OrthProc ")]) == 3
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,9 @@ def test_files_are_written_and_named(call, folder):
     with open("t.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert {"low", "high", "chance", "above_chance", "p", "adjusted", "how"} <= rows[0].keys()
-    assert "Evidence for similarity" in (folder / "p.html").read_text(encoding="utf-8")
+    assert "Evidence for the similarity of a and b" in (folder / "p.html").read_text(
+        encoding="utf-8"
+    )
     again = rs.load_evidence("kept.db")
     assert float(rows[1]["p"]) == again.p("procrustes")[0, 1]
 

@@ -171,6 +171,35 @@ def test_models_are_compared_in_one_call(tmp_path):
         rs.compare_models(("a", a), ("a", b), SAMPLES, progress=False)
 
 
+def test_models_take_the_design_of_evidence(tmp_path):
+    labels = np.arange(23) % 3
+    options = {"measures": "rsa", "layers": "blocks.*", "progress": False}
+    design = {"within": labels, "draws": 49, "level": 0.9}
+    models = ("a", Counting()), ("b", Counting(seed=1))
+    sure = rs.compare_models(*models, SAMPLES, save=tmp_path, **design, **options).evidence
+    same = rs.evidence(
+        {
+            f"{m}/{name}": layer.source
+            for m in "ab"
+            for name, layer in rs.open_features(tmp_path / m).layers.items()
+        },
+        measures="rsa",
+        progress=False,
+        **design,
+    )
+    assert sure.design.words == same.design.words
+    assert sure.level == 0.9
+    np.testing.assert_array_equal(sure.p("rsa"), same.p("rsa"))
+    np.testing.assert_array_equal(sure.low("rsa"), same.low("rsa"))
+    for wrong, words in (
+        ({"within": "labels"}, "comes with none"),
+        ({"blocks": labels[1:]}, "22 labels for 23 samples"),
+        ({"level": 95}, "level must be between 0 and 1"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            rs.compare_models(*models, SAMPLES, **wrong, **options)
+
+
 def test_a_plan_runs_one_batch_of_each_model():
     models = Counting(), Counting(seed=1)
     options = {"layers": "blocks.*", "batch_size": 5, "reference": "untrained"}

@@ -30,7 +30,7 @@ from resemblance.report.evidence_words import (
     scores,
     words_of,
 )
-from resemblance.report.of_evidence import result_of_evidence
+from resemblance.report.of_comparison import result_of_evidence
 from resemblance.report.output import as_json, emit
 from resemblance.results.result import load_result
 
@@ -251,7 +251,7 @@ def test_all_values_are_in_a_table(square):
     assert len(table.rows) == 3 * 15
     assert table.is_closed
     first = dict(zip(table.columns, table.rows[0]))
-    assert (first["measure"], first["x"], first["y"]) == ("cka", "A", "B")
+    assert (first["measure"], first["x"], first["y"]) == ("CKA", "A", "B")
     assert first["value"] == square["cka"][0, 1]
     assert first["p"] == "< 1e-4"
 
@@ -270,16 +270,16 @@ def test_one_pair_is_a_table_and_no_map(pair):
     assert table.columns == (
         "measure", "x", "y", "value", "95 % interval", "chance", "above chance", "p", "how",
     )  # fmt: skip
-    assert [row[0] for row in table.rows] == list(MEASURES)
+    assert [row[0] for row in table.rows] == [rs.get_measure(name).label for name in MEASURES]
 
 
 def test_a_pair_in_two_directions_has_a_row_for_each():
     evidence = made_evidence(compared(arrays("AB"), measures=("cka", "pwcca")))
     (table,) = result_of_evidence(evidence)["pair"].tables
     assert [row[:3] for row in table.rows] == [
-        ("cka", "A", "B"),
-        ("pwcca", "A", "B"),
-        ("pwcca", "B", "A"),
+        ("CKA", "A", "B"),
+        ("PWCCA", "A", "B"),
+        ("PWCCA", "B", "A"),
     ]
 
 
@@ -386,7 +386,7 @@ def test_tables_in_a_terminal(square, pair):
     lines = emitted(square, "table").splitlines()
     columns = ["measure", "x", "y", "value", "95 % interval", "chance", "above chance", "p"]
     assert re.split(r" {2,}", lines[0].strip()) == [*columns, "adjusted p", "how"]
-    assert len([line for line in lines if line.startswith((" cka ", " procrustes "))]) == 30
+    assert len([line for line in lines if line.startswith((" CKA ", " OrthProc "))]) == 30
     assert lines[-2] == spoken(square)[0]
     assert lines[-1] == design_line(square)
     assert "adjusted p" not in emitted(pair, "table").partition("\n")[0]

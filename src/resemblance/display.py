@@ -163,15 +163,18 @@ def _size(comparison: Any) -> str:
 
 
 def without_rounding(values: np.ndarray, info: Any) -> np.ndarray:
-    """Return values for people to read: what is 0 except for rounding errors becomes 0.
+    """Return values for people to read: what is 0, or an end of the range of the measure, except
+    for rounding errors becomes that.
 
-    Those are values below 1e-12 of the width of the measure's range or, if the range has no end,
-    of the largest value here.
+    Those are errors below 1e-12 of the width of the range or, if it has no end, of the largest
+    value here.
     """
     width = info.range[1] - info.range[0]
     largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
     scale = width if width < ORDINARY else largest
-    return np.asarray(np.where(np.abs(values) < ROUNDING * scale, 0.0, values))
+    for end in (0.0, *filter(np.isfinite, info.range)):
+        values = np.where(np.abs(values - end) < ROUNDING * scale, end, values)
+    return np.asarray(values)
 
 
 def diagnostic_notes(comparison: Any, *, without: str = "") -> dict[str, str]:

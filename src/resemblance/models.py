@@ -24,11 +24,12 @@ from .comparison import Comparison
 from .display import did_you_mean, printable
 from .engine.forecast import Forecast, plan
 from .engine.work import Work
-from .inference.evidence import evidence
+from .inference.evidence import check_level, evidence
 from .inputs import TRANSPOSED
 from .measure import Measure
 from .progress import Progress
 from .representation import Representation
+from .significance.orders import DRAWS
 from .sources.extraction import extract
 from .sources.hooks import row_numbers
 from .sources.models import LoadedModel, Samples, load_model, load_samples
@@ -66,6 +67,10 @@ def compare_models(
     layers: str | Sequence[str] = "blocks",
     pool: str | None = None,
     measures: Iterable[str | Measure] | str | Measure | None = None,
+    within: Any = None,
+    blocks: Any = None,
+    draws: int = DRAWS,
+    level: float = 0.95,
     batch_size: int = 32,
     device: str | None = None,
     save: str | Path | None = None,
@@ -92,6 +97,9 @@ def compare_models(
     layers, pool, batch_size, device : as in :func:`extract_features`, of all models.
     measures : as in :func:`compare`. Default: debiased CKA, Procrustes, RSA and mutual nearest
         neighbours; ``"default"`` are 24.
+    within, blocks, draws, level : as in :func:`evidence`. Labels are of the samples that are
+        compared, without those that ``limit``, ``unique`` and ``rows`` leave out; ``"labels"`` are
+        the classes that come with the data.
     save : folder that keeps the features, in a folder for each model, and the scores. A later call
         with the same folder computes only what it lacks: after an interruption, for more layers or
         measures, or for a further model. Without it the features are temporary files.
@@ -115,6 +123,10 @@ def compare_models(
     number = _seed_of(reference)
     samples = load_samples(data, column=column, limit=limit, unique=unique, seed=seed)
     numbers = _numbers(rows, samples)
+    check_level("compare_models: level", level)
+    design: Any = {"draws": draws, "level": level, "seed": seed}
+    for role, labels in (("within", within), ("blocks", blocks)):
+        design[role] = _labels(role, labels, samples, numbers)
     options: Any = {"layers": layers, "pool": pool, "batch_size": batch_size, "progress": progress}
     work: Any = {"executor": executor, "memory": memory, "progress": progress}
     with _features(save) as folder:
@@ -129,7 +141,7 @@ def compare_models(
         about |= {"mask": rows} if isinstance(rows, str) else {}
         scores = None if save is None else folder / SCORES
         (comparison,) = compare_many([Work.of(subjects, chosen, about=about)], save=scores, **work)
-        sure = evidence(subjects, measures=chosen[:1], seed=seed, **work)
+        sure = evidence(subjects, measures=chosen[:1], **design, **work)
     # Nobody passed an array that could be transposed
     more_samples = "; more samples are needed"
     for of in comparison.matrices.values():
@@ -197,6 +209,26 @@ def _numbers(rows: Any, samples: Samples) -> np.ndarray | None:
             f"compare_models: {samples.name} has no mask {rows!r}{did_you_mean(rows, masks)}"
         )
     return row_numbers(graph[rows], samples.count)
+
+
+def _labels(role: str, labels: Any, samples: Samples, numbers: np.ndarray | None) -> Any:
+    """Return a label for each sample that is compared: those that were passed, or the classes of
+    the data."""
+    if isinstance(labels, str):
+        if labels != "labels" or samples.labels is None:
+            raise ValueError(
+                f"compare_models: {role} must be a label for each sample, or 'labels' for data "
+                f"that come with classes; got {labels!r}, and {samples.name} comes with "
+                f"{'none' if samples.labels is None else 'classes'}"
+            )
+        return samples.labels if numbers is None else samples.labels[numbers]
+    count = samples.count if numbers is None else len(numbers)
+    if labels is not None and count not in (None, len(labels)):
+        raise ValueError(
+            f"compare_models: {role} has {len(labels)} labels for {count} samples that are "
+            "compared; pass one for each, in their order"
+        )
+    return labels
 
 
 def _only(subject: Subject, numbers: np.ndarray | None) -> Subject:

@@ -14,7 +14,17 @@ from ..report.output import Output
 from ..report.outputs import across_output
 from ..representation import Representation
 from .comparing import read_inputs
-from .declaring import Inputs, Jobs, Pool, Scheduler, Seed, commands_of, run_provenance, writing
+from .declaring import (
+    Inputs,
+    Jobs,
+    Level,
+    Pool,
+    Scheduler,
+    Seed,
+    commands_of,
+    run_provenance,
+    writing,
+)
 from .executors import executors
 from .labels import check_count, read_labels
 from .options import check_inputs, chosen_measures, rewording
@@ -57,7 +67,6 @@ Blocks = Annotated[
     Path | None,
     typer.Option(help="A label per stimulus: those of one label are left out together."),
 ]
-Level = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 
 
 @writing(files=("inputs", "models", "fitted", "blocks"))

@@ -83,6 +83,24 @@ Scheduler = Annotated[
 ]
 Planned = Annotated[bool, typer.Option("--plan", help="Estimate time and memory, and stop.")]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
+Within = Annotated[
+    Path | None,
+    typer.Option(
+        help="A label per sample (.npy, .npz, .csv, .txt): samples are permuted only within "
+        "groups of equal labels, so what a group shares counts as chance."
+    ),
+]
+Blocks = Annotated[
+    Path | None,
+    typer.Option(
+        help="A label per sample: samples of a block, such as a document, depend on each other and "
+        "stay together."
+    ),
+]
+Draws = Annotated[
+    int, typer.Option(min=1, help="Number of permutations, for measures that need them.")
+]
+Level = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Show neither progress nor messages, only errors.")
 ]

@@ -9,18 +9,22 @@ from typing import Annotated, Any
 import typer
 
 from ..engine.memory import parse_bytes
-from ..inference.evidence import evidence
+from ..inference.evidence import check_level, evidence
 from ..inference.result import Evidence
 from .comparing import read_inputs
 from .declaring import (
+    Blocks,
+    Draws,
     Inputs,
     Jobs,
+    Level,
     Measures,
     Memory,
     Pool,
     Save,
     Scheduler,
     Seed,
+    Within,
     commands_of,
     writing,
 )
@@ -44,27 +48,9 @@ Against = Annotated[
         "map (repeatable).",
     ),
 ]
-Within = Annotated[
-    Path | None,
-    typer.Option(
-        help="A label per sample (.npy, .npz, .csv, .txt): samples are permuted only within "
-        "groups of equal labels, so what a group shares counts as chance."
-    ),
-]
-Blocks = Annotated[
-    Path | None,
-    typer.Option(
-        help="A label per sample: samples of a block, such as a document, depend on each other and "
-        "stay together."
-    ),
-]
 Series = Annotated[
     bool, typer.Option("--series", help="The samples are a time series: shift them in time.")
 ]
-Draws = Annotated[
-    int, typer.Option(min=1, help="Number of permutations, for measures that need them.")
-]
-Level = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 
 
 @writing(
@@ -96,7 +82,10 @@ def evidence_command(
     --blocks or --series for samples that are not exchangeable: they share classes, depend on each
     other, or form a time series. Results go to standard output, progress to standard error.
     """
-    _check_design(level, series, within, blocks)
+    if series and (within or blocks):
+        other = "--within" if within else "--blocks"
+        raise ValueError(f"--series shifts all samples together; leave out {other}")
+    check_level("--level", level)
     options: dict[str, Any] = {"series": series, "draws": draws, "level": level, "seed": seed}
     parse_bytes(memory)
     options |= {"memory": memory, "measures": chosen_measures(measures)}
@@ -111,14 +100,6 @@ def evidence_command(
         rewording(lambda text: OF_FUNCTION.sub(r"--\1", text).removeprefix("evidence: ")),
     ):
         return evidence(*sides, executor=executor, **options)
-
-
-def _check_design(level: float, series: bool, within: Path | None, blocks: Path | None) -> None:
-    if not 0 < level < 1:
-        raise ValueError(f"--level must be between 0 and 1, such as 0.95; got {level:g}")
-    if series and (within or blocks):
-        other = "--within" if within else "--blocks"
-        raise ValueError(f"--series shifts all samples together; leave out {other}")
 
 
 def _representations(inputs: list[str], against: list[str], pool: str) -> list[Any]:

@@ -14,16 +14,19 @@ from ..models import compare_models, plan_models
 from ..report.of_comparison import result_of
 from ..report.output import Output
 from ..report.outputs import forecast_output
-from .declaring import Jobs, Memory, Planned, Seed, commands_of, writing
+from ..significance.orders import DRAWS
+from .declaring import Draws, Jobs, Level, Memory, Planned, Seed, commands_of, writing
 from .declaring import Measures as MeasureNames
 from .executors import executors
-from .options import chosen_measures
+from .labels import read_labels
+from .options import chosen_measures, rewording
 
 MODELS = (
     "models base=hf:bert-base-uncased tuned=run/final --data sentences.txt --html page.html",
     "models resnet=torchvision:resnet18 vit=timm:vit_small_patch16_224 --data photos/ --save run",
     'models mine.py:small mine.py:large --data inputs.npy --layers "**.conv*" -m cka,procrustes',
 )
+CLASSES = "labels"  # those that come with the data
 NAMED = re.compile(r"([\w.+-]+)=(.+)")
 
 Models = Annotated[
@@ -69,6 +72,20 @@ Layers = Annotated[
 Pooling = Annotated[
     str, typer.Option(help="How tokens and maps become rows: mean, cls, last, max or flatten.")
 ]
+OfLabels = Annotated[
+    str | None,
+    typer.Option(
+        "--within",
+        help="A file with a label per sample, or labels, the classes of the data: samples are "
+        "permuted only within groups of equal labels.",
+    ),
+]
+OfBlocks = Annotated[
+    str | None,
+    typer.Option(
+        "--blocks", help="The same for samples that depend on each other and stay together."
+    ),
+]
 BatchSize = Annotated[int, typer.Option(min=1, help="Samples in a batch.")]
 Device = Annotated[str | None, typer.Option(help="Where the models run, such as cuda.")]
 Folder = Annotated[
@@ -93,6 +110,10 @@ def models_command(
     batch_size: BatchSize = 32,
     device: Device = None,
     save: Folder = None,
+    within: OfLabels = None,
+    blocks: OfBlocks = None,
+    draws: Draws = DRAWS,
+    level: Level = 0.95,
     seed: Seed = 0,
     memory: Memory = "half",
     jobs: Jobs = None,
@@ -111,8 +132,11 @@ def models_command(
     options: dict[str, Any] = {"column": column, "limit": limit, "unique": unique, "save": save}
     options |= {"layers": _patterns(layers), "pool": pool, "measures": chosen_measures(measures)}
     options |= {"batch_size": batch_size, "device": device, "reference": reference, "seed": seed}
-    options |= {"rows": rows, "more": more}
-    with executors(jobs, usual=1) as (executor, _):
+    options |= {"rows": rows, "more": more, "draws": draws, "level": level}
+    for option, text in (("within", within), ("blocks", blocks)):
+        path = None if text in (None, CLASSES) else Path(str(text))
+        options[option] = text if path is None else read_labels(path, f"--{option}")
+    with rewording(_for_terminals), executors(jobs, usual=1) as (executor, _):
         options |= {"executor": executor, "memory": memory, "progress": progress}
         if planned:
             return forecast_output(plan_models(first, second, data, **options))
@@ -120,6 +144,10 @@ def models_command(
     result = result_of(comparison)
     inputs = comparison.provenance["inputs"]
     return Output(of=comparison, page=result, shown=[inputs, "", *result.lead.splitlines(), ""])
+
+
+def _for_terminals(text: str) -> str:
+    return re.sub(r"compare_models: (?=(within|blocks|level)\b)", "--", text)
 
 
 def _patterns(texts: Sequence[str] | None) -> Sequence[str]:

@@ -32,6 +32,11 @@ from .result import Evidence, EvidenceOrigin
 DEFAULT = ("cka[estimator=debiased]", "rsa", "mutual_knn")
 
 
+def check_level(function: str, level: float) -> None:
+    if not (isinstance(level, Real) and 0 < level < 1):
+        raise ValueError(f"{function} must be between 0 and 1, such as 0.95; got {level!r}")
+
+
 def evidence(
     representations: Any,
     other: Any = None,
@@ -97,8 +102,7 @@ def evidence(
     Reference: Phipson and Smyth 2010 (p-values), Kazi-Aoual et al. 1995 (three moments), Westfall
     and Young 1993 (maps), Efron 1982 (jackknife, halves).
     """
-    if not (isinstance(level, Real) and 0 < level < 1):
-        raise ValueError(f"evidence: level must be between 0 and 1, such as 0.95; got {level!r}")
+    check_level("evidence: level", level)
     if not isinstance(exact, bool | np.bool_):
         raise ValueError(f"evidence: exact must be True or False; got {exact!r}")
     rows, columns = sides_of(representations, other)
@@ -129,8 +133,8 @@ def evidence(
         parts = intervals_of(bench, comparison, chosen, design)
     for r in layout.all:
         r.forget()
-    names = ({r.name: r for r in side} for side in (rows, columns or rows))
-    origin = EvidenceOrigin(*names, {m.spec: m for m in chosen})
+    of_rows, of_columns = ({r.name: r for r in side} for side in (rows, columns or rows))
+    origin = EvidenceOrigin(of_rows, of_columns, {m.spec: m for m in chosen})
     cautions, is_square = cautions_of(layout, design), layout.is_square
     result = Evidence(comparison, design, level, nulls, parts, is_square, cautions, origin)
     if save is not None:

@@ -238,15 +238,23 @@ def _labels(lines: Iterable[Line], frame: Frame) -> list[str]:
     """Write the titles of points, up to a colon, next to them where there is room."""
     points = [(frame.x(a), frame.y(b), t) for line in lines for (a, b), t in _titled(line)]
     taken = [(x - 5, y, x + 5) for x, y, _ in points]  # where no label may be: from, height, to
+    first, last = (LEFT / 2, WIDTH - LEFT / 2) if frame.chart.is_plane else (LEFT, WIDTH)
     parts = []
     for x, y, label in points:
-        start, end = x + 8, x + 8 + CHARACTER * len(label)
-        is_free = all(
-            abs(y - at) > 10 or stop < start - 2 or end < left for left, at, stop in taken
-        )
-        if is_free and end < WIDTH:
-            parts.append(text(label, round(start, 1), round(y + 4, 1), class_="tick"))
-            taken.append((start, y, end))
+        width = CHARACTER * len(label)
+        for start in (x + 8, x - 8 - width):  # at the right, or else at the left
+            is_free = (
+                first < start
+                and start + width < last
+                and all(
+                    abs(y - at) > 10 or stop < start - 2 or start + width < left
+                    for left, at, stop in taken
+                )
+            )
+            if is_free:
+                parts.append(text(label, round(start, 1), round(y + 4, 1), class_="tick"))
+                taken.append((start, y, start + width))
+                break
     return parts
 
 

@@ -24,6 +24,7 @@ WIDTH = 480.0
 NAMES, NUMBERS = 150.0, 40.0  # room on each side: for a name, and for its number
 ROW, LEVEL = 16.0, 7.0  # heights of a name and of a bar
 AXIS = 36.0  # height of what is above the axis
+LONGEST = 22  # characters of a name
 SPOKEN = 6  # names of a bar that the pointer reads; more are counted
 
 
@@ -79,7 +80,7 @@ def _arm(figure: Diagram, i: int, x: Axis, y: float, *, is_left: bool) -> str:
     name, value, at = figure.names[i], figure.values[i], x(figure.values[i])
     end = x.start - 6 if is_left else x.end + 6
     d = f"M{at:.1f} {AXIS:g}V{y:g}H{end:.1f}"
-    written = digits(value, decimals(figure.values))
+    written, short = digits(value, decimals(figure.values)), shortened(name, LONGEST)
     kind, sign = ("end", -1) if is_left else ("start", 1)
     words = f"{name}: {figure.x} {number(value)}"
     tied = [figure.names[j] for j in range(len(figure.names)) if _are_tied(figure, i, j)]
@@ -90,7 +91,7 @@ def _arm(figure: Diagram, i: int, x: Axis, y: float, *, is_left: bool) -> str:
         tag("path", d=d, class_="reach"),
         tag("path", d=d),
         text(written, round(end + sign * 3, 1), y + 3.5, class_=kind),
-        text(shortened(name), round(end + sign * NUMBERS, 1), y + 3.5, class_=f"{kind} name"),
+        text(short, round(end + sign * NUMBERS, 1), y + 3.5, class_=f"{kind} name"),
         class_="branch arm",
     )
 

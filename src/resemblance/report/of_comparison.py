@@ -1,8 +1,9 @@
-"""A comparison as a result for a page: the finding, the first figures, and everything behind it."""
+"""A comparison or an evidence as a result for a page: finding, first figures, and all behind it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from ..arrangements import models_of
@@ -29,7 +30,7 @@ from .comparing.tables import (
     pair_table,
 )
 from .data import agreement, is_square, off_diagonal, pair_of
-from .evidence_words import caveats_in_words, design_facts, null_words
+from .evidence_words import caveats_in_words, design_facts, null_words, readings, results_in_words
 from .numbers import count, counted, minus
 
 BEHIND = {"rows", "columns", "models", "data", "inputs"}  # which have places of their own
@@ -68,18 +69,44 @@ def result_of(
         provenance=settings_of(comparison),
         facts=_facts(comparison) | {name: minus(fact) for name, fact in design.items()},
         lead=finding(shown),
-        title=_title(comparison),
+        title=title_of(comparison, "Comparison of"),
         about=" ".join(about),
     )
 
 
-def _title(comparison: Comparison) -> str:
-    """Return a title with the names of the models, if there are few and they have such names."""
-    models = dict.fromkeys([*models_of(comparison.rows), *models_of(comparison.columns)])
-    names = [named(m) for m in models if m != comparison.provenance.get("reference")]
-    if not 2 <= len(names) <= FEW_MODELS or "" in models:
-        return "Comparison of representations"
-    return f"Comparison of {', '.join(names[:-1])} and {names[-1]}"
+def result_of_evidence(
+    evidence: Evidence, *, measure: str | Measure | None = None, stretch: bool = False
+) -> Result:
+    """Return an evidence as a result for a page.
+
+    ``measure``: which one leads; with ``stretch`` the colours of every map span its values.
+    """
+    result = result_of(evidence.comparison, evidence=evidence, measure=measure, stretch=stretch)
+    known = readings(evidence)
+    return replace(
+        result,
+        suite="evidence",
+        provenance={**result.provenance, "seed": evidence.design.seed},
+        lead="\n".join(map(_one_line, results_in_words(evidence, known))),
+        title=title_of(evidence.comparison, "Evidence for the similarity of"),
+    )
+
+
+def _one_line(text: str) -> str:
+    """Return a text without line breaks, which names of representations may have."""
+    return minus(" ".join(text.split()))
+
+
+def title_of(comparison: Comparison, words: str) -> str:
+    """Return a title with the names of models or representations, if there are few of them."""
+    sides = comparison.rows, comparison.columns
+    models = dict.fromkeys(m for side in sides for m in models_of(side))
+    names = [m for m in models if m != comparison.provenance.get("reference")]
+    if "" in models or len(names) < 2:
+        names = list(dict.fromkeys((*comparison.rows, *comparison.columns)))
+    if not 2 <= len(names) <= FEW_MODELS:
+        return f"{words} representations"
+    return f"{words} {', '.join(map(named, names[:-1]))} and {named(names[-1])}"
 
 
 def _facts(comparison: Comparison) -> dict[str, str]:

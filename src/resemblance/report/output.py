@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..comparison import Comparison, describe
-from ..display import printable
+import numpy as np
+
+from ..comparison import Comparison, MeasureInfo, describe
+from ..display import printable, without_rounding
 from ..engine.scores import COLUMNS
 from ..extras import need
 from ..inference.result import Evidence
@@ -109,12 +111,15 @@ def _tables_of(content: Content) -> list[Any]:
 def _records_of(
     content: Content, table: str, kind: str
 ) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
-    if isinstance(content, Comparison):
+    if isinstance(content, Comparison | Evidence):
+        infos = {info.spec: info for info in content.measures}
+        records = [_rounded(record, infos[record["measure"]]) for record in content.records()]
+        if isinstance(content, Evidence):
+            return list(records[0]), records
         names = sorted({diagnostic.name for diagnostic in content.diagnostics})
-        return [*COLUMNS, *names], content.records()
-    if isinstance(content, Evidence | Output):
-        records = content.records if isinstance(content, Output) else content.records()
-        return list(records[0]), records
+        return [*COLUMNS, *names], records
+    if isinstance(content, Output):
+        return list(content.records[0]), content.records
     if table:
         return table_records(content, table)
     data: dict[tuple[str, ...], list[Table]] = {}
@@ -124,6 +129,12 @@ def _records_of(
         return RESULT_COLUMNS, result_records(content)
     ordered = sorted(data.values(), key=lambda tables: sum(len(t.rows) for t in tables))
     return _rows_of(content, ordered[0 if kind == "csv" else -1])
+
+
+def _rounded(record: Mapping[str, Any], info: MeasureInfo) -> dict[str, Any]:
+    value = record["value"]
+    value = value if value is None else float(without_rounding(np.asarray(value), info))
+    return {**record, "value": value}
 
 
 def _frame_of(

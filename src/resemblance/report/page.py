@@ -25,9 +25,8 @@ from .citing import citing_of, meanings_of
 from .colours import style_sheet
 from .diagrams import diagram
 from .numbers import duration, minus
-from .of_comparison import result_of
+from .of_comparison import result_of, result_of_evidence
 from .of_drift import drift_result
-from .of_evidence import result_of_evidence
 from .of_upgrade import upgrade_result
 from .page_data import page_data
 from .rows import bars

@@ -15,7 +15,8 @@ The rules, for the measure that leads:
   are any; and two groups, if every pair within them is more similar than every pair between them.
 - With an untrained copy of the first model, which the other sentences leave out: where a model is
   no closer to the first than the copy is.
-- Chance is the mean over the pairs in the sentence, and only where it is known for all of them.
+- Chance is that of each pair that the sentence names; where it names none, the mean over its pairs,
+  if it is known for all of them.
 - Measures of other families whose order of the pairs has a Spearman correlation below 0.5 with
   that of the leading measure are named; with fewer than six pairs, none is.
 - Values that are missing, and reasons why values mean little, are counted.
@@ -190,7 +191,7 @@ def two_models(shown: Shown, curve: Curve) -> str:
     return (
         f"Layers of {depth} of {models} are most similar at {_layer(curve, known[most])} "
         f"({label} {first}) and least similar at {_layer(curve, known[least])} ({last})"
-        f"{overlap}{chance}."
+        f"{overlap}."
     )
 
 
@@ -318,9 +319,9 @@ def extremes_words(shown: Shown, known: Places) -> str:
     chance = chance_words(shown, known)
     if len({frozenset(place) for place in known}) == 1 and is_square(shown.comparison):
         scores = " and, the other way round, ".join(shown.score(info, *place) for place in known)
-        return f"{_both(shown, known[0])}: {label} {scores}{chance}."
+        return f"{_both(shown, known[0])}: {label} {scores}."
     if len(known) == 1:
-        return f"{_both(shown, known[0])}: {label} {shown.score(info, *known[0])}{chance}."
+        return f"{_both(shown, known[0])}: {label} {shown.score(info, *known[0])}."
     if is_same(numbers):
         pairs = f"{len(known)} pairs{' of layers of different models' if outside else ''}"
         return f"All {pairs} score {label} {written(numbers[0])}{top_words(info, numbers)}{chance}."
@@ -328,7 +329,7 @@ def extremes_words(shown: Shown, known: Places) -> str:
     return (
         f"{start} similar are {_both(shown, most)} ({label} {shown.score(info, *most)}), least "
         f"similar {_both(shown, least)} ({shown.score(info, *least)})"
-        f"{overlap_words(shown, most, least)}{chance}."
+        f"{overlap_words(shown, most, least)}."
     )
 
 

@@ -15,7 +15,7 @@ from ...display import without_rounding
 from ...inference.result import Evidence
 from ...measure import Measure
 from ..data import off_diagonal
-from ..evidence_words import Readings, brief, level_words, readings, scores
+from ..evidence_words import MISSING, Readings, brief, level_words, readings, scores
 from ..numbers import minus
 from ..svg import shortened
 
@@ -62,13 +62,15 @@ class Shown(NamedTuple):
         return self.evidence.chance(info.spec)
 
     def score(self, info: MeasureInfo, i: int, j: int) -> str:
-        """Write the value of a pair, with its interval where the evidence has one."""
-        words = minus(brief(float(self.values(info)[i, j])))
-        if info.spec not in self.readings or self.evidence is None:
-            return words
-        value, interval, *_ = scores(self.readings[info.spec].cells[i][j])
-        level = level_words(self.evidence)
-        return minus(f"{value}, {level} interval {interval}" if interval else value)
+        """Write the value of a pair, with its interval where the evidence has one, and its chance
+        where it is known."""
+        value, interval = brief(float(self.values(info)[i, j])), ""
+        chance = brief(float(self.chance(info)[i, j]))
+        if info.spec in self.readings and self.evidence is not None:
+            value, interval, chance, _ = scores(self.readings[info.spec].cells[i][j])
+            interval = interval and f", {level_words(self.evidence)} interval {interval}"
+        chance = "" if chance == MISSING else f", chance {chance}"
+        return minus(f"{value}{interval}{chance}")
 
 
 def shown_of(

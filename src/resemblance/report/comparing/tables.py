@@ -214,7 +214,7 @@ def values_table(evidence: Evidence, known: Sequence[Readings]) -> Table:
     adjusted = () if is_one_way else ("adjusted p",)
     columns = ("measure", *PAIR, *scores, *adjusted, "how")
     rows = tuple(
-        _value_row(of.info.spec, pair, places, is_one_way)
+        _value_row(of.name, pair, places, is_one_way)
         for of, places in zip(known, map(places_of, known))
         for pair in of.pairs
     )
