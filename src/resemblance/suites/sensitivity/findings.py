@@ -3,13 +3,12 @@ samples and under permutations, as arrays."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ...comparison import Comparison
 from ...results.values import known
 from ...significance import attainable, bootstrap_counts, exchanges, percentile_interval
 from ..families import ModelFamily
@@ -237,17 +236,6 @@ def shares_deleted(members: RepresentationSet) -> tuple[float, ...]:
 
 
 # ------------------------------------------------------------------------------------- computed
-
-
-def failures_of(comparisons: Iterable[Comparison]) -> dict[str, str]:
-    """Return by measure how many comparisons failed, and the most frequent reason."""
-    reasons = defaultdict[str, Counter[str]](Counter)
-    for failure in (failure for c in comparisons for failure in c.failures):
-        reasons[failure.measure][failure.reason] += 1
-    return {
-        spec: f"{r.total()} comparisons failed; most often: {r.most_common(1)[0][0]}"
-        for spec, r in reasons.items()
-    }
 
 
 def find(

@@ -25,11 +25,19 @@ from ...sources.training import DOMAINS
 from ...subject import Subject
 from ..case import Case
 from ..families import ModelFamily
-from ..page import scores_section
+from ..page import scores_section, times_section
 from ..pinning import Pinned
 from ..ranks import overview_of, ranked_cells, with_scores
 from ..reliability import LEAST_RELIABILITY, is_reliable
-from ..scoring import Compared, compare_cases, scores_of
+from ..scoring import (
+    MOST_OFTEN,
+    Compared,
+    Failed,
+    compare_cases,
+    failures_of,
+    scores_of,
+    seconds_of,
+)
 from ..study import Judge, Progress, Purpose, judged_by, log, study_folder
 from ..training import subjects_of, train
 from .cases import (
@@ -42,7 +50,7 @@ from .cases import (
     whole_part,
     with_probes,
 )
-from .findings import PAPER, Findings, failures_of, find, name_of
+from .findings import PAPER, Findings, find, name_of
 from .models import SIZES, Size, families, recipes, without_nan
 from .page import benchmark_section, score_columns, summary_section
 
@@ -152,7 +160,8 @@ def run(
             memory=memory,
             progress=progress,
         )
-        findings = _findings(pairs, tested, compared, effort, place, executor, show)
+        failed = failures_of(cases, compared, lambda case: (case.test, case.models))
+        findings = _findings(pairs, tested, compared, failed, effort, place, executor, show)
         result = Result(
             "sensitivity",
             size,
@@ -232,6 +241,7 @@ def _findings(
     pairs: Iterable[tuple[str, FamilySets]],
     measures: Sequence[Measure],
     compared: Compared,
+    failed: Sequence[Failed],
     size: Size,
     folder: Path,
     executor: Executor | None,
@@ -242,12 +252,18 @@ def _findings(
     labels = {m.spec: m.label for m in measures}
     for benchmark, of in pairs:
         parts = {layer: whole_part(of.sets[layer]) for layer, _ in of.cells}
-        some = {layer: compared[p.key] for layer, p in parts.items() if p.key in compared}
-        if some:
-            differences = {layer: rounded_differences(c) for layer, c in some.items()}
-            failed = failures_of(some.values())
-            arguments = (of, labels, differences, failed, size)
-            calls.append(Call(benchmark, find, arguments))
+        differences = {
+            layer: rounded_differences(compared[part.key])
+            for layer, part in parts.items()
+            if part.key in compared
+        }
+        reasons = {
+            f.measure: f"{f.comparisons} comparisons failed{MOST_OFTEN}{f.reason}"
+            for f in failed
+            if (f.test, f.models) == (benchmark, of.family.title)
+        }
+        if differences:
+            calls.append(Call(benchmark, find, (of, labels, differences, reasons, size)))
     show("resampling", 0, len(calls))
     for call, future in carried_out(calls, executor, partial(log, folder)):
         of = call.arguments[0]
@@ -286,7 +302,11 @@ def _sections(
         infos = [info_of(m)._replace(label=name_of(m.spec, {m.spec: m.label})) for m in measures]
         usual = get_measures(MEASURES)
         overview = overview_of("sensitivity", scores, infos, cells, usual, is_trial=False)
-        sections.append(scores_section(overview, score_columns(cases)))
+        seconds = seconds_of(cases, compared, lambda case: case.cell[0])
+        sections += [
+            scores_section(overview, score_columns(cases)),
+            times_section(overview, seconds),
+        ]
     return tuple(sections)
 
 
@@ -363,11 +383,9 @@ def _remarks(
             f"For {unknown} of {len(cases)} cells it is not known how far what is expected repeats "
             f"on other inputs of the same kind: {lacking}."
         )
-    noise = [case for case in cases if not is_reliable(case.reliability)]
+    noise = sum(not is_reliable(case.reliability) for case in cases)
     if noise:
-        cells = (f"{case.test}, {'/'.join(case.cell)} ({case.reliability:.2f})" for case in noise)
         yield (
-            f"Shown, not ranked: {len(noise)} of {len(cases)} cells, whose expected differences do "
-            "not repeat on other inputs of the same kind (reliability below "
-            f"{LEAST_RELIABILITY}): {'; '.join(cells)}."
+            f"Shown, not ranked: {noise} of {len(cases)} cells, whose expected differences do not "
+            f"repeat on other inputs of the same kind (reliability below {LEAST_RELIABILITY})."
         )
