@@ -131,7 +131,7 @@ def means(findings, benchmark, cell):
 def test_every_benchmark_is_made_and_the_known_order_is_found(study):
     _, findings = study
     names = [s.name for s in findings.sections]
-    assert names == ["summary", *(b.name for b in BENCHMARKS), "scores"]
+    assert names == ["summary", *(b.name for b in BENCHMARKS), "scores", "times"]
     for benchmark in ("finetuning", "pretraining"):
         for functionality in ("fog", "rain"):
             found = means(findings, benchmark, f"made/known/line/{functionality}/spearman")
@@ -146,7 +146,7 @@ def test_every_benchmark_is_made_and_the_known_order_is_found(study):
 
 def test_a_measure_that_normalisation_leaves_nothing_has_no_value(study):
     _, findings = study
-    for section in findings.sections[1:-1]:
+    for section in findings.sections[1:-2]:
         for name, scores in section.scores.items():
             assert scores["magnitude_difference"] is None, name
         assert "all distances are equal" in section.reasons["made/known/line, magnitude_difference"]
@@ -243,7 +243,7 @@ def test_only_some_benchmarks(models):
     findings = run(
         models=models, measures=["cka"], size="small", only=["finetuning"], claims=CLAIMS
     )
-    assert [s.name for s in findings.sections] == ["summary", "finetuning", "scores"]
+    assert [s.name for s in findings.sections] == ["summary", "finetuning", "scores", "times"]
     assert {c.verdict for c in findings["finetuning"].claims} == {
         "no data"
     }  # two measures are missing
@@ -608,7 +608,7 @@ def test_a_run_on_a_pack_is_of_the_pack_as_soon_as_it_is_written(models, tmp_pat
     options = {"measures": ["cka"], "size": "small", "models": models, "only": ["finetuning"]}
     found = run(tmp_path / "study", **options, pinned=pinned)
     assert writes == [found] == [load_result(tmp_path / "study" / "result.json")]
-    assert [s.name for s in found.sections] == ["summary", "finetuning", "scores"]
+    assert [s.name for s in found.sections] == ["summary", "finetuning", "scores", "times"]
     assert (found.size, purpose(tmp_path / "study").models) == ("made@1", "made@1")
     assert found.facts["models"] == "of made@1: line"
     assert {"pack", "manifest"} < set(found.provenance)

@@ -8,6 +8,7 @@ be continued.
       subjects/<domain>/.../seed0/     a trained model: traits, weights, outputs, labels, layers
       checkpoints/                     of trainings in progress
       parts/<experiment>/<hash>.json   a finished part of an experiment: its inputs and its value
+      probes/<hash>.json               what the probes of a model answer
       comparisons.db                   every comparison, by measure, version and data
       result.json                      the result of the last run
       record.json                      when, where and by which commands it was run

@@ -323,8 +323,7 @@ def with_probes(subject: Subject, size: Size, folder: Path) -> Subject:
 
     A probe reads principal coordinates, so that only the deletion differs.
     """
-    key = f"{identity(subject)[:24]}-{size.layers}-{size.splits}-{PROBE_VERSION}"
-    file = folder / f"{key}.json"
+    file = folder / f"{identity(subject, size.layers, size.splits, PROBE_VERSION)}.json"
     try:
         probes: Probes = read_document(file, dict, "what probes answer")
     except ValueError:

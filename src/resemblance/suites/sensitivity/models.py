@@ -111,12 +111,13 @@ def families(subjects: Iterable[Subject]) -> dict[ModelFamily, list[Subject]]:
     return dict(members)
 
 
-def identity(subject: Subject) -> str:
-    """Return what identifies a model that is probed: the hash of its layers and labels."""
+def identity(subject: Subject, *more: object) -> str:
+    """Return what identifies a model that is probed, and how: the hash of its layers, its labels
+    and whatever else."""
     labels = [] if subject.labels is None else subject.labels.tolist()
     layers = {name: fingerprint(r) for name, r in subject.layers.items()}
-    content = json.dumps([labels, layers], sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()
+    content = json.dumps([labels, layers, *more], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:24]
 
 
 def without_nan(
