@@ -6,6 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from resemblance.report import write_page
+from resemblance.suites.page import result_of_cases
+from resemblance.suites.reliability import is_reliable
+
 EXAMPLE = Path(__file__).parents[1] / "docs" / "examples" / "suite_of_quantisation.py"
 
 
@@ -49,3 +53,22 @@ def test_only_measured_expectations_have_a_reliability(suite, networks):
     assert all(c.reliability is None for c in cases if c.test != "accuracy")
     (few,) = (c for c in cases if c.test == "accuracy" and c.cell == ("2 bits",))
     assert 0.5 < few.reliability <= 1
+
+
+def test_its_page_ranks_by_what_is_no_noise(suite, networks, tmp_path):
+    cases = suite.cases(networks)
+    result = result_of_cases("Quantisation", cases, ["procrustes", "mutual_knn"])
+    assert result.title == "Quantisation"
+    noise = {c.key for c in cases if not is_reliable(c.reliability)}
+    assert noise
+    ranked = {"/".join(c.key) for c in cases if c.key not in noise}
+    assert {cell for _, cell in result.scores()} == ranked
+    (remark,) = result.remarks
+    assert all("/".join(key) in remark for key in noise)
+    (table,) = result["scores"].tables
+    rows = suite.score(cases, suite.get_measures(["procrustes"]))
+    scores = {s.key: s.value for s in rows}
+    (row,) = (row for row in table.rows if row[0] == "OrthProc")
+    assert row[1:] == tuple(scores[case.key] for case in cases)
+    write_page(result, tmp_path / "page.html")
+    assert "Quantisation" in (tmp_path / "page.html").read_text(encoding="utf-8")

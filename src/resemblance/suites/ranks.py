@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from ..catalogue import get_measure
 from ..comparison import MeasureInfo
 from ..measure import Measure
+from ..results.figures import Bars, Box, Boxes, Diagram, HeatMap
+from ..results.headlines import RESAMPLING
 from ..results.ranks import Scores, rank_cell
-from ..results.sections import RankRule, Section
+from ..results.sections import Entry, RankRule, Section, Sign, Table
+from ..results.standing import AXIS, TIES, rank_bars, tie_diagram, tie_words
 from ..results.values import distinct, known
-from ..significance import Places, places
+from ..significance import Place, Places, Ranking, duels, places, summarize
 from .case import Case, Score, cell_name
 from .reliability import is_reliable
 
 Cell = tuple[str, ...]  # the test, and the words of a case
+Groups = Mapping[str, Callable[[Cell], bool]]  # of cells, such as those of a domain of models
 RankedCells = Mapping[Cell, tuple[Scores, RankRule]]  # scores, and how they are ranked
 
 
@@ -121,3 +127,197 @@ def with_scores(section: Section, cells: RankedCells, words: int = 1) -> Section
         scores={cell_name(cell[words:]): scores for cell, (scores, _) in cells.items()},
         rules={cell_name(cell[words:]): rule for cell, (_, rule) in cells.items()},
     )
+
+
+def in_catalogue(info: MeasureInfo) -> Measure | None:
+    """Return the measure of the catalogue that a result is of; None for one of a user."""
+    try:
+        measure = get_measure(info.spec)
+    except ValueError:
+        return None
+    return measure if (measure.label, measure.version) == (info.label, info.version) else None
+
+
+def measure_signs(overview: Overview, order: Iterable[str]) -> tuple[Sign, ...]:
+    """Return the note at the name of every measure in the first column of a table: what it is
+    called in full, and whether it is not one of the suite."""
+    infos = {m.spec: m for m in overview.measures}
+    return tuple(_sign(row, infos[spec], overview.usual) for row, spec in enumerate(order))
+
+
+def _sign(row: int, info: MeasureInfo, usual: frozenset[tuple[str, str]]) -> Sign:
+    if (info.spec, info.label) not in usual:
+        return Sign(row, 0, "added", f"{info.spec}: not one of the benchmark's measures")
+    measure = in_catalogue(info)
+    meaning = f": {measure.summary.replace('``', '')}" if measure else ""
+    return Sign(row, 0, "", f"{info.spec}{meaning}")
+
+
+# ----------------------------------------------------------------------------- where measures stand
+
+
+def ranking_section(overview: Overview, groups: Groups, about: str = "") -> Section:
+    """Return the overall ranking, with intervals where they mean something, and the mean ranks in
+    every group of cells; ``about``: what a cell is."""
+    figures = tuple(_ranking_figures(overview))
+    text = f"Mean rank over all cells. {about}".strip()
+    if overview.is_sure:
+        text = (
+            "Mean rank over all cells, and the 95 % interval of how far a measure is behind the "
+            "leader. Measures that cannot be told from the leader are shaded. "
+            f"{RESAMPLING}"
+        )
+    table = _ranking_table(overview, groups)
+    return Section("ranking", "Overall ranking", text, (table,), figures)
+
+
+def _ranking_figures(overview: Overview) -> Iterator[Bars | Diagram]:
+    """Yield the mean ranks, and which measures cannot be told apart; nothing without a rank."""
+    standing, is_sure = overview.places, overview.is_sure
+    ranked = {place.measure for place in standing.rows}
+    if not ranked:
+        return
+    order = [spec for spec in overview.order if spec in ranked]
+    yield Bars(
+        "mean ranks",
+        "Mean rank over all cells",
+        AXIS,
+        rank_bars(standing, overview.names, order, is_sure=is_sure),
+        TIES if is_sure else "",
+        standing.rows[0].mean if is_sure else None,
+        (1.0, overview.worst),
+        is_dotted=True,
+    )
+    diagram = tie_diagram(standing, overview.names) if is_sure else None
+    if diagram is not None:
+        yield diagram
+
+
+def _ranking_table(overview: Overview, groups: Groups) -> Table:
+    overall = {r.measure: r for r in _ranking(overview)}
+    means = {
+        name: {r.measure: r.mean for r in _ranking(overview, is_in)}
+        for name, is_in in groups.items()
+    }
+    by_measure = {p.measure: p for p in overview.places.rows}
+    records = list[Mapping[str, Entry]]()
+    for spec in overview.order:
+        place, whole = by_measure.get(spec), overall.get(spec)
+        records.append(
+            {
+                "measure": overview.names[spec],
+                "mean rank": whole.mean if whole else None,
+                **(_ties(place, overview) if overview.is_sure else {}),
+                "median": whole.median if whole else None,
+                "cells": float(len(whole.ranks)) if whole else 0.0,
+                **{group: of_group.get(spec) for group, of_group in means.items()},
+            }
+        )
+    tied = {p.measure for p in overview.places.rows if p.is_tied and overview.is_sure}
+    return Table.of(
+        records,
+        "ranking",
+        "Where measures stand",
+        marked=tuple(i for i, spec in enumerate(overview.order) if spec in tied),
+        signs=measure_signs(overview, overview.order),
+        hints={
+            "behind": "95 % interval of the difference of mean ranks from the leader, in the same "
+            "cells; sorts by the lower end",
+            "tied with": "the measures that it cannot be told from",
+            **{group: f"mean rank in {group}" for group in means},
+        },
+        is_leading=True,
+    )
+
+
+def _ranking(overview: Overview, is_in: Callable[[Cell], bool] = bool) -> tuple[Ranking, ...]:
+    """Return the mean ranks of measures over all cells, or those of a group."""
+    return summarize({cell: ranks for cell, ranks in overview.ranks.items() if is_in(cell)})
+
+
+def _ties(place: Place | None, overview: Overview) -> dict[str, str | None]:
+    """How far a measure is behind the leader, and what it cannot be told from."""
+    if place is None:
+        return {"behind": None, "tied with": None}
+    low, high = place.simultaneous
+    behind = None if math.isnan(low) else f"{low:.2f} to {high:.2f}"
+    tied = tie_words(overview.places, place.measure, overview.names)
+    return {"behind": behind, "tied with": tied}
+
+
+def distribution_section(
+    overview: Overview, groups: Groups, text_of: Callable[[Cell], str] = "/".join
+) -> Section:
+    """Return the ranks of every measure as boxes, a figure for each group of cells."""
+    figures = (_boxes(overview, name, is_in, text_of) for name, is_in in groups.items())
+    order = (
+        ""
+        if overview.is_trial
+        else "In each group measures are in the order of their median, then of their mean rank. "
+    )
+    about = (
+        f"{order}Boxes span the quartiles, lines reach the farthest rank within 1.5 times that "
+        "span, points are cells. Rank 1 is the best."
+    )
+    return Section("distribution", "Distribution of ranks", about, (), tuple(filter(None, figures)))
+
+
+def _boxes(
+    overview: Overview, group: str, is_in: Callable[[Cell], bool], text_of: Callable[[Cell], str]
+) -> Boxes | None:
+    cells = {cell: ranks for cell, ranks in overview.ranks.items() if is_in(cell)}
+    order = [row.measure for row in _ranking(overview, is_in)]
+    if overview.is_trial:
+        order = [spec for spec in overview.order if spec in set(order)]
+    families = {m.spec: in_catalogue(m) for m in overview.measures}
+    boxes = []
+    for spec in order:
+        ranks = {text_of(cell): of_cell[spec] for cell, of_cell in cells.items() if spec in of_cell}
+        measure = families[spec]
+        family = measure.family.replace("_", " ") if measure else ""
+        boxes.append(Box(overview.names[spec], tuple(ranks.values()), tuple(ranks), family))
+    if not boxes:
+        return None
+    span = (1.0, overview.worst)
+    return Boxes(group, group, "rank, 1 is the best", tuple(boxes), span=span)
+
+
+def before_section(overview: Overview) -> Section | None:
+    """Return how sure it is that one measure is before another; nothing where cells do not say."""
+    if not overview.is_sure:
+        return None
+    names, before = overview.names, overview.places.before
+    order = [p.measure for p in overview.places.rows]
+    wins = duels(dict(overview.ranks.items()))
+
+    def share(a: str, b: str) -> float | None:
+        return known(before.get((a, b))) if (a, b) in wins else None
+
+    def text(a: str, b: str) -> str:
+        if (value := share(a, b)) is None:
+            return ""
+        duel = wins[a, b]
+        return (
+            f"{names[a]} before {names[b]} in {value:.0%} of the samples of the cells; ranked "
+            f"before it in {duel.better} of {duel.cells} cells ({duel.tied} tied)"
+        )
+
+    rows = [[share(a, b) for b in order] for a in order]
+    labels = tuple(names[spec] for spec in order)
+    figure = HeatMap(
+        "before",
+        "The row before the column, in % of the samples of the cells",
+        labels,
+        labels,
+        tuple(tuple(None if v is None else float(round(100 * v)) for v in row) for row in rows),
+        "Blue where the row mostly has the better mean rank, orange where it mostly has not; "
+        "between 3 and 97 nothing is settled.",
+        span=(0.0, 100.0),
+        is_diverging=True,
+        titles=tuple(tuple(text(a, b) for b in order) for a in order),
+    )
+    about = (
+        "How sure it is that the measure of the row has a better mean rank than that of the "
+        "column: in how many of 100 samples of the cells it has, equal ranks counted as half."
+    )
+    return Section("before", "A ranked before B", about, (), (figure,))

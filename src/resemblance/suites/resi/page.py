@@ -16,11 +16,10 @@ from ...results.result import Result
 from ...results.sections import Section, Table
 from ...sources.training import DOMAINS
 from ...subject import Subject
-from .. import page
+from .. import page, ranks
 from ..case import Case
 from ..families import ModelFamily, readable
 from ..ranks import Cell, Overview, overview_of, with_scores
-from ..reliability import LEAST_RELIABILITY, is_reliable
 from ..scoring import Failed, failures_of, seconds_of
 from ..study import judged_by
 from .cases import QUALITIES, TESTS
@@ -166,8 +165,8 @@ def _sections(
     evaluation: Evaluation, overview: Overview, domains: Sequence[str]
 ) -> Iterator[Section]:
     groups = {domain: _is_of(domain) for domain in domains}
-    yield page.ranking_section(overview, groups, A_CELL)
-    yield page.distribution_section(overview, groups, cell_text)
+    yield ranks.ranking_section(overview, groups, A_CELL)
+    yield ranks.distribution_section(overview, groups, cell_text)
     columns = score_columns(evaluation, domains)
     stars = (
         "* p ≤ 0.05, ** p ≤ 0.01 for the correlations with accuracy and outputs, by permuting "
@@ -177,7 +176,7 @@ def _sections(
     scores = page.scores_section(overview, columns, stars, has_complete=has_complete)
     yield with_scores(scores, overview.cells, 0)
     yield from _test_sections(evaluation, overview)
-    if (before := page.before_section(overview)) is not None:
+    if (before := ranks.before_section(overview)) is not None:
         yield before
     seconds = seconds_of(evaluation.cases, evaluation.compared, lambda case: case.cell[2])
     yield page.times_section(overview, seconds)
@@ -396,20 +395,14 @@ def _not_trained(untrained: Mapping[str, str]) -> str:
 
 
 def _not_ranked(evaluation: Evaluation) -> str:
-    """Say in which cells measures are not ranked since what is expected is noise; nothing without
-    such a cell."""
+    """Say in which cells measures are not ranked since what is expected is noise."""
     if evaluation.options.protocol == "resi-code":
         return ""
-    cells = [
-        f"{ModelFamily(*family)}, {QUALITIES[test].get(quality, quality)} ({reliability:.2f})"
-        for (test, quality, *family), reliability in evaluation.reliabilities().items()
-        if not is_reliable(reliability)
-    ]
-    if not cells:
-        return ""
-    return (
-        "Shown and not ranked, since what is expected would be different on other inputs (a "
-        f"reliability below {LEAST_RELIABILITY}): {'; '.join(cells)}."
+    return page.noise_remark(
+        {
+            f"{ModelFamily(*family)}, {QUALITIES[test].get(quality, quality)}": reliability
+            for (test, quality, *family), reliability in evaluation.reliabilities().items()
+        }
     )
 
 

@@ -17,7 +17,7 @@ from ...results.codec import decode, encode, spell
 from ...results.result import Result
 from ...sources.training import DOMAINS, Portion
 from ...sources.training.loop import Resources
-from ..page import in_catalogue
+from ..ranks import in_catalogue
 from ..status import StudyStatus
 from ..status import status as study_status
 from ..study import (
