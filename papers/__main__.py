@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from resemblance.cli.ending import bars
 from resemblance.cli.executors import processes
-from resemblance.cli.progress import bars
 from resemblance.json_files import write_atomically
 from resemblance.report.page import write_page
 from resemblance.results.result import Result

@@ -27,8 +27,8 @@ from typer.testing import CliRunner
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.cli import comparing, declaring, executors
-from resemblance.cli.options import chosen_measures
+from resemblance.cli import comparing, ending, executors, options
+from resemblance.cli.inputs import chosen_measures
 from resemblance.engine.store import Store
 from resemblance.extras import install_hint
 from resemblance.report.output import csv_text
@@ -878,7 +878,7 @@ def test_an_interrupt_after_the_work_says_what_was_saved(call, folder, monkeypat
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(declaring, "emit", interrupt)
+    monkeypatch.setattr(options, "emit", interrupt)
     code, _, err = call("compare", "a.npy", "b.npy", "-m", "cka", "--save", "r.db")
     assert code == 130
     assert (
@@ -1047,7 +1047,7 @@ def test_names_of_files_cannot_steer_the_terminal(tmp_path, monkeypatch, capsys)
     assert "\x1b" not in shown.out + shown.err
     assert shown.err.count("\n") == 1
     assert Path(target).exists()
-    assert declaring.interrupted(Path(target).with_suffix(".db")) == 130
+    assert ending.interrupted(Path(target).with_suffix(".db")) == 130
     assert "\x1b" not in capsys.readouterr().err
 
 

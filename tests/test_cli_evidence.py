@@ -10,8 +10,8 @@ import pytest
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.cli import evidence as command
-from resemblance.cli.labels import read_labels
+from resemblance.cli import certainty as command
+from resemblance.cli.inputs import read_labels
 from resemblance.engine.store import Store
 
 N = 40

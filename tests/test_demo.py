@@ -12,7 +12,7 @@ from factories.output import on_terminal
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.cli import demo
+from resemblance.cli import models as demo
 from resemblance.sources.training.vision import digits as source
 
 torch = pytest.importorskip("torch")

@@ -13,7 +13,7 @@ from factories.packs import resi_pack
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.cli.resi import read_resi
+from resemblance.cli.entries import read_resi
 from resemblance.packs import Manifest, Pack, open_pack
 from resemblance.results.result import Result
 from resemblance.sources.model_folder import read_subjects

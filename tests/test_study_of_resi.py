@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from resemblance import cli
-from resemblance.cli.options import own_measure
+from resemblance.cli.inputs import own_measure
 from resemblance.json_files import checksum
 from resemblance.sources.model_folder import read_subjects, write_subject
 from resemblance.sources.recipe import Extraction

@@ -16,7 +16,7 @@ from resemblance.boards.repository import read_rules, read_submitted, rules_of, 
 from resemblance.boards.site.authors import AuthorsCard
 from resemblance.boards.skeleton import init
 from resemblance.checks import Outcome, check_measure
-from resemblance.cli.options import own_measure
+from resemblance.cli.inputs import own_measure
 
 CARD = AuthorsCard("Top share", ("Ada", "Grace"), licence="MIT")
 

@@ -18,7 +18,7 @@ from resemblance.boards.site.authors import AuthorsCard
 from resemblance.boards.skeleton import init
 from resemblance.boards.verifying import score_faults, verify_repository, verify_shipped
 from resemblance.checks import Outcome
-from resemblance.cli.options import own_measure
+from resemblance.cli.inputs import own_measure
 from resemblance.engine import memory
 from resemblance.packs import open_pack
 from resemblance.suites.pinned import pack_cases

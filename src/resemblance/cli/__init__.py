@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from .. import __version__
 from ..engine.memory import keep_freed_memory
-from .errors import end_with, own_frames, plain_warnings
+from .ending import end_with, own_frames, plain_warnings
 
 # By panel of the help, the commands: the module of each, and what it does. A module is imported
 # only when its command is called.
@@ -21,23 +21,23 @@ PANELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Compare": {
         "compare": ("comparing", "Compare layers of the same samples by many measures."),
         "models": ("models", "Run models over the same samples and compare all their layers."),
-        "stream": ("stream", "Compare layers of any number of samples, read in batches."),
-        "demo": ("demo", "Train small networks, compare all their layers, write a page."),
+        "stream": ("comparing", "Compare layers of any number of samples, read in batches."),
+        "demo": ("models", "Train small networks, compare all their layers, write a page."),
     },
     "Certainty": {
-        "evidence": ("evidence", "Compute intervals, chance levels and p-values of similarities."),
-        "across": ("across", "Score models on several subjects, with the noise ceiling."),
+        "evidence": ("certainty", "Compute intervals, chance levels and p-values of similarities."),
+        "across": ("certainty", "Score models on several subjects, with the noise ceiling."),
     },
     "Drift": {
         "drift": ("drift", "Report how a representation changed between two versions."),
-        "upgrade": ("upgrade", "Keep an index under a new embedding model, or embed again?"),
+        "upgrade": ("drift", "Keep an index under a new embedding model, or embed again?"),
     },
     "Benchmarks": {
         "resi": ("entries", "The ReSi benchmark: six tests on models of three domains."),
         "sensitivity": ("entries", "Do measures respond to what affects function?"),
         "manifolds": ("entries", "Swiss rolls, rings and clusters of known similarity."),
         "stability": ("entries", "Do measures see what was deleted, and warn in time?"),
-        "joint": ("joint", "Rank the measures that several benchmarks share."),
+        "joint": ("entries", "Rank the measures that several benchmarks share."),
         "pack": ("packs", "The pinned features of a benchmark, for comparable scores."),
     },
     "Board": {

@@ -19,7 +19,8 @@ from ..report.numbers import duration
 from ..report.output import Output
 from ..report.terminal import plain_table
 from ..results.standing import PLACES, place_words
-from .declaring import Opened, Quiet, add_command, new_group, show_page, writing
+from .ending import show_page
+from .options import Opened, Quiet, add_command, new_group, writing
 from .submitting import INIT, VERIFY, init_command, verify_command
 
 SHOW = (

@@ -16,8 +16,8 @@ from ..display import did_you_mean
 from ..report.markup import as_markdown
 from ..report.output import deliver, show
 from ..report.terminal import plain_table
-from .declaring import commands_of
-from .options import check_choice
+from .inputs import check_choice
+from .options import commands_of
 
 CHOOSE = (
     "choose --task function -n 1000 -d 256",

@@ -1,11 +1,13 @@
-"""The commands that compare representations, and check, list, explain and cite measures."""
+"""The commands that compare representations, at once or in batches, and those about measures."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,10 +20,23 @@ from ..comparison import Comparison
 from ..engine.forecast import Forecast, plan
 from ..engine.memory import parse_bytes
 from ..measure import Measure
+from ..progress import counted, reporting
 from ..report.output import Output, deliver, show
 from ..report.outputs import CHECK_FORMATS, checks_output, forecast_output
 from ..report.references import reference
-from .declaring import (
+from ..sources.files import read_files
+from ..stream import Stream
+from .ending import bars
+from .executors import executors
+from .inputs import (
+    check_choice,
+    check_inputs,
+    chosen_entries,
+    chosen_measures,
+    own_function,
+    rewording,
+)
+from .options import (
     Inputs,
     Jobs,
     Measures,
@@ -34,9 +49,6 @@ from .declaring import (
     commands_of,
     writing,
 )
-from .executors import executors
-from .options import check_choice, check_inputs, chosen_entries, chosen_measures, rewording
-from .progress import bars
 
 OF_PYTHON = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")  # advice that names a function
 LONG = 60  # seconds of work that are announced
@@ -98,7 +110,6 @@ def _streamed(
 ) -> Comparison:
     """Do what the command ``stream`` does; ``ValueError`` for an option that it does not have."""
     from ..stream import Stream
-    from .stream import batches_of, streamed
 
     if present := [name for name, value in refused.items() if value]:
         raise ValueError(
@@ -211,10 +222,133 @@ def cite_command(
         deliver(f"{cite(*chosen)}\n", None)
 
 
+STREAM = (
+    "stream layers/ -m cka,procrustes",
+    "stream monday/ tuesday/ --parts --state days.npz",
+    "stream --merge rank0.npz --merge rank1.npz -m mean_cca -o values.csv",
+    "stream loader.py:batches --method qr --state all.npz",
+)
+
+Batches = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Files and folders as for compare, one layer each, or file.py:function, which is run "
+        "and returns mappings from layers to arrays."
+    ),
+]
+Kind = Annotated[
+    str,
+    typer.Option(help="gram, or qr: slower, for measures that whiten nearly dependent columns."),
+]
+Directions = Annotated[
+    bool, typer.Option("--directions", help="Also keep the sums that measures of directions need.")
+]
+Parts = Annotated[
+    bool, typer.Option("--parts", help="Each input holds the same layers for different samples.")
+]
+BatchSize = Annotated[int, typer.Option(min=1, help="Samples read from files at a time.")]
+Kept = Annotated[Path | None, typer.Option(help="Save the state to this .npz file.")]
+States = Annotated[
+    list[Path] | None, typer.Option("--merge", help="Add the state of other samples (repeatable).")
+]
+
+
+@writing(files=("inputs", "merge"), save="state", page="Write a page with heat maps.")
+def stream_command(
+    progress: bool,
+    inputs: Batches = None,
+    measures: Measures = None,
+    method: Kind = "gram",
+    directions: Directions = False,
+    parts: Parts = False,
+    rows: BatchSize = ROWS,
+    merge: States = None,
+    state: Kept = None,
+) -> Comparison:
+    """Compare layers of any number of samples, which are read in batches.
+
+    Only sums are kept, and the sums of several workers can be merged. The values equal those of all
+    samples in memory. Only measures that can be computed from sums have values: resemblance
+    measures --invariant-to sample_rotation lists them.
+    """
+    check_choice("method", method, ("gram", "qr"))
+    if not inputs and not merge:
+        raise ValueError("nothing to stream: give files, folders, or states by --merge")
+    stream = _merged(map(str, merge)) if merge else Stream(method, directions=directions)  # type: ignore[arg-type]
+    batches = batches_of(list(inputs or ()), parts, rows)
+    return streamed(batches, measures, stream, progress, state)
+
+
+def streamed(
+    batches: tuple[Iterable[Mapping[str, Any]], int | None],
+    measures: list[str] | None,
+    stream: Stream,
+    progress: bool,
+    state: Path | None = None,
+) -> Comparison:
+    """Return the comparison of the layers in batches, and save the state of a stream."""
+    chosen = chosen_measures(measures)
+    _update(stream, *batches, progress)
+    if state:
+        stream.save(state)
+    return stream.compare(chosen, progress=progress)
+
+
+def _update(
+    stream: Stream, batches: Iterable[Mapping[str, Any]], total: int | None, progress: bool
+) -> None:
+    with reporting(progress, total, "streaming") as count:
+        for batch in counted(batches, count):
+            stream.update(batch)
+
+
+def _merged(states: Iterable[str]) -> Stream:
+    streams = map(Stream.load, states)
+    first = next(iter(streams))
+    for other in streams:
+        first.merge(other)
+    return first
+
+
+def batches_of(
+    inputs: list[str], parts: bool, rows: int
+) -> tuple[Iterable[Mapping[str, Any]], int | None]:
+    """Return the batches in files or from a user's function, and how many if that is known."""
+    functions = [text for text in inputs if re.fullmatch(r".+\.py:\w+", text)]
+    if functions and len(inputs) > 1:
+        raise ValueError(f"{functions[0]} gives all layers; leave out the other inputs")
+    if functions:
+        batches: Iterable[Mapping[str, Any]] = own_function(functions[0])()
+        return batches, None
+    groups = [[text] for text in inputs] if parts else [inputs] * bool(inputs)
+    layers = [read_files(group) for group in groups]
+    sizes = list(map(_common_size, layers))
+    blocks = (_blocks(part, n, rows) for part, n in zip(layers, sizes))
+    return chain.from_iterable(blocks), sum(-(-n // rows) for n in sizes)
+
+
+def _common_size(layers: Mapping[str, Any]) -> int:
+    sizes = {name: int(r.shape[0]) for name, r in layers.items()}
+    (first, n), *others = list(sizes.items())
+    for name, size in others:
+        if size != n:
+            raise ValueError(
+                f"{first!r} has {n} samples and {name!r} has {size}; give layers of the same "
+                "samples, or --parts"
+            )
+    return n
+
+
+def _blocks(layers: Mapping[str, Any], n: int, rows: int) -> Iterator[dict[str, Any]]:
+    for start in range(0, n, rows):
+        yield {name: r.source[start : start + rows] for name, r in layers.items()}
+
+
 commands = commands_of(
     ("compare", compare_command, COMPARE),
     ("check", check_command, CHECK),
     ("measures", measures_command, MEASURES),
     ("explain", explain_command, EXPLAIN),
     ("cite", cite_command, CITE),
+    ("stream", stream_command, STREAM),
 )

@@ -1,28 +1,217 @@
-"""The suites with options of their own, and the commands that only one suite has."""
+"""The commands of the suites: what each has of its own, and the ranking over several studies."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from ..extras import check
+from ..measure import FAMILIES
+from ..report import write_page
 from ..report.numbers import number
-from ..report.output import show
-from ..report.terminal import plain_table
+from ..report.output import emit, show
+from ..report.terminal import headline_lines, leading_tables, plain_table
+from ..results.result import Result
 from ..sources.files import read_files
-from ..sources.training import DOMAINS
+from ..sources.training import DOMAINS, HYPERPARAMETERS
+from ..sources.training.loop import PRECISIONS
 from ..stability import transformation_study
-from ..suites import SUITES
+from ..suites import SUITES, load_result
+from ..suites.joint import joint
 from ..suites.resi import suite as resi
+from ..suites.resi.groups import GROUPS
 from ..suites.resi.models import models_of
+from ..suites.resi.page import result_of
+from ..suites.resi.paper import PORTIONS
+from ..suites.resi.planning import plan, table_of
+from ..suites.resi.rules import FAILURES, PERMUTATIONS, PROTOCOLS
 from ..suites.sensitivity import models as sensitivity_models
 from ..suites.sensitivity import suite as sensitivity
-from .declaring import add_command
-from .resi import preview_resi, read_resi, resi_options, run_resi
+from .ending import run_provenance, show_page
+from .inputs import check_choice, check_targets, choose_format, warn_of_trial
+from .options import File, Format, Opened, add_command, option, with_parameters
 from .suites import SuiteCommands, run_command, suite_commands
+
+DATA = "RESEMBLANCE_DATA"  # in the environment, what --data is by default
+SEVERAL = {"dataset": "datasets", "architecture": "architectures", "test": "tests"}
+OF_PORTION = (*SEVERAL.values(), "seeds", "hyperparameters", "domains")
+CHOICES = {
+    "protocol": PROTOCOLS,
+    "permute": PERMUTATIONS,
+    "failures": FAILURES,
+    "groups": GROUPS,
+    "hyperparameters": HYPERPARAMETERS,
+    "precision": PRECISIONS,
+    "format": ("table", "json"),
+}
+OPTIONS = (
+    option("models", Path | None, "A folder of models of your own; nothing is trained."),
+    option("data", Path | None, f"The folder with the paper's data sets; default: ${DATA}."),
+    option("dataset", list[str] | None, "At paper sizes: only this data set (repeatable)."),
+    option(
+        "architecture", list[str] | None, "At paper sizes: only this architecture (repeatable)."
+    ),
+    option("test", list[str] | None, "At paper sizes: only this test (repeatable)."),
+    option(
+        "seeds",
+        int | None,
+        "At paper sizes: number of normal models; a group has half as many. Default: 10.",
+    ),
+    option(
+        "hyperparameters",
+        str | None,
+        "At paper sizes: resi-code (default), those of the authors' code, or paper.",
+    ),
+    option(
+        "models_from",
+        Path | None,
+        "The folder of the authors' trained models, read instead of trained.",
+    ),
+    option("device", str | None, "Device that trains the paper's models, such as cuda:1."),
+    option("precision", str | None, f"Precision of that training: {', '.join(PRECISIONS)}."),
+    option(
+        "download",
+        bool,
+        "Allow libraries to download data sets into --data.",
+        "--download",
+        default=False,
+    ),
+    option("samples", int | None, "Compare at most this many inputs of each data set, drawn once."),
+    option(
+        "plan",
+        bool,
+        "At paper sizes: print models, hours and disk space, and stop.",
+        "--plan",
+        default=False,
+    ),
+    option("format", str, "Format of --plan: table or json.", default="table"),
+    option(
+        "groups",
+        str | None,
+        "published: compare all groups of models; separated: only groups whose accuracies do not "
+        "overlap. At paper sizes the default is published.",
+    ),
+    option(
+        "protocol", str | None, "paper (default), or resi-code: what the authors' code computes."
+    ),
+    option("permute", str | None, "Units of permutation tests: models or pairs."),
+    option(
+        "failures",
+        str | None,
+        "Rank a measure that fails in a cell last, or leave it unranked; default by protocol.",
+    ),
+)
+
+
+def _checked(**words: Any) -> dict[str, object]:
+    """Check the words of the options, and return them as ``run`` takes them."""
+    for name, known in CHOICES.items():
+        if words[name] is not None:
+            check_choice(name, words[name], known)
+    named = {SEVERAL.get(name, name): value for name, value in words.items()}
+    form, wanted, download = named.pop("format"), named.pop("plan"), named.pop("download")
+    if form != "table" and not wanted:
+        raise ValueError(
+            "--format belongs to --plan; resemblance resi results STUDY --format json writes "
+            "results"
+        )
+    return named | {"plan": form if wanted else None, "download": download or None}
+
+
+resi_options = with_parameters(_checked, *OPTIONS)
+
+
+def _check_models(options: Mapping[str, Any]) -> None:
+    if "models" in options and options.keys() & {"size", "domains"}:
+        raise ValueError(
+            "--models names existing models; --size and --domain are for models to be trained"
+        )
+
+
+def run_resi(study: Path, **options: Any) -> Result:
+    """Run the suite as the options of the command say."""
+    _check_models(options)
+    if options.get("size") in PORTIONS and os.environ.get(DATA):
+        options.setdefault("data", Path(os.environ[DATA]))
+    return resi.run(study, **options)
+
+
+def preview_resi(study: Path, **options: Any) -> bool:
+    """Print the plan of a run where that was asked for, and return whether it was."""
+    if "plan" not in options:
+        return False
+    _check_models(options)
+    size = options.get("size", "mini")
+    if size not in PORTIONS:
+        raise ValueError(f"--plan is for --size {' and '.join(PORTIONS)}; got {size}")
+    chosen = {name: options[name] for name in (*OF_PORTION, "samples") if name in options}
+    rows = plan(study, size, measures=options["measures"], **chosen)
+    if options["plan"] == "json":
+        print(json.dumps([row._asdict() for row in rows]))
+    else:
+        header, lines, note = table_of(rows)
+        show([plain_table(header, lines, right=range(2, len(header))), "", note])
+    return True
+
+
+def read_resi(
+    study: Path,
+    family: Annotated[
+        list[str] | None,
+        typer.Option(help="Only measures of this family, ranked among themselves (repeatable)."),
+    ] = None,
+) -> Result:
+    """Return the result in a study, of all measures or those of some families."""
+    for name in family or ():
+        check_choice("family", name, FAMILIES)
+    whole = load_result(study)
+    if not family:
+        return whole
+    fewer = result_of(resi.load_evaluation(study).only(family))
+    return replace(fewer, size=whole.size, provenance=whole.provenance)
+
+
+JOINT = (
+    "joint resi sensitivity manifolds stability",
+    "joint resi manifolds -o ranks.csv",
+    "joint resi manifolds --html ranks.html --open",
+)
+
+
+def joint_command(
+    context: typer.Context,
+    studies: Annotated[
+        list[Path], typer.Argument(help="Folders of studies, each of another suite.")
+    ],
+    format: Format = None,
+    output: File = None,
+    html: Annotated[Path, typer.Option(help="Write the page to this file.")] = Path("joint.html"),
+    opened: Opened = False,
+) -> None:
+    """Rank the measures that several suites share, and judge the conclusions of their papers.
+
+    Run the suites first, with common measures: resemblance resi, sensitivity, manifolds, stability.
+    """
+    kind = choose_format(format, output)
+    check_targets(kind, (), output, html, None)
+    check("jinja2")
+    ranking = joint(studies)
+    write_page(ranking, html, provenance=run_provenance(context))
+    warn_of_trial(ranking.is_trial, kind)
+    if kind == "table" and output is None:
+        show([*headline_lines(ranking), *leading_tables(ranking)])
+        print(f"Open {html.resolve()}")
+    else:
+        emit(ranking, kind, output)
+    show_page(html, opened)
+
 
 COLUMNS = (
     "transformation",
@@ -142,3 +331,4 @@ for _name in SUITES:
     for _command, _function, _calls in MORE.get(_name, ()):
         add_command(_group, _command, _function, *_calls)
     commands.add_typer(_group, name=_name)
+add_command(commands, "joint", joint_command, *JOINT)

@@ -1,274 +1,237 @@
-"""What the commands share: options turned into what the library takes, and messages."""
+"""How commands are declared: every option that several share, and one way to begin and to write."""
 
 from __future__ import annotations
 
-import inspect
-import os
-import re
 import sys
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from types import FunctionType
-from typing import Any
+from typing import Annotated, Any
 
-from ..catalogue import get_measures, get_statistic, list_statistics, parse_parameters
-from ..display import did_you_mean
-from ..extras import check
-from ..measure import Measure
-from ..report.output import FORMATS, SUFFIXES
-from ..results.claims import Claim
-from ..results.headlines import TRIAL
-from ..statistic import Statistic
-from ..user_modules import OwnFileError, load_module, load_packaged, own_module
+import typer
 
+from ..report.output import FORMATS, Output, emit
+from .ending import finish, interrupted, run_provenance, silence, verdict
+from .inputs import check_targets, choose_format, examples, flowing
 
-def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
-    """Return the measures named on the command line; ``None`` for the default list."""
-    if not texts:
-        return None
-    specs = _specs(texts)
-    if not specs:
-        raise ValueError("--measures is empty")
-    return get_measures(_own_or_spec(spec) for spec in specs)
+# ----------------------------------------------------------------------------- options of commands
 
-
-def chosen_entries(texts: Sequence[str]) -> list[Measure | Statistic]:
-    """Return the measures and statistics named on the command line."""
-    known = {name.lower() for s in list_statistics() for name in (s.name, s.label)}
-    entries: list[Measure | Statistic] = []
-    for spec in _specs(texts):
-        entry = _own_or_spec(spec, (Measure, Statistic))
-        is_statistic = isinstance(entry, str) and entry.partition("[")[0].strip().lower() in known
-        if isinstance(entry, Statistic) or is_statistic:
-            entries.append(get_statistic(entry))
-        else:
-            entries += get_measures([entry])
-    if not entries:
-        raise ValueError("name a measure or a statistic")
-    return list(dict.fromkeys(entries))
-
-
-def with_own_measures(
-    replacements: list[Measure] | None, specs: Sequence[str] | None, usual: Iterable[str | Measure]
-) -> list[Measure] | None:
-    """Return the usual measures, or their replacements, and those of the user.
-
-    ``None``, for the usual ones, when there are neither replacements nor measures of the user.
-    """
-    more = chosen_measures(specs)
-    if more is None:
-        return replacements
-    return get_measures([*(usual if replacements is None else replacements), *more])
-
-
-def _specs(texts: Iterable[str]) -> list[str]:
-    parts = (part.strip() for text in texts for part in re.split(r",(?![^\[\]]*\])", text))
-    return list(filter(None, parts))
-
-
-def _own_or_spec(spec: str, kinds: tuple[type, ...] = (Measure,)) -> Any:
-    match = re.fullmatch(r"(.+\.py):(\w+)\s*(?:\[(.*)\])?", spec)
-    if match is None and spec.endswith(".py"):
-        raise ValueError(f"{spec} is a file: name one of its measures, {spec}:NAME")
-    if match is None:
-        return spec
-    entry = own_measure(Path(match[1]), match[2], kinds)
-    return entry.where(**parse_parameters(match[3])) if match[3] else entry
-
-
-def own_measure(path: Path, name: str, kinds: tuple[type, ...] = (Measure,)) -> Any:
-    """Return a measure, or what else is of these kinds, that is defined in a user's file, which is
-    run.
-
-    Raises ``ValueError`` when the file is not there or has no such thing, ``OwnFileError`` when it
-    fails.
-    """
-    words = [kind.__name__.lower() for kind in kinds]
-    value = _defined(path, name, " or ".join(words), kinds)
-    if not isinstance(value, kinds):
-        decorators = " or ".join(f"@resemblance.{word}(...)" for word in words)
-        raise ValueError(
-            f"{name} in {path} is not a {' or '.join(words)}: decorate it with {decorators}"
-        )
-    return value
-
-
-def own_function(text: str) -> Callable[..., Any]:
-    """Return a function from a user's FILE.py:NAME, which is run.
-
-    Raises ``ValueError`` when there is no such thing, ``OwnFileError`` when the file fails.
-    """
-    path, _, name = text.rpartition(":")
-    value = _defined(Path(path), name, "function", FunctionType)
-    if not callable(value):
-        raise ValueError(f"{name} in {path} is not a function")
-    return value
+Inputs = Annotated[
+    list[str],
+    typer.Argument(
+        help=".npy, .npz, .parquet or .safetensors files, or folders of .npy and .npz files."
+    ),
+]
+Pool = Annotated[
+    str,
+    typer.Option(
+        help="Make (samples, features) of arrays of tokens, (samples, tokens, features), by first, "
+        "last, mean, max or flatten, and of maps, (samples, channels, height, width), by mean, "
+        "max, flatten or positions."
+    ),
+]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measures",
+        "-m",
+        help="Names, labels, cka\\[kernel=rbf], presets, or file.py:name, which is run.",
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        help="table, json, csv, parquet, markdown or latex; default: by the suffix of --output."
+    ),
+]
+TableOrJson = Annotated[str, typer.Option("--format", help="table or json.")]
+File = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", help="Write the results to this file instead of standard output."
+    ),
+]
+Opened = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
+Save = Annotated[
+    Path | None,
+    typer.Option(
+        help="Save each result to this file as soon as it is computed; an interrupted run can "
+        "resume."
+    ),
+]
+Memory = Annotated[str, typer.Option(help="Memory for intermediate results, per process.")]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Number of processes; default: 1.")
+]
+AllJobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, help="Number of processes; default: one per processor."),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(help="Compute on the Dask cluster at this address instead of this machine."),
+]
+Planned = Annotated[bool, typer.Option("--plan", help="Estimate time and memory, and stop.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
+Within = Annotated[
+    Path | None,
+    typer.Option(
+        help="A label per sample (.npy, .npz, .csv, .txt): samples are permuted only within "
+        "groups of equal labels, so what a group shares counts as chance."
+    ),
+]
+Blocks = Annotated[
+    Path | None,
+    typer.Option(
+        help="A label per sample: samples of a block, such as a document, depend on each other and "
+        "stay together."
+    ),
+]
+Draws = Annotated[
+    int, typer.Option(min=1, help="Number of permutations, for measures that need them.")
+]
+Level = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show neither progress nor messages, only errors.")
+]
 
 
-def own_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]]:
-    """Return the judges of claims, by section, from a user's FILE.py:NAME, which is run.
-
-    A file of a package, such as those in ``papers/``, may import its neighbours.
-
-    Raises ``ValueError`` when there is no such thing, ``OwnFileError`` when the file fails.
-    """
-    match = re.fullmatch(r"(.+\.py):(\w+)", text)
-    if match is None:
-        raise ValueError(f"--claims must be FILE.py:NAME; got {text}")
-    value = _defined(Path(match[1]), match[2], "claims", Mapping, _load_claims)
-    if not isinstance(value, Mapping) or not all(map(callable, value.values())):
-        raise ValueError(
-            f"{match[2]} in {match[1]} must be a mapping from names of sections to functions that "
-            "judge the facts of a section"
-        )
-    return value
+def option(
+    name: str, kind: Any, help: str, *spellings: str, default: Any = None, **more: Any
+) -> Parameter:
+    """Return an option of a command; ``more`` is for ``typer.Option``."""
+    return keyword(name, Annotated[kind, typer.Option(*spellings, help=help, **more)], default)
 
 
-def _load_claims(file: str, name: str) -> object:
-    """Run a file of claims, which are judged in this process only, so that it may be in a package;
-    ``name`` is that of its module where it is not."""
-    if not (Path(file).parent / "__init__.py").exists():
-        return load_module(file, name)
-    loaded = load_packaged(file)
-    package = loaded.__name__.partition(".")[0]
-    neighbours = {n: m for n, m in sys.modules.items() if n.partition(".")[0] == package}
-    # Errors in any of them are those of a user's file.
-    sys.modules.update({f"{name}.{n}": module for n, module in neighbours.items()})
-    return loaded
+def keyword(name: str, kind: Any, default: Any = None) -> Parameter:
+    """Return a parameter of a command by one of the types above."""
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def _defined(
-    path: Path,
-    name: str,
-    what: str,
-    kind: type | tuple[type, ...],
-    load: Callable[[str, str], object] = load_module,
-) -> object:
-    """Return what has a name in a user's file, which is run."""
-    if not path.is_file():
-        raise ValueError(f"{path} does not exist")
-    file = os.path.realpath(path)
-    module = own_module(file)
-    try:
-        loaded = sys.modules.get(module) or load(file, module)
-    except (Exception, SystemExit) as error:  # which would end the command as if all were well
-        raise OwnFileError(
-            f"{path} cannot be loaded: {type(error).__name__}: {error}{_line(error, file)}"
-        ) from error
-    names = vars(loaded)
-    if names.get(name) is None:
-        known = [n for n, v in names.items() if isinstance(v, kind) and not n.startswith("__")]
-        raise ValueError(f"{path} has no {what} {name!r}{did_you_mean(name, known)}")
-    return names[name]
+def parameters_of(function: Callable[..., object], skipped: int = 0) -> list[Parameter]:
+    """Return the parameters of a function, all but the first ``skipped``, as those of a command."""
+    parameters = list(signature(function, eval_str=True).parameters.values())[skipped:]
+    return [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters]
 
 
-def _line(error: BaseException, file: str) -> str:
-    """The line of the file where loading it failed; a syntax error says it itself."""
-    lines = [
-        frame.lineno
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename == file
-    ]
-    return f" (line {lines[-1]})" if lines else ""
+def with_parameters(command: Callable[..., Any], *parameters: Parameter) -> Callable[..., Any]:
+    """Give a function that takes any words the parameters of a command, and return it."""
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return command
 
 
-def choose_format(format: str | None, output: Path | None, known: Sequence[str] = FORMATS) -> str:
-    """Return the requested format, by name or by the suffix of the output; text is a table."""
-    suffix = output.suffix.removeprefix(".").lower() if output else ""
-    suffix = SUFFIXES.get(suffix, suffix)
-    if format is None and suffix not in ("", "txt", *known):
-        endings = {kind: ending for ending, kind in SUFFIXES.items()}
-        suffixes = ", ".join(f".{endings.get(k, k)}" for k in ("txt", *known) if k != "table")
-        raise ValueError(
-            f"{output}: no table is written as .{suffix}; choose one of {suffixes}, or set "
-            "--format; figures are on the page (--html) and in resemblance.plot"
-        )
-    kind = format or (suffix if suffix in known else "table")
-    check_choice("format", kind, known)
-    if kind == "parquet" and output is None:
-        raise ValueError("--format parquet needs --output FILE: it is not text")
-    return kind
+CONTEXT = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
-def check_page(path: Path | None) -> None:
-    """Raise ``ValueError`` for a page that is to be written to a file of another kind."""
-    if path is not None and path.suffix.lower() not in ("", ".html", ".htm"):
-        raise ValueError(f"{path}: a page is written as .html, not as {path.suffix}")
+def add_command(group: typer.Typer, name: str, command: Callable[..., Any], *calls: str) -> None:
+    """Add a command to a group, with calls of it in its help, which begins with the first."""
+    text, first = flowing(command.__doc__), f"resemblance {calls[0]}".replace("[", r"\[")
+    short = text.partition("\n\n")[0]
+    add = group.command(name, help=f"{first}\n\n{text}", short_help=short, epilog=examples(*calls))
+    add(command)
 
 
-def check_targets(
-    kind: str, inputs: Sequence[str], output: Path | None, html: Path | None, save: Path | None
-) -> None:
-    """Find out before the work whether its results can be written, each to a file of its own."""
-    targets, real = (output, html, save), os.path.realpath
-    check_page(html)
-    named = [real(i) for i in inputs] + [real(t) for t in targets if t is not None]
-    for target in (t for t in targets if t is not None and named.count(real(t)) > 1):
-        raise ValueError(f"{target} is given twice, as an input or for two outputs")
-    for target in (t for t in targets if t is not None):
-        if target.is_dir():
-            raise ValueError(f"{target} is a folder; a file is needed")
-        if not target.parent.is_dir():
-            raise ValueError(f"the folder {target.parent} does not exist")
-    for package in (
-        *(("pandas", "pyarrow") if kind == "parquet" else ()),
-        *(("jinja2",) if html else ()),
-    ):
-        check(package)
-
-
-def check_inputs(inputs: Sequence[str]) -> None:
-    """Raise ``ValueError`` for an input that is no file but a measure.
-
-    ``-m cka procrustes`` passes only one to ``-m``.
-    """
-    for text in inputs:
-        if not os.path.lexists(text) and _is_measure(text):
-            raise ValueError(
-                f"{text} is a measure, not a file: give measures as one list, -m cka,{text}"
-            )
-
-
-def _is_measure(text: str) -> bool:
-    try:
-        return bool(get_measures([text]))
-    except ValueError:
-        return False
-
-
-def flowing(text: str | None) -> str:
-    """Return a docstring whose paragraphs are one line each, so that they fill any terminal."""
-    paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text or ""))
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-
-
-def examples(*commands: str) -> str:
-    """Return what the help of a command ends with: calls of it, one a line."""
-    return "\n\n".join(
-        ["Examples:", *(f"resemblance {command}".replace("[", r"\[") for command in commands)]
+def new_group(text: str, call: str) -> typer.Typer:
+    """Return an empty group of commands whose help begins with a call of one of them."""
+    return typer.Typer(
+        context_settings={"help_option_names": ["-h", "--help"]},
+        no_args_is_help=True,
+        help=f"resemblance {call}\n\n{text}",
     )
 
 
-@contextmanager
-def rewording(reword: Callable[[str], str]) -> Iterator[None]:
-    """Let a refusal of the library name the options of a command, not those of a function."""
-    try:
-        yield
-    except ValueError as error:
-        text = reword(str(error))
-        if text == str(error):
-            raise
-        raise ValueError(text) from error
+def commands_of(*entries: tuple[str, Callable[..., Any], Sequence[str]]) -> typer.Typer:
+    """Return a group of commands, each with its name and calls of it."""
+    group = typer.Typer()
+    for name, command, calls in entries:
+        add_command(group, name, command, *calls)
+    return group
 
 
-def check_choice(option: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise ValueError(f"--{option} cannot be {value!r}{did_you_mean(value, known)}")
+# -------------------------------------------------------------------- how a command begins and ends
 
 
-def warn_of_trial(is_trial: bool, kind: str) -> None:
-    """Say on standard error that what a program reads is a trial; a table says so itself."""
-    if is_trial and kind != "table":
-        print(TRIAL, file=sys.stderr)
+def writing(
+    formats: Sequence[str] = FORMATS,
+    *,
+    files: Sequence[str] = (),
+    save: str = "",
+    folder: str = "",
+    page: str = "",
+    resumed: str = "",
+) -> Callable[[Callable[..., Any]], Callable[..., int]]:
+    """Make a command of a function that returns what it writes: a comparison, an evidence or an
+    :class:`.Output`.
+
+    The command has the parameters of the function but for ``progress`` (whether to show it),
+    ``context`` and ``html`` (where the page goes), and the options ``--format``, of ``formats``,
+    ``--output``, ``--quiet``, and with a ``page``, which is the help of it, ``--html`` and
+    ``--open``. ``files`` and ``save`` name the parameters with files that are read, and with the
+    file that the function writes; ``folder`` in place of it that with its folder. ``resumed``: what
+    an interrupted run has saved there, if the same command continues from it.
+    """
+
+    def declared(function: Callable[..., Any]) -> Callable[..., int]:
+        parameters = parameters_of(function)
+        wanted = {p.name for p in parameters} & {"context", "progress", "html"}
+
+        def command(context: typer.Context, **words: Any) -> int:
+            asked, output = words.pop("format"), words.pop("output")
+            quiet, opened = words.pop("quiet"), words.pop("opened", False)
+            html, target = words.pop("html", None), words.get(save or folder)
+            if opened and html is None:
+                raise ValueError("--open needs a page: give --html FILE, such as --html page.html")
+            planned = words.get("planned", False)
+            if planned and html:
+                raise ValueError("--plan computes nothing for a page: leave out --html or --plan")
+            kind = choose_format(asked, output, formats)
+            check_targets(kind, list(_files(words, files)), output, html, target if save else None)
+            silence(quiet)
+            state = {
+                "context": context,
+                "progress": not quiet and sys.stderr.isatty(),
+                "html": html,
+            }
+            try:
+                content = function(**words, **{name: state[name] for name in wanted})
+                has_no_place = kind != "table" or output is not None
+                if isinstance(content, Output) and content.shown and has_no_place and not quiet:
+                    print(content.shown[0], file=sys.stderr)
+                emit(content, kind, output)
+                if html:
+                    _write_page(content, html, context)
+            except KeyboardInterrupt:
+                if not resumed:
+                    raise
+                return interrupted(target, resumed, is_folder=bool(folder))
+            finish((output, html, None if planned else target), html if opened else None, quiet)
+            result = content.of if isinstance(content, Output) else content
+            return content.code if result is None else verdict(result, quiet)
+
+        more = [keyword("format", _format(formats)), keyword("output", File)]
+        if page:
+            more += [option("html", Path | None, page), keyword("opened", Opened, False)]
+        command.__doc__ = function.__doc__
+        chosen = [p for p in parameters if p.name not in wanted]
+        return with_parameters(command, CONTEXT, *chosen, *more, keyword("quiet", Quiet, False))
+
+    return declared
+
+
+def _format(formats: Sequence[str]) -> Any:
+    known = f"{', '.join(formats[:-1])} or {formats[-1]}"
+    return Annotated[str | None, typer.Option(help=f"{known}; default: by the suffix of --output.")]
+
+
+def _files(words: dict[str, Any], names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        value = words[name]
+        values = value if isinstance(value, list | tuple) else [value]
+        yield from (str(one) for one in values if one is not None)
+
+
+def _write_page(content: Any, html: Path, context: typer.Context) -> None:
+    from ..report import write_page
+
+    shown = content.page if isinstance(content, Output) else content
+    write_page(shown, html, provenance=run_provenance(context))

@@ -18,9 +18,9 @@ from ..packs.opening import cached_packs, find_pack
 from ..report.output import deliver, show
 from ..report.terminal import plain_table
 from ..suites.study import purpose
-from .declaring import Quiet, TableOrJson, add_command, new_group
-from .errors import complain
-from .options import check_choice
+from .ending import complain
+from .inputs import check_choice
+from .options import Quiet, TableOrJson, add_command, new_group
 
 FORMATS = ("table", "json")
 BUILDER = "resemblance.suites.pinned"  # imported only where a pack is built

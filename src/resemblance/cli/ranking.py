@@ -22,10 +22,10 @@ from ..packs import Pack
 from ..report.output import Output
 from ..suites import SUITES
 from ..suites.joint import result_of_ranks
-from .declaring import AllJobs, commands_of, writing
+from .ending import bars
 from .executors import executors
-from .options import check_choice, chosen_measures
-from .progress import bars
+from .inputs import check_choice, chosen_measures
+from .options import AllJobs, commands_of, writing
 
 RANK = (
     "rank mine.py:my_measure",

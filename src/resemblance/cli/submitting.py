@@ -27,10 +27,10 @@ from ..json_files import write_atomically
 from ..measure import Measure
 from ..packs import Pack
 from ..report.output import deliver, show
-from .declaring import AllJobs, File, Quiet, TableOrJson, commands_of, silence
+from .ending import bars, silence
 from .executors import executors
-from .options import check_choice, chosen_measures
-from .progress import bars
+from .inputs import check_choice, chosen_measures
+from .options import AllJobs, File, Quiet, TableOrJson, commands_of
 from .ranking import known_scores
 
 SUBMIT = (

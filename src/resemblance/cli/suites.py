@@ -1,46 +1,34 @@
-"""The commands that every suite has, from one factory: run, status, results and report."""
+"""The commands that every suite has, from one factory, on models or on a pack."""
 
 from __future__ import annotations
 
 import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from inspect import Parameter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from ..engine.memory import parse_bytes
 from ..extras import check
 from ..measure import Measure
+from ..packs import open_pack
 from ..packs.manifest import IDENTITY
 from ..report import write_page
 from ..report.output import emit, show
 from ..report.terminal import result_tables
 from ..results.result import Result
 from ..sources.recipe import Recipe
-from ..suites import load_result
+from ..suites import load_result, run
 from ..suites.record import provenance_of_runs, record_run
 from ..suites.status import StudyStatus, status
 from ..suites.study import Purpose, purpose
-from .declaring import (
-    CONTEXT,
-    File,
-    Format,
-    add_command,
-    keyword,
-    new_group,
-    option,
-    parameters_of,
-    show_page,
-    silence,
-    typed_command,
-    with_parameters,
-)
-from .errors import complain
+from .ending import bars, complain, show_page, silence, typed_command
 from .executors import executors
-from .options import (
+from .inputs import (
     check_choice,
     check_page,
     check_targets,
@@ -50,8 +38,21 @@ from .options import (
     warn_of_trial,
     with_own_measures,
 )
-from .pack_runs import COMMON, GPU, OPEN, PACK, pack_options, runner, study_argument
-from .progress import bars
+from .options import (
+    CONTEXT,
+    AllJobs,
+    File,
+    Format,
+    Memory,
+    Opened,
+    Quiet,
+    add_command,
+    keyword,
+    new_group,
+    option,
+    parameters_of,
+    with_parameters,
+)
 
 
 def _no_options() -> dict[str, object]:
@@ -357,3 +358,77 @@ def _with_models(suite: SuiteCommands, words: list[str], models: str) -> list[st
 def _check_suite(suite: SuiteCommands, study: Path, name: str) -> None:
     if name != suite.name:
         raise ValueError(f"{study} is a study of {name}, not of {suite.name}")
+
+
+OPEN = keyword("opened", Opened, False)
+COMMON = (  # of the command ``run``, for all suites
+    option(
+        "measure",
+        list[str] | None,
+        "Add a measure to the usual ones, or to --measures; file.py:name is run (repeatable).",
+    ),
+    option(
+        "measures", list[str] | None, "Use these instead of the usual measures.", "--measures", "-m"
+    ),
+    option(
+        "claims",
+        str | None,
+        "Judge the claims of a paper by FILE.py:NAME, a mapping from sections to functions.",
+    ),
+    keyword("jobs", AllJobs),
+    option(
+        "scheduler",
+        str | None,
+        "Compute on the Dask cluster with this address or scheduler file instead of local "
+        "processes.",
+    ),
+    keyword("memory", Memory, "half"),
+    keyword("quiet", Quiet, False),
+)
+GPU = (  # of the command ``run``, for suites that train models elsewhere than they compare
+    option(
+        "gpu_resource",
+        str | None,
+        "Train only on workers of the cluster with this resource, such as GPU.",
+        "--gpu-resource",
+    ),
+)
+PACK = option(
+    "pack", str | None, "Use the features of this pack, NAME@VERSION; nothing is trained."
+)
+TOGETHER = {"study", "pack"} | {p.name for p in (CONTEXT, OPEN, *COMMON)} - {"claims"}
+
+
+def study_argument(folder: str) -> Parameter:
+    """Return the argument that names the folder of a study."""
+    help = "The folder of the study."
+    return keyword("study", Annotated[Path, typer.Argument(help=help)], Path(folder))
+
+
+def pack_options(
+    words: Mapping[str, Any], parameters: Iterable[Parameter], suite: str
+) -> dict[str, object]:
+    """Return the options of a run on a pack as :func:`resemblance.suites.run` takes them.
+
+    Raises ``ValueError`` for options that choose what a pack has settled, and for the pack of
+    another suite.
+    """
+    for parameter in parameters:
+        name = parameter.name
+        if name not in TOGETHER and words[name] != parameter.default:
+            raise ValueError(
+                f"--{name.replace('_', '-')} and --pack exclude each other: what a suite runs on, "
+                "and how, is settled by the pack"
+            )
+    pack = open_pack(words["pack"])
+    if pack.manifest.suite != suite:
+        raise ValueError(
+            f"{pack.manifest.identity} is a pack of {pack.manifest.suite}, not of {suite}: "
+            f"resemblance {pack.manifest.suite} run --pack {words['pack']}"
+        )
+    return {"pack": pack}
+
+
+def runner(suite: str, options: Mapping[str, object]) -> Any:
+    """Return what runs a suite on the pack among the options; None without one."""
+    return partial(run, suite) if "pack" in options else None

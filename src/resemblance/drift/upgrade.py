@@ -113,7 +113,7 @@ class Upgrade:
     def save(self, path: str | Path) -> None:
         """Write everything but the maps to a file, in the format of its suffix: .json, .csv, .md,
         .tex, .parquet or .txt."""
-        written(self, "of_upgrade", "output_of", Path(path))
+        written(self, "of_upgrade", "upgrade_output", Path(path))
 
 
 def upgrade(

@@ -54,7 +54,7 @@ def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
     )
 
 
-def output_of(report: DriftReport) -> Output:
+def drift_output(report: DriftReport) -> Output:
     """Return what is written of a report; the code is 1 if there is drift.
 
     :func:`~resemblance.results.load_result` reads the document.

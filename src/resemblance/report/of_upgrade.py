@@ -41,7 +41,7 @@ def upgrade_result(upgrade: Upgrade, *, title: str = TITLE) -> Result:
     )
 
 
-def output_of(upgrade: Upgrade, provenance: Mapping[str, Any] | None = None) -> Output:
+def upgrade_output(upgrade: Upgrade, provenance: Mapping[str, Any] | None = None) -> Output:
     """Return what is written of an upgrade."""
     rows, result = upgrade.records(), upgrade_result(upgrade)
     document = result.document() | {

@@ -1,0 +1,284 @@
+"""How a command ends: messages and progress on standard error, exit codes, and pages to open."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sqlite3
+import sys
+import time
+import traceback
+import warnings
+import webbrowser
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ..display import encodable, printable
+from ..extras import NEEDS
+from ..user_modules import OWN_MODULE, OwnFileError
+
+USAGE, OWN, INTERNAL = 2, 3, 70
+MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)
+DEBUG = "RESEMBLANCE_DEBUG"  # with it in the environment, errors come with their full traceback
+PACKAGE = Path(__file__).parents[1]
+FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)\n(?: {4,}(?!File )(.+)\n)?')
+
+
+def complain(message: str, code: int = USAGE) -> int:
+    """Print a mistake as one line, and return the exit code."""
+    print(f"error: {printable(' '.join(message.split()))}", file=sys.stderr)
+    return code
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Print warnings as one line, like mistakes, without the line of Python that they come from."""
+
+    def show(message: Warning | str, *where: object, **named: object) -> None:
+        print(f"warning: {printable(' '.join(str(message).split()))}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+def end_with(error: Exception | SystemExit) -> int:
+    """Report an error and return the exit code.
+
+    It is a mistake in the call, one in a user's file, or a defect of ours.
+    """
+    if os.environ.get(DEBUG):
+        traceback.print_exception(error)
+    wrong_usage = getattr(
+        error, "format_message", None
+    )  # typer's own errors, by whatever name it exports them
+    if wrong_usage is not None:
+        return complain(wrong_usage())
+    if isinstance(error, OwnFileError):
+        return complain(str(error), OWN)
+    if frames := own_frames(error):
+        print(f"error: {type(error).__name__}: {error}", *frames, sep="\n  ", file=sys.stderr)
+        return OWN
+    if isinstance(error, MISTAKES) and not _is_of_numbers(error):
+        return complain(str(error) or type(error).__name__)
+    return _internal(error)
+
+
+def own_frames(error: BaseException) -> list[str]:
+    """The places in users' files that an error came through, also in a worker.
+
+    None for an error of another origin.
+    """
+    files = {
+        getattr(module, "__file__", None)
+        for name, module in sys.modules.items()
+        if name.startswith(OWN_MODULE)
+    }
+    # The frames of a worker travel as text only, as the cause of the error.
+    frames = FRAME.findall("".join(traceback.format_exception(error)))
+    lines = [
+        f"{_short(file)}:{line}, in {name}: {code}"
+        for file, line, name, code in frames
+        if file in files
+    ]
+    return list(dict.fromkeys(lines))
+
+
+def _is_of_numbers(error: Exception) -> bool:
+    """Return whether a plain ``ValueError`` is of an operation on arrays that failed, and not of a
+    ``raise`` of this package, or of code that is not installed, which check what users give."""
+    if type(error) is not ValueError and not type(error).__module__.startswith("numpy"):
+        return False
+    cause = error.__cause__  # of an error in a worker: the text of its traceback
+    is_remote = type(cause).__name__ == "_RemoteTraceback"
+    frames = FRAME.findall(str(cause) if is_remote else "".join(traceback.format_exception(error)))
+    file, _, _, code = frames[-1] if frames else ("", "", "", "")
+    place = Path(file)
+    is_foreign = "site-packages" in place.parts and not place.is_relative_to(PACKAGE)
+    return bool(code) and (is_foreign or not code.startswith("raise"))
+
+
+def _internal(error: BaseException) -> int:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    print(
+        f"internal error: {what} ({Path(frame.filename).name}:{frame.lineno}, in {frame.name})\n"
+        f"This is a bug in resemblance. Please report it with the output of the command under "
+        f"{DEBUG}=1.",
+        file=sys.stderr,
+    )
+    return INTERNAL
+
+
+def _short(file: str) -> str:
+    path, here = Path(file), Path(os.path.realpath(Path.cwd()))
+    return str(path.relative_to(here)) if path.is_relative_to(here) else file
+
+
+def silence(is_quiet: bool) -> None:
+    """Ignore the warnings of a command that is to be quiet."""
+    if is_quiet:
+        warnings.simplefilter("ignore", UserWarning)
+
+
+def finish(paths: Iterable[Path | None], page: Path | None, quiet: bool) -> None:
+    """Report which files were written, and open the page, if any, in the browser."""
+    if not quiet and (written := [str(path) for path in paths if path]):
+        print(printable(f"wrote {', '.join(written)}"), file=sys.stderr)
+    show_page(page, page is not None)
+
+
+def show_page(path: Path | None, is_opened: bool) -> None:
+    """Open a page in the browser if that was asked for; print its path where there is none."""
+    if path is None or not is_opened:
+        return
+    if not webbrowser.open(path.resolve().as_uri()):
+        line = f"no browser can be opened here; the page is {path.resolve()}"
+        print(printable(line), file=sys.stderr)
+
+
+def verdict(content: Any, quiet: bool) -> int:
+    """Say which values of a comparison or an evidence could not be computed; return the exit code
+    of the command."""
+    from ..comparison import Comparison
+    from ..report.data import failure_groups
+
+    comparison = content if isinstance(content, Comparison) else content.comparison
+    groups = failure_groups(comparison)
+    for group in groups:
+        # of the default list: nobody asked for it
+        if group.reason.startswith(NEEDS) and not quiet:
+            print(f"{', '.join(group.measures)} left out: {group.reason}", file=sys.stderr)
+    failed = [group for group in groups if not group.reason.startswith(NEEDS)]
+    if not failed:
+        return 0
+    total = len(comparison.measures) * len(comparison.rows) * len(comparison.columns)
+    many, reason = sum(group.values for group in failed), failed[0].reason
+    return complain(f"{many} of {total} values could not be computed; most often: {reason}", code=1)
+
+
+def interrupted(save: Path | None, results: str = "results", is_folder: bool = False) -> int:
+    """Say what an interrupted command saved, in a file or a folder; return its exit code."""
+    message = "nothing was saved; with --save FILE a later run continues"
+    if save is not None and is_folder:
+        message = f"what is done is in {save}; the same command continues from there"
+    elif save is not None:
+        from ..engine.store import Store
+
+        with Store(save) as store:
+            count = store.count()
+        message = f"{count} {results} are saved in {save}; the same command continues from there"
+    print(printable(f"interrupted: {message}"), file=sys.stderr)
+    return 130
+
+
+# ---------------------------------------------------------------------- the command that is running
+
+
+def typed_command(context: typer.Context) -> str:
+    """Return the running command without options that have their defaults."""
+    words = context.command_path.split()
+    for parameter in context.command.params:
+        words += _words(parameter, context.params.get(parameter.name or ""), context)
+    return encodable(shlex.join(words))
+
+
+def run_provenance(context: typer.Context) -> dict[str, str]:
+    """Return the command that is running, the date, the machine, and versions of libraries."""
+    from ..provenance import machine_words, versions
+
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": typed_command(context),
+        "machine": machine_words(),
+        "libraries": ", ".join(f"{name} {number}" for name, number in versions().items()),
+    }
+
+
+def _words(parameter: Any, value: Any, context: typer.Context) -> Iterator[str]:
+    values = value if isinstance(value, list | tuple) else [value]
+    if parameter.param_type_name == "argument":
+        yield from (str(one) for one in values if one is not None)
+    elif value != parameter.get_default(context) and value not in (None, [], ()):
+        for one in values:
+            yield from _option(parameter, one)
+
+
+def _option(parameter: Any, value: Any) -> Iterator[str]:
+    if value is False and parameter.secondary_opts:
+        yield parameter.secondary_opts[0]
+    elif isinstance(value, bool):
+        yield parameter.opts[0]
+    else:
+        yield from (parameter.opts[0], str(value))
+
+
+@contextmanager
+def bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """Yield what shows progress on standard error.
+
+    A bar per stage with the time left, or lines if it is a file.
+    """
+    if quiet:
+        yield None
+        return
+    if not sys.stderr.isatty():
+        yield Lines()
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    jobs: dict[str, Any] = {}
+    with Progress(*columns, console=Console(stderr=True)) as shown:
+
+        def update(stage: str, done: int, total: int) -> None:
+            if stage not in jobs:
+                jobs[stage] = shown.add_task(stage, total=total)
+            shown.update(jobs[stage], completed=done, total=total)
+
+        yield update
+
+
+class Lines:
+    """Progress as lines of a log: one at the start, the end and each tenth of every stage."""
+
+    def __init__(self) -> None:
+        self._last: tuple[str, int] = ("", -1)
+        self._started: dict[str, tuple[float, int]] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Print a line if another tenth is done."""
+        started, before = self._started.setdefault(stage, (time.monotonic(), done))
+        tenth = 10 * done // max(total, 1)
+        if (stage, tenth) == self._last:
+            return
+        self._last = (stage, tenth)
+        left = (
+            (time.monotonic() - started) / (done - before) * (total - done)
+            if done > before
+            else None
+        )
+        note = f", about {left:.0f} s left" if left is not None and done < total else ""
+        print(f"{stage}: {done} of {total}{note}", file=sys.stderr, flush=True)

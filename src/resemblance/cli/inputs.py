@@ -1,0 +1,360 @@
+"""What the words of a command name: measures, functions, labels, and files to read and write."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import os
+import re
+import sys
+import traceback
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ..catalogue import get_measures, get_statistic, list_statistics, parse_parameters
+from ..display import did_you_mean
+from ..extras import check
+from ..measure import Measure
+from ..report.output import FORMATS, SUFFIXES
+from ..results.claims import Claim
+from ..results.headlines import TRIAL
+from ..statistic import Statistic
+from ..user_modules import OwnFileError, load_module, load_packaged, own_module
+
+
+def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
+    """Return the measures named on the command line; ``None`` for the default list."""
+    if not texts:
+        return None
+    specs = _specs(texts)
+    if not specs:
+        raise ValueError("--measures is empty")
+    return get_measures(_own_or_spec(spec) for spec in specs)
+
+
+def chosen_entries(texts: Sequence[str]) -> list[Measure | Statistic]:
+    """Return the measures and statistics named on the command line."""
+    known = {name.lower() for s in list_statistics() for name in (s.name, s.label)}
+    entries: list[Measure | Statistic] = []
+    for spec in _specs(texts):
+        entry = _own_or_spec(spec, (Measure, Statistic))
+        is_statistic = isinstance(entry, str) and entry.partition("[")[0].strip().lower() in known
+        if isinstance(entry, Statistic) or is_statistic:
+            entries.append(get_statistic(entry))
+        else:
+            entries += get_measures([entry])
+    if not entries:
+        raise ValueError("name a measure or a statistic")
+    return list(dict.fromkeys(entries))
+
+
+def with_own_measures(
+    replacements: list[Measure] | None, specs: Sequence[str] | None, usual: Iterable[str | Measure]
+) -> list[Measure] | None:
+    """Return the usual measures, or their replacements, and those of the user.
+
+    ``None``, for the usual ones, when there are neither replacements nor measures of the user.
+    """
+    more = chosen_measures(specs)
+    if more is None:
+        return replacements
+    return get_measures([*(usual if replacements is None else replacements), *more])
+
+
+def _specs(texts: Iterable[str]) -> list[str]:
+    parts = (part.strip() for text in texts for part in re.split(r",(?![^\[\]]*\])", text))
+    return list(filter(None, parts))
+
+
+def _own_or_spec(spec: str, kinds: tuple[type, ...] = (Measure,)) -> Any:
+    match = re.fullmatch(r"(.+\.py):(\w+)\s*(?:\[(.*)\])?", spec)
+    if match is None and spec.endswith(".py"):
+        raise ValueError(f"{spec} is a file: name one of its measures, {spec}:NAME")
+    if match is None:
+        return spec
+    entry = own_measure(Path(match[1]), match[2], kinds)
+    return entry.where(**parse_parameters(match[3])) if match[3] else entry
+
+
+def own_measure(path: Path, name: str, kinds: tuple[type, ...] = (Measure,)) -> Any:
+    """Return a measure, or what else is of these kinds, that is defined in a user's file, which is
+    run.
+
+    Raises ``ValueError`` when the file is not there or has no such thing, ``OwnFileError`` when it
+    fails.
+    """
+    words = [kind.__name__.lower() for kind in kinds]
+    value = _defined(path, name, " or ".join(words), kinds)
+    if not isinstance(value, kinds):
+        decorators = " or ".join(f"@resemblance.{word}(...)" for word in words)
+        raise ValueError(
+            f"{name} in {path} is not a {' or '.join(words)}: decorate it with {decorators}"
+        )
+    return value
+
+
+def own_function(text: str) -> Callable[..., Any]:
+    """Return a function from a user's FILE.py:NAME, which is run.
+
+    Raises ``ValueError`` when there is no such thing, ``OwnFileError`` when the file fails.
+    """
+    path, _, name = text.rpartition(":")
+    value = _defined(Path(path), name, "function", FunctionType)
+    if not callable(value):
+        raise ValueError(f"{name} in {path} is not a function")
+    return value
+
+
+def own_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]]:
+    """Return the judges of claims, by section, from a user's FILE.py:NAME, which is run.
+
+    A file of a package, such as those in ``papers/``, may import its neighbours.
+
+    Raises ``ValueError`` when there is no such thing, ``OwnFileError`` when the file fails.
+    """
+    match = re.fullmatch(r"(.+\.py):(\w+)", text)
+    if match is None:
+        raise ValueError(f"--claims must be FILE.py:NAME; got {text}")
+    value = _defined(Path(match[1]), match[2], "claims", Mapping, _load_claims)
+    if not isinstance(value, Mapping) or not all(map(callable, value.values())):
+        raise ValueError(
+            f"{match[2]} in {match[1]} must be a mapping from names of sections to functions that "
+            "judge the facts of a section"
+        )
+    return value
+
+
+def _load_claims(file: str, name: str) -> object:
+    """Run a file of claims, which are judged in this process only, so that it may be in a package;
+    ``name`` is that of its module where it is not."""
+    if not (Path(file).parent / "__init__.py").exists():
+        return load_module(file, name)
+    loaded = load_packaged(file)
+    package = loaded.__name__.partition(".")[0]
+    neighbours = {n: m for n, m in sys.modules.items() if n.partition(".")[0] == package}
+    # Errors in any of them are those of a user's file.
+    sys.modules.update({f"{name}.{n}": module for n, module in neighbours.items()})
+    return loaded
+
+
+def _defined(
+    path: Path,
+    name: str,
+    what: str,
+    kind: type | tuple[type, ...],
+    load: Callable[[str, str], object] = load_module,
+) -> object:
+    """Return what has a name in a user's file, which is run."""
+    if not path.is_file():
+        raise ValueError(f"{path} does not exist")
+    file = os.path.realpath(path)
+    module = own_module(file)
+    try:
+        loaded = sys.modules.get(module) or load(file, module)
+    except (Exception, SystemExit) as error:  # which would end the command as if all were well
+        raise OwnFileError(
+            f"{path} cannot be loaded: {type(error).__name__}: {error}{_line(error, file)}"
+        ) from error
+    names = vars(loaded)
+    if names.get(name) is None:
+        known = [n for n, v in names.items() if isinstance(v, kind) and not n.startswith("__")]
+        raise ValueError(f"{path} has no {what} {name!r}{did_you_mean(name, known)}")
+    return names[name]
+
+
+def _line(error: BaseException, file: str) -> str:
+    """The line of the file where loading it failed; a syntax error says it itself."""
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == file
+    ]
+    return f" (line {lines[-1]})" if lines else ""
+
+
+def choose_format(format: str | None, output: Path | None, known: Sequence[str] = FORMATS) -> str:
+    """Return the requested format, by name or by the suffix of the output; text is a table."""
+    suffix = output.suffix.removeprefix(".").lower() if output else ""
+    suffix = SUFFIXES.get(suffix, suffix)
+    if format is None and suffix not in ("", "txt", *known):
+        endings = {kind: ending for ending, kind in SUFFIXES.items()}
+        suffixes = ", ".join(f".{endings.get(k, k)}" for k in ("txt", *known) if k != "table")
+        raise ValueError(
+            f"{output}: no table is written as .{suffix}; choose one of {suffixes}, or set "
+            "--format; figures are on the page (--html) and in resemblance.plot"
+        )
+    kind = format or (suffix if suffix in known else "table")
+    check_choice("format", kind, known)
+    if kind == "parquet" and output is None:
+        raise ValueError("--format parquet needs --output FILE: it is not text")
+    return kind
+
+
+def check_page(path: Path | None) -> None:
+    """Raise ``ValueError`` for a page that is to be written to a file of another kind."""
+    if path is not None and path.suffix.lower() not in ("", ".html", ".htm"):
+        raise ValueError(f"{path}: a page is written as .html, not as {path.suffix}")
+
+
+def check_targets(
+    kind: str, inputs: Sequence[str], output: Path | None, html: Path | None, save: Path | None
+) -> None:
+    """Find out before the work whether its results can be written, each to a file of its own."""
+    targets, real = (output, html, save), os.path.realpath
+    check_page(html)
+    named = [real(i) for i in inputs] + [real(t) for t in targets if t is not None]
+    for target in (t for t in targets if t is not None and named.count(real(t)) > 1):
+        raise ValueError(f"{target} is given twice, as an input or for two outputs")
+    for target in (t for t in targets if t is not None):
+        if target.is_dir():
+            raise ValueError(f"{target} is a folder; a file is needed")
+        if not target.parent.is_dir():
+            raise ValueError(f"the folder {target.parent} does not exist")
+    for package in (
+        *(("pandas", "pyarrow") if kind == "parquet" else ()),
+        *(("jinja2",) if html else ()),
+    ):
+        check(package)
+
+
+def check_inputs(inputs: Sequence[str]) -> None:
+    """Raise ``ValueError`` for an input that is no file but a measure.
+
+    ``-m cka procrustes`` passes only one to ``-m``.
+    """
+    for text in inputs:
+        if not os.path.lexists(text) and _is_measure(text):
+            raise ValueError(
+                f"{text} is a measure, not a file: give measures as one list, -m cka,{text}"
+            )
+
+
+def _is_measure(text: str) -> bool:
+    try:
+        return bool(get_measures([text]))
+    except ValueError:
+        return False
+
+
+def flowing(text: str | None) -> str:
+    """Return a docstring whose paragraphs are one line each, so that they fill any terminal."""
+    paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text or ""))
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def examples(*commands: str) -> str:
+    """Return what the help of a command ends with: calls of it, one a line."""
+    return "\n\n".join(
+        ["Examples:", *(f"resemblance {command}".replace("[", r"\[") for command in commands)]
+    )
+
+
+@contextmanager
+def rewording(reword: Callable[[str], str]) -> Iterator[None]:
+    """Let a refusal of the library name the options of a command, not those of a function."""
+    try:
+        yield
+    except ValueError as error:
+        text = reword(str(error))
+        if text == str(error):
+            raise
+        raise ValueError(text) from error
+
+
+def check_choice(option: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise ValueError(f"--{option} cannot be {value!r}{did_you_mean(value, known)}")
+
+
+def warn_of_trial(is_trial: bool, kind: str) -> None:
+    """Say on standard error that what a program reads is a trial; a table says so itself."""
+    if is_trial and kind != "table":
+        print(TRIAL, file=sys.stderr)
+
+
+NUMPY, TEXT = (".npy", ".npz"), (".csv", ".txt")
+SAVE = 'np.save("labels.npy", labels)'
+
+
+def read_labels(path: Path | None, option: str) -> np.ndarray | None:
+    """Return the labels in a file, one per sample; None for no file.
+
+    ``.npy`` holds them as one array, ``.npz`` as its only array; ``.csv`` and ``.txt`` have one
+    label a line and no header. Raises ``ValueError``, naming the option, the file and the remedy,
+    for anything else.
+    """
+    if path is None:
+        return None
+    if path.suffix.lower() not in NUMPY + TEXT:
+        known = ", ".join(NUMPY + TEXT)
+        raise ValueError(f"{option} {path}: labels are read from {known}; save them by {SAVE}")
+    if not path.is_file():
+        raise ValueError(f"{option} {path} does not exist")
+    labels = _lines(path, option) if path.suffix.lower() in TEXT else _array(path, option)
+    if labels.ndim != 1:
+        raise ValueError(
+            f"{option} {path} must be one label per sample, of shape (n_samples,); got "
+            f"{labels.shape}; save one column, such as labels[:, 0]"
+        )
+    return labels
+
+
+def check_count(labels: np.ndarray | None, n: int, path: Path | None, option: str) -> None:
+    """Raise ``ValueError``, naming the option and the file, unless there is a label per sample."""
+    if labels is None or path is None or len(labels) == n:
+        return
+    remedy = "save one label per sample, in the order of the samples"
+    if path.suffix.lower() in TEXT and len(labels) == n + 1:
+        remedy = f"if its first line, {str(labels[0])!r}, is a header, delete that line"
+    raise ValueError(
+        f"{option} {path} has {len(labels)} labels for {n} samples (rows of the representations); "
+        f"{remedy}"
+    )
+
+
+def _array(path: Path, option: str) -> np.ndarray:
+    try:
+        with path.open("rb") as file:
+            content = np.load(file, allow_pickle=False)
+            if not isinstance(content, np.lib.npyio.NpzFile):
+                return content
+            if len(content.files) == 1:
+                return content[content.files[0]]
+            names = ", ".join(content.files) or "none"
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(
+            f"{option} {path} cannot be read: an array of one number or word per sample is "
+            f"needed; save it by {SAVE}"
+        ) from error
+    raise ValueError(
+        f"{option} {path} must hold one array; it has {names}; save the labels alone by {SAVE}"
+    )
+
+
+def _lines(path: Path, option: str) -> np.ndarray:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            is_table = path.suffix.lower() == ".csv"
+            rows = list(csv.reader(file)) if is_table else [[line.strip()] for line in file]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{option} {path} is not text in UTF-8 ({error})") from error
+    while rows and not any(rows[-1]):
+        rows.pop()
+    for number, row in enumerate(rows, 1):
+        if len(row) > 1:
+            raise ValueError(
+                f"{option} {path}, line {number}: {len(row)} columns; leave only the column with "
+                "the labels"
+            )
+        if not any(row):
+            raise ValueError(f"{option} {path}, line {number} is empty: every sample needs a label")
+    if not rows:
+        raise ValueError(f"{option} {path} is empty: every sample needs a label, one a line")
+    return np.array([row[0] for row in rows])
