@@ -48,10 +48,10 @@ class Paper(NamedTuple):
     citation: str
     url: str
     run: Callable[..., Result]
-    sizes: Mapping[str, str]
     heading: str
     introduction: str
     about: str
+    sizes: Mapping[str, str] = dict(zip(SIZES, SIZES))
     kept: tuple[str, ...] = ()
     tables: Callable[[Result], Tables] = lambda result: {}
 

@@ -53,7 +53,6 @@ PAPER = Paper(
     ),
     url="https://arxiv.org/abs/2108.01661",
     run=run,
-    sizes={"small": "small", "default": "default", "paper": "paper"},
     heading="Sensitivity and specificity",
     introduction=(
         "Four benchmarks of Ding, Denain and Steinhardt 2021 on small models: random starts and "

@@ -17,7 +17,6 @@ PAPER = Paper(
     ),
     url="https://arxiv.org/abs/2510.22953",
     run=partial(run, claims=CLAIMS),
-    sizes={"small": "small", "default": "default", "paper": "paper"},
     heading="MKA: manifold approximation and kernel alignment",
     introduction=(
         "Swiss rolls, rings, clusters and Gaussian blobs, after Islam, Liu and Sarkar 2025 (arXiv "

@@ -100,16 +100,12 @@ def highest(models: Sequence[DisturbedModel]) -> Evidence:
 )
 def warns(models: Sequence[DisturbedModel]) -> Evidence:
     _measured(models, RDM)
-    alarms, harms = (
-        [first_alarm(m, RDM, as_printed) for m in models],
-        [first_harm(m) for m in models],
-    )
+    alarms = [first_alarm(m, RDM, as_printed) for m in models]
+    harms = [first_harm(m) for m in models]
     if all(np.isinf(harms)):
         raise NoData("no accuracy was lost")
-    early, tied = (
-        sum(a < h for a, h in zip(alarms, harms)),
-        sum(a == h < np.inf for a, h in zip(alarms, harms)),
-    )
+    early = sum(a < h for a, h in zip(alarms, harms))
+    tied = sum(a == h < np.inf for a, h in zip(alarms, harms))
     text = (
         f"{early} of {len(models)} models, {tied} at the same α: RDM drift at "
         f"{_at(_first(models, RDM))}, accuracy at {_at(_median(harms))} (medians)"
@@ -118,8 +114,8 @@ def warns(models: Sequence[DisturbedModel]) -> Evidence:
     return Evidence(text, (early > len(models) / 2,), note)
 
 
-def _first(models: Sequence[DisturbedModel], spec: str, threshold: Threshold = as_printed) -> float:
-    alarms = [first_alarm(m, spec, threshold) for m in models]
+def _first(models: Sequence[DisturbedModel], spec: str) -> float:
+    alarms = [first_alarm(m, spec, as_printed) for m in models]
     if any(np.isnan(alarms)):
         raise NoData(f"{spec} has no value for some noise")
     return _median(alarms)
@@ -211,9 +207,8 @@ def larger(models: Sequence[DisturbedModel]) -> Evidence:
 
 
 def lead(models: Sequence[DisturbedModel], one: str, other: str, draws: int) -> tuple[float, float]:
-    """Return the 95 % interval of how much better one measure follows accuracy than another.
-
-    Under noise.
+    """Return the 95 % interval of how much better one measure follows accuracy under noise than
+    another.
 
     Models, and levels of noise within each, are drawn with replacement, for both measures the same.
     """

@@ -168,13 +168,11 @@ def _fewshot(foretold: Table) -> str:
     return table(columns, lines)
 
 
-SIZES: Mapping[str, str] = {"small": "small", "default": "default", "paper": "paper"}
 PAPER = Paper(
     name="shesha",
     citation="Raju 2026, on the stability of representations (Shesha)",
     url="https://arxiv.org/abs/2601.09173",
     run=run,
-    sizes=SIZES,
     heading="Shesha: stability, similarity and drift",
     introduction=(
         "Raju 2026 (arXiv 2601.09173) asks of one representation how reliable its geometry is, "
@@ -187,9 +185,9 @@ Reproduced are the experiments that need no download: those on made data (recove
 deletion, quadrants, the null model, invariances) with the author's random numbers, to the printed
 precision; transformations of encoders, steering, the canary and transfer with few labels on small
 models that are trained here. The encoders and language models of the paper need downloads and are
-left out. Two of the experiments grade measures; they are the
-[stability suite](../../docs/stability-suite.md) of the library, and the others are here.
-[Differences](differences.md) explains the results and lists where we differ from the paper.""",
+left out. Deletions and disturbed weights grade measures, too, in the
+[stability suite](../../docs/stability-suite.md) of the library. [Differences](differences.md)
+explains the results and lists where we differ from the paper.""",
     kept=("canary_measures", "canary_alarms", "fewshot_foretold"),
     tables=tables,
 )
