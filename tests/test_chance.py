@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance.measures import expected
+from resemblance.measures.inner_products import above_chance
+from resemblance.measures.neighbour_lists import _longest_increasing
 from resemblance.report.comparing.figures import heat_map
 from resemblance.report.of_comparison import result_of
 from resemblance.report.page_data import page_data
@@ -123,7 +124,7 @@ def test_the_mean_longest_increasing_subsequence_is_that_of_all_orders():
 
     for m in range(7):
         mean = np.mean([longest(order) for order in itertools.permutations(range(m))])
-        assert expected._longest_increasing(m) == pytest.approx(mean, rel=1e-12)
+        assert _longest_increasing(m) == pytest.approx(mean, rel=1e-12)
 
 
 def test_lists_of_most_samples_have_no_chance_that_is_cheap():
@@ -166,8 +167,8 @@ def test_corrected_imbalance_is_one_minus_what_is_above_chance():
 
 def test_nothing_is_above_chance_where_that_is_the_best_value():
     with pytest.raises(rs.Undefined, match="nothing is left above chance"):
-        expected.above_chance(1.0, 1.0)
-    assert expected.above_chance(0.2, 1.0, best=0.0) == pytest.approx(0.8)
+        above_chance(1.0, 1.0)
+    assert above_chance(0.2, 1.0, best=0.0) == pytest.approx(0.8)
 
 
 # ---------------------------------------------------------------------------------- in a comparison

@@ -170,10 +170,10 @@ def test_what_depends_on_one_representation_is_computed_once_per_representation(
 
 
 def test_cross_products_are_computed_once_per_pair(reps, monkeypatch):
-    from resemblance.views import pairs
+    from resemblance.views import points
 
     x, y = (rs.Representation(v) for v in list(reps.values())[:2])
-    products = counting(monkeypatch, pairs, "_transpose")
+    products = counting(monkeypatch, points, "transposed")
     from resemblance.representation import comparing
 
     with comparing(x, y):

@@ -8,9 +8,13 @@ from scipy.stats import rankdata
 import resemblance as rs
 from resemblance.representation import Representation
 from resemblance.significance import average_ranks
-from resemblance.views.distances import distance_matrix, double_centred_inner, rdm_vector
+from resemblance.views.distances import (
+    dissimilarity_spread,
+    distance_matrix,
+    double_centred_inner,
+    rdm_vector,
+)
 from resemblance.views.matrices import centred_distances
-from resemblance.views.passes import dissimilarity_spread
 from resemblance.views.points import preshape
 
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")

@@ -13,7 +13,7 @@ from factories.measures import declared
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.measures.chance import NEAR
+from resemblance.measures.inner_products import NEAR
 from resemblance.report import write_page
 
 WIDTH = 12

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from .display import card, did_you_mean
 from .representation import Representation, Undefined, as_representation
 from .user_modules import restore, version_of
 from .views.matrices import PairMatrix, expected_inner
+from .views.rectangles import ABOVE, grid_of, products
 
 INVARIANCES = (
     "permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine",
@@ -35,6 +36,7 @@ SHAPE = COSINE | RIGID
 COLUMNS = {"permutation", "isotropic_scaling", "translation"}
 SLACK = {"float64": 1e-6, "float32": 1e-3}  # of a value, by the precision it is computed in
 KINDS: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
+Claim = TypeVar("Claim")
 LONGEST = 8  # values that a specification spells out
 
 
@@ -85,6 +87,19 @@ class Declared(ABC):
             declared=self.declared,
             **claims,
         )
+
+    def claim(self, name: str) -> Callable[[Claim], Claim]:
+        """Return a decorator that adds what it decorates as a claim: for what stands under the
+        formula, such as the values without each sample.
+
+        For use in the module of the function, before anything asks for what is claimed.
+        """
+
+        def added(value: Claim) -> Claim:
+            vars(self).update(vars(self._declare(self.function, {**self.declared, name: value})))
+            return value
+
+        return added
 
     @property
     def choices(self) -> dict[str, tuple[Any, ...]]:
@@ -205,8 +220,11 @@ def claims_under(declared: Mapping[str, Any], values: Mapping[str, Any]) -> dict
     changes = declared.get("changes")
     claims = {**declared, **(with_named(changes, values)() if changes else {})}
     if compared := claims.get("compares"):
-        mean = compared._replace(parameters=values).mean
-        claims = {"product": compared, "chance": None if compared.root else mean} | claims
+        compared = compared._replace(parameters=values)
+        mean = None if compared.root else compared.mean
+        claims = {"product": compared, "chance": mean} | claims
+        if compared.blocks:
+            claims["all_pairs"] = AllPairs(compared.in_blocks, ABOVE)
     for name, claim in claims.items():
         if isinstance(claim, Product | AllPairs):
             claims[name] = claim._replace(parameters=values)
@@ -309,7 +327,9 @@ class Product(NamedTuple):
     skewness of the value over all orders of the samples are known exactly (see
     :mod:`resemblance.inference`). ``scale``, if there is one, is a function of one representation
     and the parameters: a number that ``value`` takes in place of <A, A> and <B, B>. A measure fills
-    in its ``parameters``; a function takes those that it names.
+    in its ``parameters``; a function takes those that it names. ``blocks`` says that the matrices
+    are computed again, piece by piece, for many samples (``PairMatrix.blocks``), left and right the
+    same: then many pairs are computed together (:class:`AllPairs`).
     """
 
     left: Callable[..., np.ndarray | PairMatrix]
@@ -318,11 +338,12 @@ class Product(NamedTuple):
     value: Callable[[float, float, float], float] = cosine
     root: bool = False
     scale: Callable[..., float] | None = None
+    blocks: bool = False
     parameters: Mapping[str, Any] = {}
 
     def matrix(self, x: Representation, side: Literal["left", "right"]) -> np.ndarray:
         """Return the matrix of a representation on the left or on the right."""
-        matrix = self._of(x, side)
+        matrix = self.of(x, side)
         return matrix.dense() if isinstance(matrix, PairMatrix) else matrix
 
     def square(self, x: Representation, matrix: np.ndarray | PairMatrix) -> float:
@@ -334,10 +355,26 @@ class Product(NamedTuple):
     def mean(self, x: Representation, y: Representation) -> float:
         """Return the mean of the value over all orders of the samples of y, from traces and sums of
         two matrices that are a ``PairMatrix``."""
-        a, b = self._of(x, "left"), self._of(y, "right")
+        a, b = self.of(x, "left"), self.of(y, "right")
         return self.value(expected_inner(a, b), self.square(x, a), self.square(y, b))
 
-    def _of(self, x: Representation, side: Literal["left", "right"]) -> Any:
+    def in_blocks(self, xs: Sequence[Representation], ys: Sequence[Representation]) -> Scores:
+        """Return the values of all pairs in one pass over blocks of the matrices, with nothing of
+        shape (n, n) in memory.
+
+        O(n^2 d) time for each representation and O(n^2) for each pair, O(n d) memory.
+        """
+        grid = grid_of(xs, ys)
+        matrices = [self.of(r, "left") for r in grid.representations]
+        sums = products([matrix.blocks() for matrix in matrices], grid.pairs, grid.samples)
+        squares = [matrix.square for matrix in matrices]
+        values = np.array(
+            [self.value(s, squares[i], squares[j]) for s, (i, j) in zip(sums, grid.pairs)]
+        )
+        return Scores((np.sqrt(np.maximum(values, 0)) if self.root else values)[grid.places])
+
+    def of(self, x: Representation, side: Literal["left", "right"]) -> Any:
+        """Return what the function of a side returns: an array, or a ``PairMatrix``."""
         function = self.right if side == "right" and self.right else self.left
         return with_named(function, self.parameters)(x)
 

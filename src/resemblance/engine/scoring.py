@@ -165,6 +165,8 @@ def _block(
     a, b = np.nonzero(todo[np.ix_(i, j)])
     places = list(zip(a.tolist(), b.tolist()))
     numbers = {name: of_pairs[a, b] for name, of_pairs in scores.diagnostics.items()}
+    recorded = [measure.diagnostics(xs[k], ys[l]) for k, l in places]
+    numbers |= {name: np.array([row[name] for row in recorded]) for name in recorded[0]}
     if measure.chance and CHANCE not in numbers:
         chances = [_chance(measure, xs[k], ys[l]).get(CHANCE, math.nan) for k, l in places]
         numbers[CHANCE] = np.array(chances)
@@ -212,6 +214,7 @@ def _each(
             entries.append(_score(measure, x, y, (i, j)))
             continue
         numbers = {name: float(number[0, 0]) for name, number in scores.diagnostics.items()}
+        numbers |= measure.diagnostics(x, y)
         caveats = scores.caveats
         caveat = measure.caveat(x, y) if caveats is None else caveats.get((0, 0), "")
         numbers |= {} if CHANCE in numbers else _chance(measure, x, y)

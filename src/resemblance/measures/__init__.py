@@ -1,18 +1,32 @@
-"""The measures, in files by family: all that these define, which the catalogue lists."""
+"""The measures, in files by family. The catalogue lists all that these define."""
+
+from importlib import import_module as _import_module
+from pkgutil import iter_modules as _iter_modules
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..measure import Measure as _Measure
-from .alignment import *
-from .cca import *
-from .covariances import *
-from .matching import *
-from .neighbour_alignment import *
-from .neighbour_kernels import *
-from .neighbour_lists import *
-from .neighbours import *
-from .outputs import *
-from .regression import *
-from .similarity_matrix import *
-from .statistics import *
-from .topology import *
 
-__all__ = sorted(k for k, v in list(globals().items()) if isinstance(v, _Measure) and k == v.name)
+if _TYPE_CHECKING:
+    from .alignment import *
+    from .cca import *
+    from .covariances import *
+    from .distances import *
+    from .kernel_alignment import *
+    from .matching import *
+    from .neighbour_alignment import *
+    from .neighbour_kernels import *
+    from .neighbour_lists import *
+    from .neighbours import *
+    from .outputs import *
+    from .regression import *
+    from .similarity_analysis import *
+    from .statistics import *
+    from .topology import *
+
+__all__: list[str] = []
+for _file in _iter_modules(__path__):
+    for _name, _value in vars(_import_module(f"{__name__}.{_file.name}")).items():
+        if isinstance(_value, _Measure) and _value.name == _name:
+            globals()[_name] = _value
+            __all__.append(_name)
+__all__ = sorted(set(__all__))

@@ -3,14 +3,23 @@ how much of their column spaces they share."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, at_most_one, inner, namespace, singular_values, svd, to_numpy
+from ..arrays import (
+    Array,
+    as_float64,
+    at_most_one,
+    inner,
+    namespace,
+    singular_values,
+    svd,
+    to_numpy,
+)
 from ..claims import COLUMNS, RIGID, ROTATION, SHAPE, Product
 from ..measure import measure
-from ..representation import Representation
+from ..representation import Representation, Undefined, title
 from ..streamed import (
     conditioning,
     conditioning_of_columns,
@@ -20,10 +29,64 @@ from ..streamed import (
 from ..views.matrices import leading_projection, projection, uncentred_projection
 from ..views.pairs import basis_overlap, canonical_decomposition, overlap_energy, principal_overlap
 from ..views.resi_code import resi_pwcca, resi_svcca_components
-from ..views.spectra import basis_coordinates, components_for, with_tied
-from .chance import of_column_spaces, of_components, of_leading_spans, of_spans, of_weighted_spans
-from .inner_products import of_larger, of_smaller, width
-from .leaving_out.spans import eigenspace_overlap_without, squared_cca_without
+from ..views.spectra import basis_coordinates, components_for, orthonormal_basis, rank, with_tied
+from .inner_products import (
+    NEAR,
+    REMEDY,
+    factor,
+    filled,
+    is_narrow,
+    need_samples,
+    of_larger,
+    of_smaller,
+    size_without,
+    width,
+)
+
+
+def of_spans(x: Representation, y: Representation) -> str:
+    """Fixed when one side has n - 1 independent columns (n <= d + 1 or n <= e + 1); near for 0.8 (n
+    - 1) of them."""
+    return "" if is_narrow(x, y) else filled(x.n_samples, x.n_samples - 1, rank(x), rank(y))
+
+
+def of_weighted_spans(x: Representation, y: Representation, weights: str, directions: str) -> str:
+    """Fixed when one side has n - 1 independent columns, with ``directions="all"`` the side that
+    gives no weights."""
+    if directions != "all":
+        return of_spans(x, y)
+    partners = {"first": (y,), "second": (x,), "symmetric": (x, y)}[weights]
+    n, widest = x.n_samples, min(r.shape[1] for r in partners)
+    return "" if widest < NEAR * (n - 1) else filled(n, n - 1, min(map(rank, partners)))
+
+
+def of_leading_spans(
+    x: Representation, y: Representation, explained_variance: float, truncation: str
+) -> str:
+    """Fixed when n - 1 components of one side are kept, with those tied with the last; near for 0.8
+    (n - 1) of them."""
+    if truncation == "resi" or is_narrow(x, y):
+        return ""
+    counts = (
+        with_tied(r, count=components_for(r, explained_variance=explained_variance)) for r in (x, y)
+    )
+    return filled(x.n_samples, x.n_samples - 1, *counts)
+
+
+def of_components(x: Representation, y: Representation, k: int) -> str:
+    """Fixed when k components of one side, with those tied with the last, are n - 1; near for 0.8
+    (n - 1)."""
+    if is_narrow(x, y):
+        return ""
+    return filled(x.n_samples, x.n_samples - 1, *(with_tied(r, count=k) for r in (x, y)))
+
+
+def of_column_spaces(x: Representation, y: Representation) -> str:
+    """Fixed when one side has n independent columns, not centred (n <= d or n <= e); near for 0.8 n
+    of them."""
+    if is_narrow(x, y):
+        return ""
+    return filled(x.n_samples, x.n_samples, *(rank(r, centered=False) for r in (x, y)))
 
 
 def _cca_claims(aggregation: str, divisor: str) -> dict[str, Any]:
@@ -221,7 +284,7 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
 @measure(
     label="EOS", family="similarity_matrix", reference="may2019downstream", version=3,
     larger_is_more_similar=True, range=(0, 1), invariant_to={"invertible_linear"} | ROTATION,
-    identity=False, rows_of_maps="positions", left_out=eigenspace_overlap_without,
+    identity=False, rows_of_maps="positions", 
     compares=Product(uncentred_projection, value=of_larger, scale=width),
     diagnostics=conditioning_of_columns, uninformative=of_column_spaces,
 )  # fmt: skip
@@ -284,3 +347,87 @@ def _tied(rho: np.ndarray) -> list[tuple[int, int]]:
     ends = np.flatnonzero(rho[:-1] - rho[1:] > 1e-7) + 1
     ranges = zip([0, *ends], [*ends, len(rho)])
     return [(start, stop) for start, stop in ranges if stop - start > 1]
+
+
+# --------------------------------------------------------------------------------- without a sample
+
+ALONE = 1e-12  # of a direction that a sample has alone, up to rounding, nothing is left
+DOUBTFUL = 1e-7
+
+
+class Projection(NamedTuple):
+    r"""The projection on the columns of an orthonormal basis U without each sample.
+
+    Without sample i, the products of what is left of the columns are :math:`I - a u_i u_i^\top`,
+    with the pseudo-inverse :math:`I + g_i u_i u_i^\top`; ``gains`` are :math:`g_i`, and ``ranks``
+    the dimensions that are left: one less where the sample has a direction for itself.
+    """
+
+    gains: np.ndarray
+    ranks: np.ndarray
+
+
+def squared_cca_without(x: Representation, y: Representation, divisor: str) -> np.ndarray:
+    """Mean squared canonical correlation without each sample, exactly, shape (n,), in [0, 1].
+
+    The rank of the other samples is that of all, less one where a sample has a direction for itself
+    (all have when n <= d). Raises ``Undefined`` for a representation that is constant without some
+    sample, or nearly has a rank less.
+    """
+    need_samples("mean_cca", x, 3)
+    shared, ranks = shared_without(x, y)
+    divisors = np.minimum(*ranks) if divisor == "rank" else min(x.shape[1], y.shape[1])
+    return np.minimum(shared / divisors, 1)
+
+
+@eigenspace_overlap.claim("left_out")
+def eigenspace_overlap_without(x: Representation, y: Representation) -> np.ndarray:
+    """Eigenspace overlap without each sample, exactly, shape (n,), in [0, 1]; as
+    :func:`squared_cca_without`."""
+    need_samples("eigenspace_overlap", x, 2)
+    shared, _ = shared_without(x, y, centered=False)
+    return np.minimum(shared / max(x.shape[1], y.shape[1]), 1)
+
+
+def projection_without(x: Representation, centered: bool = True) -> Projection:
+    """Return what becomes of the projection on the column space without each sample."""
+    size_without(x, centered)  # a sample that dwarfs the others hides the directions that they span
+    basis = as_float64(orthonormal_basis(x, centered=centered))
+    n, rank = basis.shape
+    a, squares = factor(n, centered), np.einsum("ij,ij->i", basis, basis)
+    rest = 1 - a * squares
+    is_alone = rest < ALONE * n
+    if (rest[~is_alone] < DOUBTFUL).any() or (rank == 1 and is_alone.any()):
+        raise Undefined(
+            f"{title(x)}: without one of {n} samples a direction vanishes, or nearly does; {REMEDY}"
+        )
+    gains = np.where(is_alone, -1 / np.where(is_alone, squares, 1), a / np.where(is_alone, 1, rest))
+    return Projection(gains, rank - is_alone)
+
+
+def shared_without(
+    x: Representation, y: Representation, centered: bool = True
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Return the sums of the squared cosines between both column spaces, and both ranks, without
+    each sample."""
+    bases = [as_float64(orthonormal_basis(r, centered=centered)) for r in (x, y)]
+    p, q = (projection_without(r, centered) for r in (x, y))
+    shared = energy_without(bases[0], bases[1], p.gains, q.gains, centered)
+    return shared, (p.ranks, q.ranks)
+
+
+def energy_without(
+    u: np.ndarray, v: np.ndarray, g: np.ndarray, h: np.ndarray, centered: bool
+) -> np.ndarray:
+    r"""Return the squared norms of the products of two sets of columns without each sample.
+
+    .. math:: \operatorname{tr} (I + g\, u u^\top) M (I + h\, v v^\top) M^\top, \qquad
+        M = U^\top V - a\, u v^\top
+    """
+    a, cross = factor(len(u), centered), u.T @ v
+    to_v, to_u = u @ cross, v @ cross.T
+    p, q, w = (np.einsum("ij,ij->i", *rows) for rows in ((u, u), (v, v), (to_v, v)))
+    left = np.einsum("ij,ij->i", to_v, to_v) - 2 * a * p * w + (a * p) ** 2 * q  # |Mᵀu|²
+    right = np.einsum("ij,ij->i", to_u, to_u) - 2 * a * q * w + (a * q) ** 2 * p  # |M v|²
+    energy = np.einsum("ij,ij->", cross, cross) - 2 * a * w + a * a * p * q
+    return energy + g * left + h * right + g * h * (w - a * p * q) ** 2

@@ -21,17 +21,14 @@ from ..claims import RIGID, ROTATION, SHAPE, Product
 from ..measure import measure
 from ..representation import Representation
 from ..streamed import conditioning_of_shrinkage
-from ..views.grams import gram_energy
-from ..views.matrices import LINEAR, linear_gram
-from ..views.pairs import basis_overlap, gram_inner, nuclear_norm, principal_overlap
+from ..views.grams import gram_energy, gram_inner
+from ..views.matrices import LINEAR, expected_cosine, kernel_gram, leading_gram, linear_gram
+from ..views.pairs import basis_overlap, nuclear_norm, principal_overlap
 from ..views.points import preshape
 from ..views.spectra import components_for, decomposition, smallest_singular, with_tied
-from .alignment import procrustes_size_shape
-from .chance import of_grams, of_leading_grams, of_rotations, of_shrunk_grams
-from .expected import mean_of_leading_grams
-from .inner_products import over_both_squares
-from .leaving_out.products import ensd_without
-from .leaving_out.rotations import nbs_without, size_and_shape_without
+from .alignment import nbs_without, of_rotations, procrustes_size_shape, size_and_shape_without
+from .inner_products import inner_without, is_low, near, over_both_squares, size_without
+from .kernel_alignment import of_grams, self_similarity_without
 
 
 @measure(
@@ -86,6 +83,12 @@ def bures(x: Representation, y: Representation) -> Array:
     Reference: Harvey et al. 2024, who show the equality; Bhatia et al. 2019.
     """
     return procrustes_size_shape.function(x, y)
+
+
+def of_shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> str:
+    """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
+    d."""
+    return of_grams(x, y)
 
 
 @measure(
@@ -200,8 +203,7 @@ def _ratios(a: Array, b: Array) -> Array:
 @measure(
     label="ENSD", family="similarity_matrix", reference="giaffar2024effective", version=2,
     larger_is_more_similar=True, range=(0, np.inf), invariant_to=SHAPE | ROTATION, identity=False,
-    compares=Product(linear_gram, value=over_both_squares), left_out=ensd_without,
-    uninformative=of_grams,
+    compares=Product(linear_gram, value=over_both_squares), uninformative=of_grams,
 )  # fmt: skip
 def ensd(x: Representation, y: Representation) -> Array:
     r"""Effective number of shared dimensions: linear CKA in units of dimensions.
@@ -227,6 +229,29 @@ def ensd(x: Representation, y: Representation) -> Array:
     """
     # Of points with tr K = tr L = 1
     return gram_inner(x, y, LINEAR) / (gram_energy(x, LINEAR) * gram_energy(y, LINEAR))
+
+
+@ensd.claim("left_out")
+def ensd_without(x: Representation, y: Representation) -> np.ndarray:
+    """ENSD without each sample, exactly, shape (n,); ``Undefined`` as :func:`cka_without`."""
+    product = inner_without(kernel_gram(x, LINEAR), kernel_gram(y, LINEAR))
+    for r in (x, y):
+        product = product * size_without(r) / self_similarity_without(r, LINEAR, "biased")
+    return product
+
+
+def mean_of_leading_grams(x: Representation, y: Representation, explained_variance: float) -> float:
+    """tr K tr L / (n - 1), over the norms, for Gram matrices of the leading components."""
+    count = min(components_for(r, explained_variance=explained_variance) for r in (x, y))
+    return expected_cosine(leading_gram(x, count), leading_gram(y, count))
+
+
+def of_leading_grams(x: Representation, y: Representation, explained_variance: float) -> str:
+    """Near when the effective dimensions of the leading components approach n - 1, as for n well
+    below d."""
+    if is_low(x, y):
+        return ""
+    return near(x.n_samples, mean_of_leading_grams(x, y, explained_variance=explained_variance))
 
 
 @measure(

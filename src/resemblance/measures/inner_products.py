@@ -1,14 +1,26 @@
-"""Measures that are functions of an inner product of two matrices: what follows from these.
+"""What follows for measures from what they compare: the forms that a function of an inner product
+of two matrices has, when values mean little, and what is left without a sample.
 
 Each matrix is a function of one representation and the parameters of the measure. Where the value
 divides by what is no sum of squares, the matrices are divided by the part of it that is theirs.
+
+Values without each sample are (n,) in float64, the same as those of n calls but for rounding, or as
+near as their functions say. Where rows are centred, a = n / (n - 1): centring what is left of
+centred rows :math:`p_j` once more adds :math:`p_i / (n - 1)` to each of them, so sums of products
+of rows lose :math:`a\\, p_i q_i^\\top`. Where there is no value without some sample, and where
+subtraction would leave too few digits of it, ``Undefined`` is raised.
 """
 
 from __future__ import annotations
 
 import math
 
-from ..representation import Representation
+import numpy as np
+
+from ..arrays import as_float64, scalar
+from ..representation import Representation, Undefined, title
+from ..views.matrices import Factored, Stored
+from ..views.points import preshape, size
 
 
 def itself(product: float, x_square: float, y_square: float) -> float:
@@ -51,3 +63,163 @@ def over_both_squares(product: float, x_square: float, y_square: float) -> float
 def width(x: Representation) -> float:
     """Return the number of features."""
     return float(x.shape[1])
+
+
+# -------------------------------------------------------------------------- values that mean little
+
+NEAR = 0.8
+STEPS = (0.99, 0.95, 0.9, NEAR)
+
+
+def fixed(n: int) -> str:
+    """The sentence for a value that n samples fix."""
+    return f"fixed by the number of samples: {n} leave it this value whatever the data"
+
+
+def near(n: int, share: float) -> str:
+    """The sentence for a share of the way to the value of equal representations; empty for a small
+    one."""
+    reached = next((step for step in STEPS if share >= step), None)
+    if reached is None:
+        return ""
+    return (
+        f"little above chance: unrelated representations of {n} samples come {reached:.0%} of the "
+        "way to equal ones"
+    )
+
+
+def filled(n: int, room: int, *dimensions: int) -> str:
+    """The sentence for spaces of these dimensions, of ``room`` possible ones."""
+    return fixed(n) if max(dimensions) >= room else near(n, max(dimensions) / room)
+
+
+def is_narrow(*sides: Representation) -> bool:
+    """Say whether all sides have too few columns for one of them to span most of what the samples
+    have."""
+    return max(r.shape[1] for r in sides) < NEAR * (sides[0].n_samples - 1)
+
+
+def is_low(x: Representation, y: Representation) -> bool:
+    """Say whether both sides together have too few columns for a product of two flatnesses to come
+    near 1."""
+    room = x.n_samples - 1
+    return math.sqrt(min(x.shape[1], room) * min(y.shape[1], room)) < NEAR * room
+
+
+# ------------------------------------------------------------------------------------------- chance
+
+
+def above_chance(value: float, chance: float, best: float = 1.0) -> float:
+    """Return (value - chance) / (best - chance): 0 at chance, 1 for the best value.
+
+    Raises ``Undefined`` where chance is the best value.
+    """
+    if abs(best - chance) < 1e-9:
+        raise Undefined(
+            "nothing is left above chance: any order of the samples has the same similarity; take "
+            "a smaller k"
+        )
+    return (value - chance) / (best - chance)
+
+
+def zero(x: Representation, y: Representation) -> float:
+    """0, as of every correlation."""
+    return 0.0
+
+
+def one(x: Representation, y: Representation) -> float:
+    """1, in whose units the value is."""
+    return 1.0
+
+
+# --------------------------------------------------------------------------------- without a sample
+
+
+def inner_without(
+    k: Factored | Stored, l: Factored | Stored, rows: np.ndarray | None = None
+) -> np.ndarray:
+    r"""Return the inner products of two centred matrices without each sample, centred again.
+
+    .. math:: \langle K, L \rangle - 2 a \sum_j K_{ij} L_{ij} + a^2 K_{ii} L_{ii}
+
+    ``rows``: the inner products of their rows, if they are known.
+    """
+    rows, a = k.inner_of_rows(l) if rows is None else rows, factor(k.samples)
+    return rows.sum() - 2 * a * rows + a * a * k.diagonal() * l.diagonal()
+
+
+MOST_SQUARED = 4096  # samples, of which the whole matrix is made, in a tenth of the time
+
+
+LEAST = 1e-7  # share of a sum that has to be left, so that it keeps half of its digits
+REMEDY = "recompute the values, or leave out groups of samples"
+
+
+def need_samples(name: str, x: Representation, least: int) -> None:
+    """Raise ``Undefined`` when one sample less than ``x`` has is too few for a measure."""
+    n = x.shape[0]
+    if n - 1 < least:
+        raise Undefined(
+            f"{name} needs at least {least} samples; {n - 1} are left of {n} without one"
+        )
+
+
+def need_rest(name: str, rest: np.ndarray, least: float = LEAST) -> None:
+    """Raise ``Undefined`` when without some sample too little is left of a sum; ``rest`` is the
+    share that is left."""
+    few = np.flatnonzero(~(rest > least))
+    if len(few):
+        raise Undefined(
+            f"{name}: without sample {few[0]} of {len(rest)} nothing, or too little for a "
+            f"difference, is left; {REMEDY}"
+        )
+
+
+def mean_without(terms: np.ndarray) -> np.ndarray:
+    """Return the mean of the other terms for each of n terms, shape (n,)."""
+    return (terms.sum() - terms) / (len(terms) - 1)
+
+
+def row_sums(vector: np.ndarray, n: int) -> np.ndarray:
+    """Return the sums of the rows of a symmetric matrix with zero diagonal, given the pairs i < j
+    row by row, shape (n,)."""
+    if n <= MOST_SQUARED:
+        from scipy.spatial.distance import squareform
+
+        return squareform(vector, checks=False).sum(axis=1)
+    sums, start = np.zeros(n), 0
+    for i in range(n - 1):
+        row = vector[start : start + n - 1 - i]
+        sums[i] += row.sum()
+        sums[i + 1 :] += row
+        start += n - 1 - i
+    return sums
+
+
+def size_without(x: Representation, centered: bool = True) -> np.ndarray:
+    r"""Return the squared sizes of the pre-shape without each sample, centred again.
+
+    .. math:: 1 - a \lVert p_i \rVert^2
+
+    for rows :math:`p_i` of the pre-shape, shape (n,), in [0, 1]; a = 1 if not ``centered``. Raises
+    ``Undefined`` for a representation that is constant, or nearly so, without some sample.
+    """
+    rest = share_without(x, centered)
+    need_rest(title(x), rest)
+    return rest
+
+
+def is_constant_without(x: Representation) -> bool:
+    """Say whether all samples are equal but one, without which the representation is constant."""
+    return scalar(size(x)) == 0 or bool(share_without(x, True).min() < 1e-12)
+
+
+def share_without(x: Representation, centered: bool) -> np.ndarray:
+    points = as_float64(preshape(x, centered=centered))
+    squares = np.einsum("ij,ij->i", points, points)
+    return 1 - factor(len(points), centered) * squares
+
+
+def factor(n: int, centered: bool = True) -> float:
+    """Return a, the factor of what n rows lose without one of them: more if they are centred."""
+    return n / (n - 1) if centered else 1.0

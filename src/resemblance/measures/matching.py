@@ -3,6 +3,7 @@ other."""
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -24,10 +25,33 @@ from ..claims import COLUMNS, ROTATION
 from ..measure import measure
 from ..representation import Representation
 from ..views._transport import transport_plan
-from ..views.pairs import assignment, correlations, feature_products
-from ..views.points import centered, column_norms, comparable_columns, norm_of, size
+from ..views.pairs import assignment, correlations
+from ..views.points import (
+    centered,
+    column_norms,
+    comparable_columns,
+    feature_products,
+    norm_of,
+    size,
+)
 from .alignment import with_sizes
-from .chance import of_matched_columns
+from .inner_products import NEAR, near
+
+
+def of_matched_columns(x: Representation, y: Representation, matching: str = "") -> str:
+    """Near when n is so small that among unrelated columns some correlate: about a dozen for a
+    thousand columns."""
+    # One to one, the best are few.
+    n, columns = x.n_samples, min(x.shape[1], y.shape[1]) / (2 if matching else 1)
+    if n > 64 or columns < 2:
+        return ""
+    if n == 2:
+        return near(n, NEAR)
+    from scipy.special import stdtrit
+
+    # Of the statistic t of a correlation, the largest of so many.
+    quantile = float(stdtrit(n - 2, 1 - 1 / columns))
+    return near(n, quantile / math.sqrt(n - 2 + quantile**2))
 
 
 @measure(

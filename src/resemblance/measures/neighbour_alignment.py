@@ -14,24 +14,36 @@ import numpy as np
 
 from ..claims import Product
 from ..measure import measure
-from ..representation import Representation
-from ..views.matrices import (
-    expected_cosine,
+from ..representation import Representation, Undefined, view
+from ..views.matrices import expected_cosine
+from ..views.neighbour_kernels import selected, spread
+from ..views.neighbour_matrices import (
     nearness,
     neighbour_shares,
     neighbour_weights,
     neighbour_weights_in_chance,
 )
-from ..views.neighbour_kernels import selected, spread
 from ..views.neighbours import Index, NeighbourSearch, nearest
 from ..views.shared_neighbours import mean_product, mean_share, ranks_of, relative
 from ..views.similarities import Affinity, Metric
 from ..views.ties import Nearest
-from .chance import of_mean_ranks, of_neighbour_sets, of_returns
-from .expected import above_chance, chance_of_return, mean_of_returns, one, zero
-from .inner_products import beyond_chance, minus_itself
-from .leaving_out.neighbour_sets import mutual_knn_without
-from .neighbours import by_search
+from .inner_products import (
+    above_chance,
+    beyond_chance,
+    fixed,
+    minus_itself,
+    near,
+    need_samples,
+    one,
+    zero,
+)
+from .neighbours import by_search, largest_without, mean_score_without
+
+
+def of_neighbour_sets(x: Representation, y: Representation, k: int, corrected: bool = False) -> str:
+    """Fixed when all other samples are neighbours (k = n - 1); near for 0.8 (n - 1) of them."""
+    share = k / (x.n_samples - 1)
+    return "" if corrected else fixed(x.n_samples) if share == 1 else near(x.n_samples, share)
 
 
 def _mutual_claims(k: int, metric: Affinity, corrected: bool, index: Index) -> dict[str, Any]:
@@ -48,7 +60,7 @@ def _mutual_claims(k: int, metric: Affinity, corrected: bool, index: Index) -> d
 @measure(
     label="MutualKNN", family="neighbours", reference="huh2024platonic", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
-    compares=Product(neighbour_weights, symmetric=False), left_out=mutual_knn_without,
+    compares=Product(neighbour_weights, symmetric=False),
     uninformative=of_neighbour_sets, changes=_mutual_claims,
 )  # fmt: skip
 def mutual_knn(
@@ -98,6 +110,59 @@ def mutual_knn(
         return value
     K, L = (neighbour_weights(r, k, metric, index) for r in (x, y))
     return above_chance(value, expected_cosine(K, L))
+
+
+def mean_of_returns(
+    x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool, index: Index
+) -> float:
+    """The mean of :func:`chance_of_return` for the neighbours in X; 0 if above chance."""
+    return 0.0 if corrected else chance_of_return(x, k=k, metric=metric, index=index)
+
+
+@view
+def chance_of_return(x: Representation, k: int, metric: Affinity, index: Index) -> float:
+    """Mean probability that a step to k of the other samples, drawn without order, and a step to a
+    neighbour return."""
+    near, n = nearest(x, k=k, metric=metric, index=index), x.n_samples
+    entries = spread(near, np.ones((n, k))).T.tocoo()
+    missed = mean_product(1 - entries.data, entries.coords[0], np.full(n, n - 1), np.full(n, k))
+    return float(np.mean(1 - missed))
+
+
+def of_returns(x: Representation, y: Representation, k: int, metric: Any, index: Any) -> str:
+    """Near when chance leads back anyway: k of about 1.3 times the root of n, or more."""
+    n = x.n_samples
+    if k == n - 1:
+        return fixed(n)
+    if n > k * k:
+        return ""
+    return near(n, chance_of_return(x, k=k, metric=metric, index=index))
+
+
+def of_mean_ranks(x: Representation, y: Representation, k: int, corrected: bool) -> str:
+    """Fixed when all other samples are neighbours (k = n - 1)."""
+    return fixed(x.n_samples) if k == x.n_samples - 1 and not corrected else ""
+
+
+@mutual_knn.claim("left_out")
+def mutual_knn_without(
+    x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool
+) -> np.ndarray:
+    """Mutual nearest neighbours without each sample, shape (n,): exactly, with ties, too.
+
+    A search of k + 1 neighbours and O(n k) time more. Raises ``Undefined`` for a representation
+    that is constant without some sample, and when nothing is left above chance.
+    """
+    need_samples("mutual_knn", x, k + 1 + corrected)
+    search = NeighbourSearch(k, metric)
+    n, whole = x.shape[0], largest_without(x, y, search, "share")
+    value: np.ndarray = np.minimum(mean_score_without(x, y, search, "share") / whole, 1)
+    if not corrected:
+        return value
+    chance = k / (n - 2) / whole
+    if (chance >= 1 - 1e-12).any():
+        raise Undefined(f"mutual_knn: without one of {n} samples chance is 1; take a smaller k")
+    return (value - chance) / (1 - chance)
 
 
 def _cycle_claims(k: int, metric: Affinity, corrected: bool, index: Index) -> dict[str, Any]:

@@ -11,19 +11,18 @@ import numpy as np
 from ..claims import Product
 from ..measure import measure
 from ..representation import Representation, Undefined
-from ..views.matrices import (
+from ..views.matrices import expected_cosine
+from ..views.neighbour_kernels import Kernel, affinity, centered_trace, graph, kernel_graph
+from ..views.neighbour_matrices import (
     cut_kernel,
-    expected_cosine,
     fuzzy,
     fuzzy_in_chance,
     neighbour_kernel,
     transposed_cut_kernel,
 )
-from ..views.neighbour_kernels import Kernel, affinity, centered_trace, graph, kernel_graph
 from ..views.neighbours import Index, NeighbourSearch
 from ..views.similarities import Metric
-from .expected import above_chance, zero
-from .inner_products import beyond_chance, itself
+from .inner_products import above_chance, beyond_chance, itself, zero
 from .neighbours import by_search
 
 

@@ -8,24 +8,24 @@ Neighbours never include the sample itself. Samples that tie for the last places
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..measure import measure
-from ..representation import Representation
+from ..representation import Representation, Undefined
 from ..views.neighbours import Index, NeighbourSearch
 from ..views.shared_neighbours import begins_of, common_of, lengths_of, relative, table, tied_rows
 from ..views.similarities import Affinity
 from ..views.ties import Nearest
-from .expected import mean_of_orders
-from .neighbours import by_search
+from .neighbours import by_search, need_order, numbers_shared
 
 
 @measure(
     label="LCSKNN", family="neighbours", reference="huh2024platonic", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
-    chance=mean_of_orders, changes=by_search,
+    changes=by_search,
 )  # fmt: skip
 def lcs_knn(
     x: Representation,
@@ -159,3 +159,54 @@ def _edits(costs: Iterable[np.ndarray], n: int, k: int, kind: type[np.number[Any
         # Insert entries of the other.
         totals = np.minimum.accumulate(totals - steps, axis=1) + steps
     return totals[:, -1]
+
+
+# ------------------------------------------------------------------------------------------- chance
+
+LONGEST = 24  # common entries of two lists whose mean order is computed
+NEGLIGIBLE = 1e-15  # a probability that changes no digit
+
+
+@lcs_knn.claim("chance")
+def mean_of_orders(
+    x: Representation, y: Representation, k: int, metric: Affinity, index: Index
+) -> float:
+    """The mean longest increasing subsequence of as many entries, in any order, as two lists of k
+    of the other samples share.
+
+    Raises ``Undefined`` where neighbours are equally near, and where lists so long share more than
+    24 entries by chance.
+    """
+    need_order(x, y, NeighbourSearch(k, metric, index), "lcs_knn")
+    shared, probability = numbers_shared(x.n_samples, k)
+    if probability[shared > LONGEST].sum() > NEGLIGIBLE:
+        raise Undefined(f"lcs_knn: chance is not computed where k={k} of {x.n_samples} samples")
+    possible = (shared <= LONGEST) & (probability > NEGLIGIBLE / LONGEST)
+    lengths = [_longest_increasing(int(m)) for m in shared[possible]]
+    return float(probability[possible] @ np.array(lengths)) / k
+
+
+@lru_cache(maxsize=LONGEST + 1)
+def _longest_increasing(m: int) -> float:
+    """Mean length of the longest increasing subsequence of m numbers in any order.
+
+    By the Robinson-Schensted correspondence it is the mean first row of a Young diagram, which has
+    as many permutations as the square of the number of its standard tableaux.
+    """
+    tableaux = _tableaux(m)
+    total = sum(count**2 for count in tableaux.values())  # m!
+    return sum(rows[0] * count**2 for rows, count in tableaux.items() if rows) / total
+
+
+@lru_cache(maxsize=LONGEST + 1)
+def _tableaux(m: int) -> dict[tuple[int, ...], int]:
+    """Number of standard Young tableaux of each shape of m boxes."""
+    if m == 0:
+        return {(): 1}
+    shapes: dict[tuple[int, ...], int] = {}
+    for rows, count in _tableaux(m - 1).items():
+        for i, length in enumerate((*rows, 0)):
+            if i == 0 or rows[i - 1] > length:
+                larger = (*rows[:i], length + 1, *rows[i + 1 :])
+                shapes[larger] = shapes.get(larger, 0) + count
+    return shapes

@@ -7,24 +7,25 @@ Neighbours never include the sample itself. Samples that tie for the last places
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, Literal
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..arrays import norm, scalar
 from ..claims import COSINE
 from ..measure import measure
-from ..representation import Representation
+from ..representation import Representation, Undefined, title, view
 from ..views.distances import row_blocks
-from ..views.neighbour_kernels import spread
+from ..views.neighbour_kernels import selected, spread
 from ..views.neighbours import Index, NeighbourSearch, nearest, neighbours, own_cosines
+from ..views.points import unit_rows
 from ..views.recall import recall_of_both
 from ..views.shared_neighbours import begins_of, common_of, lengths_of, relative, shared_weight
 from ..views.similarities import Affinity, Metric, cosines_of, cosines_to
 from ..views.ties import Nearest
-from .chance import of_neighbour_unions, of_profiles
-from .expected import mean_of_rankings, mean_of_unions
-from .leaving_out.neighbour_sets import jaccard_without
+from .inner_products import REMEDY, fixed, is_constant_without, near, need_samples, size_without
 
 
 def by_search(k: int, metric: Affinity = "cosine", index: Index = "exact") -> dict[str, Any]:
@@ -37,10 +38,27 @@ def by_search(k: int, metric: Affinity = "cosine", index: Index = "exact") -> di
     return claims
 
 
+def of_neighbour_unions(x: Representation, y: Representation, k: int) -> str:
+    """Fixed when all other samples are neighbours (k = n - 1); near for 0.9 (n - 1) of them."""
+    share = k / (x.n_samples - 1)
+    return fixed(x.n_samples) if share == 1 else near(x.n_samples, share / (2 - share))
+
+
+def of_profiles(x: Representation, y: Representation, k: int, of: str, index: Any) -> str:
+    """Near with ``of="distance"`` when 1 - cos varies little, for any number of samples."""
+    if of == "similarity":
+        return ""
+    near_by = [1 - own_cosines(r, k=k, index=index) for r in (x, y)]
+    # The mean over all pairs.
+    overall = [1 - scalar(norm(r.xp.mean(unit_rows(r), axis=0))) ** 2 for r in (x, y)]
+    product = near_by[0].sum(axis=1) * overall[1] + near_by[1].sum(axis=1) * overall[0]
+    lengths = [np.sqrt((o**2).sum(axis=1) + k * mean**2) for o, mean in zip(near_by, overall)]
+    return near(x.n_samples, float(np.mean(product / np.maximum(lengths[0] * lengths[1], 1e-300))))
+
+
 @measure(
     label="Jaccard", family="neighbours", reference="wang2020towards", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
-    chance=mean_of_unions, left_out=jaccard_without,
     uninformative=of_neighbour_unions, changes=by_search,
 )  # fmt: skip
 def jaccard(
@@ -84,7 +102,7 @@ def _overlap(a: Nearest, b: Nearest) -> float:
 @measure(
     label="RankSim", family="neighbours", reference="wang2020towards", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
-    chance=mean_of_rankings, changes=by_search,
+    changes=by_search,
 )  # fmt: skip
 def rank_similarity(
     x: Representation,
@@ -253,3 +271,157 @@ def _profile(cosines: np.ndarray, of: str) -> np.ndarray:
 
 def _ratios(products: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
+
+
+# ------------------------------------------------------------------------------------------- chance
+
+
+@jaccard.claim("chance")
+def mean_of_unions(
+    x: Representation, y: Representation, k: int, metric: Metric, index: Index
+) -> float:
+    """The mean of m / (2k - m), m the number that two sets of k of the other samples share.
+
+    Raises ``Undefined`` where samples tie for the last places.
+    """
+    search = NeighbourSearch(k, metric, index)
+    if any(nearest(r, *search).ties.crowded.any() for r in (x, y)):
+        raise Undefined("jaccard: no closed form of chance where samples tie for the last places")
+    shared, probability = numbers_shared(x.n_samples, k)
+    return float(probability @ (shared / (2 * k - shared)))
+
+
+@rank_similarity.claim("chance")
+def mean_of_rankings(
+    x: Representation, y: Representation, k: int, metric: Metric, index: Index
+) -> float:
+    """The mean over what two lists of k of the other samples, in any order, share.
+
+    m common neighbours have any m pairs of ranks, each with probability m / k². Raises
+    ``Undefined`` where neighbours are equally near.
+    """
+    need_order(x, y, NeighbourSearch(k, metric, index), "rank_similarity")
+    shared, probability = numbers_shared(x.n_samples, k)
+    rank_of = np.arange(1, k + 1)
+    total = sum(float(np.sum(2 / ((1 + abs(r - rank_of)) * (r + rank_of)))) for r in rank_of)
+    harmonic = np.concatenate([[1.0], np.cumsum(1 / rank_of)])
+    return float(probability @ (shared * total / k**2 / harmonic[shared]))
+
+
+@lru_cache(maxsize=32)
+def numbers_shared(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """How many two sets of k of n - 1 samples can share, and the probability of each number."""
+    shared = np.arange(max(0, 2 * k - n + 1), k + 1)
+    before = shared[:-1]
+    ratios = (k - before) ** 2 / ((before + 1) * (n - 2 * k + before))
+    logarithms = np.concatenate([[0.0], np.cumsum(np.log(ratios))])
+    weights = np.exp(logarithms - logarithms.max())
+    return shared, weights / weights.sum()
+
+
+def need_order(x: Representation, y: Representation, search: NeighbourSearch, name: str) -> None:
+    if any(len(nearest(r, *search).ties.rows) for r in (x, y)):
+        raise Undefined(f"{name}: no closed form of chance where neighbours are equally near")
+
+
+# --------------------------------------------------------------------------------- without a sample
+
+
+Score = Callable[[np.ndarray], np.ndarray]  # of the weight of the common neighbours of a row
+
+
+class Replacements(NamedTuple):
+    """Weights of neighbours, sparse arrays (n, n), by what the sample that is left out was.
+
+    ``weights``: as they are, for no neighbour; with k + 1 neighbours, for one with weight 1; with
+    the places of those that tie for the last of them shared by one less, for one of these.
+    ``entries``: which samples have these weights; the first is None.
+    """
+
+    weights: tuple[Any, ...]
+    entries: tuple[Any, ...]
+
+
+@jaccard.claim("left_out")
+def jaccard_without(x: Representation, y: Representation, k: int, metric: Metric) -> np.ndarray:
+    """Jaccard similarity without each sample, shape (n,): as :func:`mutual_knn_without`."""
+    need_samples("jaccard", x, k + 1)
+    search = NeighbourSearch(k, metric)
+    whole = largest_without(x, y, search, "overlap")
+    return np.minimum(mean_score_without(x, y, search, "overlap") / whole, 1)
+
+
+def largest_without(
+    x: Representation, y: Representation, search: NeighbourSearch, score: str
+) -> np.ndarray:
+    """The largest score that ties allow, without each sample."""
+    return np.sqrt(_with_itself(x, search, score) * _with_itself(y, search, score))
+
+
+@view
+def _with_itself(x: Representation, search: NeighbourSearch, score: str) -> np.ndarray:
+    crowded = [nearest(x, k, *search[1:]).ties.crowded.any() for k in (search.k, search.k + 1)]
+    return mean_score_without(x, x, search, score) if any(crowded) else np.ones(x.shape[0])
+
+
+def mean_score_without(
+    x: Representation, y: Representation, search: NeighbourSearch, score: str
+) -> np.ndarray:
+    """Mean score of the rows without each sample, shape (n,)."""
+    a, b = replacements(x, search), replacements(y, search)
+    n, k = x.shape[0], search.k
+    of_row: Score = (lambda c: c / k) if score == "share" else (lambda c: c / (2 * k - c))
+    before = of_row(_common(a.weights[0], b.weights[0]))
+    total = before.sum() - before
+    for i, j in np.ndindex(len(a.entries), len(b.entries)):
+        if (i, j) == (0, 0):
+            continue
+        rows, samples, itself = _cases(a, b, i, j)
+        if len(rows):
+            shared = _common(a.weights[i], b.weights[j])[rows] - itself
+            changes = of_row(shared) - before[rows]
+            total += np.bincount(samples, weights=changes, minlength=n)
+    return total / (n - 1)
+
+
+def _common(v: Any, w: Any) -> np.ndarray:
+    """Weight of the common neighbours of every row, shape (n,)."""
+    return np.asarray(v.multiply(w).sum(axis=1)).ravel()
+
+
+def _cases(
+    a: Replacements, b: Replacements, i: int, j: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | float]:
+    """Rows and samples where the sample is the i-th kind of neighbour on the left and the j-th on
+    the right, and the product of its own weights there."""
+    if i and j:
+        which = a.entries[i].multiply(b.entries[j]).tocoo()
+        itself = which.multiply(a.weights[i]).multiply(b.weights[j]).tocsr()
+        rows, samples = which.coords
+        return rows, samples, np.asarray(itself[rows, samples]).ravel()
+    mine, others = (a.entries[i], b.entries) if i else (b.entries[j], a.entries)
+    alone = mine - mine.multiply(sum(others[1:]))
+    alone.eliminate_zeros()
+    rows, samples = alone.tocoo().coords
+    return rows, samples, 0.0
+
+
+@view
+def replacements(x: Representation, search: NeighbourSearch) -> Replacements:
+    """Return the weights of neighbours before and after a sample is left out."""
+    n, k, ties = x.shape[0], search.k, nearest(x, *search).ties
+    if search.metric == "euclidean":
+        size_without(x)
+    if is_constant_without(x):
+        raise Undefined(
+            f"{title(x)} is constant without one of {n} samples: none has nearest neighbours; "
+            f"{REMEDY}"
+        )
+    graph = spread(nearest(x, *search), np.ones((n, k)))
+    longer = spread(nearest(x, search.k + 1, *search[1:]), np.ones((n, k + 1)))
+    sizes = np.full(n, 2)
+    sizes[ties.rows[ties.crowded]] = ties.sizes[ties.crowded]
+    tied = selected(graph, graph.data < 1)
+    shared = graph + tied.multiply(graph).multiply((1 / (sizes - 1))[:, None])
+    entries = (None, selected(graph, graph.data == 1), tied)
+    return Replacements((graph, longer, shared.tocsr()), entries)

@@ -11,8 +11,7 @@ import numpy as np
 from ..arrays import Array, as_float64, namespace, scalar, to_numpy
 from ..measure import measure
 from ..representation import Representation, Undefined, title
-from .expected import mean_of_predictions, predictions
-from .leaving_out.digits import mean_without, need_samples
+from .inner_products import mean_without, need_samples
 
 
 def accuracy_difference_without(
@@ -66,7 +65,7 @@ def accuracy_difference(
 @measure(
     label="Disagreement", family="outputs", reference="klabunde2025resi",
     larger_is_more_similar=False, range=(0, 1), metric=True, invariant_to={"isotropic_scaling"},
-    differentiable=False, min_samples=1, chance=mean_of_predictions, left_out=disagreement_without,
+    differentiable=False, min_samples=1, left_out=disagreement_without,
 )  # fmt: skip
 def disagreement(x: Representation, y: Representation) -> float:
     r"""Disagreement: the fraction of samples for which two classifiers predict different classes.
@@ -177,3 +176,16 @@ def _relative_entropy(p: Array, both: Array) -> Array:
     zero, one = p == 0, xp.ones_like(p)
     ratio = 2 * xp.where(zero, one, p) / xp.where(zero, one, both)
     return xp.where(zero, xp.zeros_like(p), p * xp.log(ratio))
+
+
+def predictions(x: Representation) -> Array:
+    """The class of every sample, the first of those that are equally likely, shape (n,)."""
+    return x.xp.argmax(x.array, axis=1)
+
+
+@disagreement.claim("chance")
+def mean_of_predictions(x: Representation, y: Representation) -> float:
+    """The probability that predictions for two samples, drawn one by one, differ."""
+    classes = (to_numpy(predictions(r)) for r in (x, y))
+    p, q = (np.bincount(c, minlength=x.shape[1]) / x.n_samples for c in classes)
+    return float(1 - p @ q)

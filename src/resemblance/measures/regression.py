@@ -6,20 +6,47 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..arrays import Array, at_least_zero, at_most_one, epsilon, inner, namespace, root
+from ..arrays import Array, as_float64, at_least_zero, at_most_one, epsilon, inner, namespace, root
 from ..claims import ROTATION, SHAPE, Product
 from ..measure import measure
 from ..representation import Representation
 from ..streamed import conditioning
-from ..views.matrices import linear_gram, projection, smoother
+from ..views.matrices import expected_inner, linear_gram, projection, smoother
 from ..views.pairs import basis_overlap, explained_energy, principal_overlap
 from ..views.points import preshape
-from ..views.spectra import decomposition
-from .chance import of_predictor, of_smoothers
-from .inner_products import itself, squared_distance
-from .leaving_out.spans import gulp_without, regression_without
+from ..views.spectra import decomposition, orthonormal_basis, rank
+from .cca import energy_without, projection_without, shared_without
+from .inner_products import (
+    filled,
+    fixed,
+    is_narrow,
+    itself,
+    near,
+    need_samples,
+    size_without,
+    squared_distance,
+)
 
 RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the total variance
+
+
+def of_predictor(x: Representation, y: Representation, predict: str) -> str:
+    """Fixed when the predictor has n - 1 independent columns (n <= d + 1); near for 0.8 (n - 1) of
+    them."""
+    predictor = x if predict == "second" else y
+    return "" if is_narrow(predictor) else filled(x.n_samples, x.n_samples - 1, rank(predictor))
+
+
+def of_smoothers(x: Representation, y: Representation, ridge: float) -> str:
+    """Fixed when one side has n - 1 independent columns and ``ridge`` is 0; near for few samples
+    with any ridge."""
+    n = x.n_samples
+    if is_narrow(x, y):
+        return ""
+    if not ridge and max(rank(x), rank(y)) == n - 1:
+        return fixed(n)
+    P, Q = smoother(x, ridge), smoother(y, ridge)
+    return near(n, 2 * expected_inner(P, Q) / (P.square + Q.square))
 
 
 def _regression_claims(predict: str) -> dict[str, Any]:
@@ -32,7 +59,7 @@ def _regression_claims(predict: str) -> dict[str, Any]:
 @measure(
     label="LinReg", family="alignment", reference="kornblith2019similarity", version=3,
     larger_is_more_similar=True, range=(0, 1), symmetric=False, invariant_to=SHAPE | ROTATION,
-    left_out=regression_without, diagnostics=conditioning, uninformative=of_predictor,
+    diagnostics=conditioning, uninformative=of_predictor,
     changes=_regression_claims,
 )  # fmt: skip
 def linear_regression(
@@ -127,7 +154,7 @@ def _gulp_claims(ridge: float, squared: bool) -> dict[str, Any]:
 @measure(
     label="GULP", family="similarity_matrix", reference="boixadsera2022gulp", version=3,
     larger_is_more_similar=False, range=(0, np.inf), invariant_to={"affine"} | ROTATION,
-    limits={"ridge": (0, np.inf)}, rows_of_maps="positions", left_out=gulp_without,
+    limits={"ridge": (0, np.inf)}, rows_of_maps="positions",
     diagnostics=conditioning, uninformative=of_smoothers, changes=_gulp_claims,
 )  # fmt: skip
 def gulp(
@@ -180,3 +207,30 @@ def _resolved(total: Array, shared: Array) -> Array:
     """The difference of two numbers, 0 where it is not larger than their rounding errors."""
     xp, difference = namespace(total), total - shared
     return xp.where(difference <= 64 * epsilon(total) * total, xp.zeros_like(total), difference)
+
+
+# --------------------------------------------------------------------------------- without a sample
+
+
+@gulp.claim("left_out")
+def gulp_without(x: Representation, y: Representation, ridge: float, squared: bool) -> np.ndarray:
+    """GULP without a ridge without each sample, exactly, shape (n,); as
+    :func:`squared_cca_without`."""
+    need_samples("gulp", x, 2)
+    shared, ranks = shared_without(x, y)
+    total = ranks[0] + ranks[1]
+    distance = np.where(total - 2 * shared <= 1e-12 * total, 0, total - 2 * shared)
+    return distance if squared else np.sqrt(distance)
+
+
+@linear_regression.claim("left_out")
+def regression_without(x: Representation, y: Representation, predict: str) -> np.ndarray:
+    """Linear regression without each sample, exactly, shape (n,), in [0, 1]; as
+    :func:`squared_cca_without`."""
+    need_samples("linear_regression", x, 2)
+    if predict == "first":
+        x, y = y, x
+    basis, targets = as_float64(orthonormal_basis(x)), as_float64(preshape(y))
+    gains = projection_without(x).gains
+    explained = energy_without(basis, targets, gains, np.zeros(len(gains)), centered=True)
+    return np.minimum(explained / size_without(y), 1)

@@ -3,24 +3,25 @@ sample is which."""
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, at_most_one, inner
+from ..arrays import Array, as_float64, at_most_one, inner, scalar
 from ..claims import COSINE, RIGID, ROTATION, SHAPE
 from ..measure import measure
 from ..representation import Representation, Undefined
+from ..views.points import mean, unit_rows
 from ..views.pooled import mean_kernels, pooled_median, pooled_squares
 from ..views.summaries import concentricity, magnitude, sorted_projections, spectra, uniformity
-from .chance import of_far_samples
-from .leaving_out.means import concentricity_difference_without, magnitude_difference_without
+from .inner_products import need_rest, need_samples
 
 
 @measure(
     label="ConcDiff", family="statistic", reference="wang2020towards", version=2,
     larger_is_more_similar=False, range=(0, 2), metric=True, invariant_to=COSINE,
-    streams_with="directions", left_out=concentricity_difference_without,
+    streams_with="directions", 
 )  # fmt: skip
 def concentricity_difference(x: Representation, y: Representation) -> Array:
     r"""Concentricity difference: the difference of how tightly samples point in the direction of
@@ -45,7 +46,7 @@ def concentricity_difference(x: Representation, y: Representation) -> Array:
 @measure(
     label="MagDiff", family="statistic", reference="wang2020towards", version=2,
     larger_is_more_similar=False, range=(0, np.inf), metric=True,
-    invariant_to={"orthogonal"} | ROTATION, left_out=magnitude_difference_without,
+    invariant_to={"orthogonal"} | ROTATION,
 )  # fmt: skip
 def magnitude_difference(x: Representation, y: Representation) -> Array:
     r"""Magnitude difference: the difference of the lengths of the mean rows.
@@ -61,6 +62,23 @@ def magnitude_difference(x: Representation, y: Representation) -> Array:
     Reference: Wang et al. 2022.
     """
     return x.xp.abs(magnitude(x) - magnitude(y))
+
+
+def of_far_samples(x: Representation, y: Representation, rows: str, self_pairs: bool) -> str:
+    """Fixed with ``rows="raw"`` when all samples are so far apart that each one sees only
+    itself."""
+    if rows == "unit" or not self_pairs:
+        return ""
+    alone = all(
+        scalar(uniformity(r, unit=False, self_pairs=True)) + math.log(r.n_samples) < 1e-6
+        for r in (x, y)
+    )
+    return (
+        "fixed by the scale of the data: all samples are so far apart that each one sees only "
+        "itself"
+        if alone
+        else ""
+    )
 
 
 @measure(
@@ -200,3 +218,36 @@ def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
     """
     s, t = spectra(x, y)
     return at_most_one(inner(s, t))
+
+
+# --------------------------------------------------------------------------------- without a sample
+
+
+@magnitude_difference.claim("left_out")
+def magnitude_difference_without(x: Representation, y: Representation) -> np.ndarray:
+    """Magnitude difference without each sample, exactly, shape (n,)."""
+    need_samples("magnitude_difference", x, 2)
+    lengths = [np.linalg.norm(means_without(r), axis=1) for r in (x, y)]
+    return np.abs(lengths[0] - lengths[1])
+
+
+@concentricity_difference.claim("left_out")
+def concentricity_difference_without(x: Representation, y: Representation) -> np.ndarray:
+    """Concentricity difference without each sample, exactly, shape (n,); ``Undefined`` where the
+    mean of the others nearly vanishes."""
+    need_samples("concentricity_difference", x, 2)
+    values = []
+    for r in (x, y):
+        means, rows = means_without(r), as_float64(unit_rows(r))
+        lengths = np.linalg.norm(means, axis=1)
+        largest = np.abs(as_float64(r.array)).max()
+        need_rest("concentricity_difference", lengths / (largest if largest > 0 else 1), 1e-12)
+        others = np.einsum("ij,ij->i", rows.sum(axis=0) - rows, means)
+        values.append(others / lengths / (len(rows) - 1))
+    return np.abs(values[0] - values[1])
+
+
+def means_without(x: Representation) -> np.ndarray:
+    """Return the mean rows without each sample, shape (n, d)."""
+    centre, rows = as_float64(mean(x)), as_float64(x.array)
+    return centre + (centre - rows) / (len(rows) - 1)

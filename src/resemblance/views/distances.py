@@ -17,11 +17,17 @@ from ..representation import Representation, Undefined, title, view
 from ..significance import average_ranks
 from .points import is_rotated, preshape, unit
 from .rectangles import (
+    Deviations,
     Entries,
+    Margins,
     Rectangle,
+    diagonal_of,
     dissimilar_points,
     dissimilarities_of,
     distances_of,
+    double_centred,
+    margins_of,
+    rectangles,
     rounding_of_squares,
     rows_from,
     squared_distances_of,
@@ -315,3 +321,43 @@ def whitened(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
     means = weights @ matrix
     centred = matrix - means - means[:, None] + weights @ means
     return -0.5 * centred * np.sqrt(np.outer(weights, weights))
+
+
+# ------------------------------------------------------------------------------------- many samples
+
+
+@view
+def distance_margins(x: Representation) -> Margins:
+    """Margins of the distances between the samples of the pre-shape."""
+    return margins_of(distances_of(preshape(x)), x.shape[0])
+
+
+def centred_distance_entries(x: Representation) -> Entries:
+    """Entries of the double-centred distances between the samples of the pre-shape."""
+    points = preshape(x)
+    return double_centred(distances_of(points), distance_margins(x), points)
+
+
+class Spread(NamedTuple):
+    """Ends, mean, and summed squared deviations from it, of the dissimilarities of all ordered
+    pairs of different samples."""
+
+    low: float
+    high: float
+    mean: float
+    squares: float
+
+
+@view
+def dissimilarity_spread(x: Representation, kind: str) -> Spread:
+    """Spread of the dissimilarities of a kind; ``Undefined`` when all of them are equal."""
+    points, deviations = dissimilar_points(x, kind), Deviations()
+    entries = dissimilarities_of(points, kind)
+    for at in rectangles(x.shape[0]):
+        block = entries(at)
+        if not at.is_square:
+            deviations.add(block, 2)
+        elif block.shape[0] > 1:
+            deviations.add(block[~diagonal_of(block)], 1)
+    need_different(x, kind, deviations.low, deviations.high, epsilon(points))
+    return Spread(deviations.low, deviations.high, deviations.mean, deviations.squares)

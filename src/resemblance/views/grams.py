@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -21,12 +22,40 @@ from ..arrays import (
     stacked,
     to_numpy,
 )
-from ..representation import Representation, Undefined, lasting, title, view
+from ..representation import (
+    Representation,
+    Undefined,
+    has_many_values,
+    lasting,
+    pair_view,
+    title,
+    view,
+)
 from .distances import above, double_centered, rdm, row_blocks
-from .passes import kernel_diagonal, kernel_entries, kernel_margins
-from .points import is_rotated, preshape, row_directions, unit, unit_blocks
-from .rectangles import is_large, rows_from
-from .spectra import energy
+from .points import (
+    cross_products,
+    is_rotated,
+    preshape,
+    products_by_blocks,
+    row_directions,
+    transposed,
+    unchanged,
+    unit,
+    unit_blocks,
+)
+from .rectangles import (
+    Entries,
+    Margins,
+    at_places,
+    distances_of,
+    double_centred,
+    is_large,
+    margins_of,
+    numbers_of,
+    rows_from,
+    squared_distances_of,
+    squared_lengths,
+)
 
 Pairs = Literal["distinct", "all"]
 Estimator = Literal["biased", "debiased", "lange", "features"]
@@ -62,6 +91,21 @@ def _differentiable_median(points: Array, distances: np.ndarray) -> Array:
     # Pairs may be listed twice, and followed by those of samples with themselves.
     i, j = (like(np.concatenate([a, a, np.arange(n)])[at], points) for a in np.triu_indices(n, 1))
     return xp.mean(norm(xp.take(points, i, axis=0) - xp.take(points, j, axis=0), axis=1))
+
+
+@view
+def middle_distance(x: Representation, pairs: Pairs) -> float:
+    """The median of :func:`~.grams.median_distance`, selected in a few passes."""
+    points, n = preshape(x), x.shape[0]
+    count = n * (n - 1) // 2
+    places = (count - 1) // 2, count // 2
+    if pairs == "all":  # n zeros come first, then every distance twice
+        places = max(((n * n - 1) // 2 - n) // 2, -1), max((n * n // 2 - n) // 2, -1)
+    top = 4 * scalar(x.xp.max(squared_lengths(points))) + np.finfo(float).tiny
+    numbers = numbers_of(squared_distances_of(points), n)
+    squares = at_places(numbers, count, (max(places[0], 0), max(places[1], 0)), top)
+    values = [0.0 if place < 0 else math.sqrt(s) for place, s in zip(places, squares)]
+    return sum(values) / 2
 
 
 @view
@@ -145,6 +189,21 @@ def gram_trace(x: Representation, kernel: GramKernel) -> Array:
 
 
 @view
+def energy(x: Representation) -> Array:
+    """Frobenius norm of the linear Gram matrix of the pre-shape: the self-similarity in linear
+    CKA."""
+    if has_many_values(x) and not is_rotated(x):
+        gram = products_by_blocks(x, x)
+        return inner(gram, gram) ** 0.5
+    points = preshape(x)
+    n, d = points.shape
+    gram = (
+        x.xp.matrix_transpose(points) @ points if d < n else points @ x.xp.matrix_transpose(points)
+    )
+    return inner(gram, gram) ** 0.5
+
+
+@view
 def gram_energy(x: Representation, kernel: GramKernel) -> Array:
     """Squared Frobenius norm of the centred Gram matrix."""
     if kernel.name == "linear":
@@ -207,3 +266,68 @@ def estimated(
         return product - diagonal
     traces = gram_trace(pair[0], kernel) * gram_trace(pair[1], kernel)
     return product - diagonal * n / (n - 2) + traces / ((n - 1) * (n - 2))
+
+
+# ---------------------------------------------------------------------------------------- of a pair
+
+
+@pair_view(swap=unchanged)
+def gram_inner(x: Representation, y: Representation, kernel: GramKernel) -> Array:
+    """Inner product of the centred Gram matrices."""
+    if kernel.name == "linear" and is_by_pairs(x, y):
+        return inner_of_pairs(x, y)
+    if kernel.name in ("linear", "cosine"):
+        is_linear = kernel.name == "linear"
+        c = cross_products(x, y) if is_linear else _direction_products(x, y)
+        return inner(c, c)
+    return inner(distance_gram(x, kernel), distance_gram(y, kernel))
+
+
+def _direction_products(x: Representation, y: Representation) -> Array:
+    return transposed(centered_directions(x)) @ centered_directions(y)
+
+
+@pair_view(swap=unchanged)
+def hsic(x: Representation, y: Representation, kernel: GramKernel, estimator: Estimator) -> Array:
+    """Hilbert-Schmidt independence criterion of a kernel, up to a factor of n (see
+    :func:`resemblance.cka`)."""
+    return estimated(gram_inner(x, y, kernel), (x, y), kernel, estimator)
+
+
+# ------------------------------------------------------------------------------------- many samples
+
+
+def kernel_entries(x: Representation, kernel: GramKernel, median: Array) -> Entries:
+    """Entries of the kernel matrix of :func:`~.grams.distance_gram`, not centred."""
+    sigma = kernel.bandwidth * median
+    if scalar(sigma) == 0:
+        raise Undefined(
+            f"the median distance between samples of {title(x)} is zero, so the kernel has no width"
+        )
+    points, xp = preshape(x), x.xp
+    if kernel.name == "laplace":
+        distances = distances_of(points)
+        return lambda at: xp.exp(distances(at) / -sigma)
+    squares = squared_distances_of(points)
+    return lambda at: xp.exp(squares(at) / (-2 * sigma**2))
+
+
+@view
+def kernel_margins(x: Representation, kernel: GramKernel) -> Margins:
+    """Margins of the kernel matrix."""
+    return margins_of(_entries(x, kernel), x.shape[0])
+
+
+def _entries(x: Representation, kernel: GramKernel) -> Entries:
+    return kernel_entries(x, kernel, middle_distance(x, kernel.pairs))
+
+
+def centred_kernel(x: Representation, kernel: GramKernel) -> Entries:
+    """Entries of the double-centred kernel matrix."""
+    return double_centred(_entries(x, kernel), kernel_margins(x, kernel), preshape(x))
+
+
+def kernel_diagonal(x: Representation, kernel: GramKernel) -> Array:
+    """Diagonal of the double-centred kernel matrix, shape (n,)."""
+    margins = kernel_margins(x, kernel)
+    return like(1 - 2 * margins.means + margins.mean, x.array)

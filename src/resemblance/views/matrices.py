@@ -9,16 +9,19 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..arrays import Array, as_float64, norm, scalar, to_numpy
+from ..arrays import Array, as_float64, namespace, norm, scalar, to_numpy
 from ..representation import Representation, view
 from .distances import (
+    centred_distance_entries,
+    dissimilarity_spread,
     distance_deviation,
+    distance_margins,
     distances,
     double_centered_distances,
     mean_distance,
@@ -30,6 +33,7 @@ from .grams import (
     GramKernel,
     Pairs,
     centered_directions,
+    centred_kernel,
     distance_gram,
     gram_diagonal,
     gram_energy,
@@ -38,24 +42,17 @@ from .grams import (
     hsic_norm,
     is_by_pairs,
 )
-from .neighbour_kernels import (
-    Kernel,
-    affinity,
-    double_centered_product,
-    fuzzy_kernel,
-    fuzzy_size,
-    graph,
-    kernel_graph,
-    local_rbf_kernel,
-    local_rbf_size,
-    row_centered_product,
-)
-from .neighbours import Index, NeighbourSearch
-from .passes import dissimilarity_spread, distance_margins
+from .neighbour_kernels import double_centered_product, row_centered_product
 from .points import preshape, size, unit
-from .rectangles import is_large
-from .shared_neighbours import attainable, mean_share, rank_matrix
-from .similarities import Affinity, Metric
+from .rank_bins import rank_bins, rank_entries
+from .rectangles import (
+    Entries,
+    Rectangle,
+    dissimilar_points,
+    dissimilarities_of,
+    is_large,
+    without_diagonal,
+)
 from .spectra import (
     Decomposition,
     decomposition,
@@ -89,6 +86,10 @@ class PairMatrix(ABC):
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
 
+    def factors(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return two arrays L and R, (n, r), where A is L Rᵀ off its diagonal; None if unknown."""
+        return None
+
 
 def expected_inner(a: PairMatrix, b: PairMatrix) -> float:
     r"""Return the mean of <A, B> over all n! orders of the samples of B.
@@ -114,6 +115,11 @@ class Factored(PairMatrix):
     points: Callable[[], Array]
     entries: Callable[[], np.ndarray] | None = None
 
+    def factors(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the points, twice."""
+        points = as_float64(self.points())
+        return points, points
+
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
         if self.entries:
@@ -135,8 +141,8 @@ class Factored(PairMatrix):
         points = as_float64(self.points())
         return points @ (points.T @ factors)
 
-    def inner_of_rows(self, other: Factored) -> np.ndarray:
-        """Return the inner products of the rows of both matrices, shape (n,)."""
+    def inner_of_rows(self, other: Any) -> np.ndarray:
+        """Return the inner products of the rows of two such matrices, shape (n,)."""
         if self.entries and other.entries:
             return np.vecdot(self.entries(), other.entries())
         wide, narrow = (self, other) if self.entries else (other, self)
@@ -146,9 +152,15 @@ class Factored(PairMatrix):
 
 @dataclass(frozen=True, kw_only=True)
 class Stored(PairMatrix):
-    """Entries in memory, (n, n)."""
+    """Entries in memory, (n, n), or for many samples computed again in ``blocks``."""
 
     entries: Callable[[], Array]
+    blocks: Callable[[], Entries] | None = None
+    factored: Callable[[], tuple[np.ndarray, np.ndarray] | None] = lambda: None
+
+    def factors(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return what the matrix is off its diagonal, if it has few dimensions there."""
+        return self.factored()
 
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
@@ -162,8 +174,8 @@ class Stored(PairMatrix):
         """Return the product with a vector, shape (n,)."""
         return as_float64(self.entries()) @ vector
 
-    def inner_of_rows(self, other: Stored) -> np.ndarray:
-        """Return the inner products of the rows of both matrices, shape (n,)."""
+    def inner_of_rows(self, other: Any) -> np.ndarray:
+        """Return the inner products of the rows of two such matrices, shape (n,)."""
         return np.vecdot(as_float64(self.entries()), as_float64(other.entries()))
 
 
@@ -203,7 +215,8 @@ def kernel_gram(x: Representation, kernel: GramKernel) -> Factored | Stored:
     if kernel.name in ("linear", "cosine"):
         points = preshape if kernel.name == "linear" else centered_directions
         return Factored(**numbers, points=partial(points, x))
-    return Stored(**numbers, entries=partial(distance_gram, x, kernel))
+    pieces = partial(centred_kernel, x, kernel)
+    return Stored(**numbers, entries=partial(distance_gram, x, kernel), blocks=pieces)
 
 
 def centred_gram(
@@ -221,7 +234,22 @@ def centred_gram(
         total=0.0 if estimator == "debiased" else -whole.trace,
         square=scalar(hsic_norm(x, of, estimator)) ** 2,
         entries=lambda: _without_diagonal(whole.dense(), gram_diagonal(x, of), estimator),
+        factored=lambda: _factors_without_diagonal(whole, gram_diagonal(x, of), estimator),
+        blocks=lambda: _blocks_without_diagonal(
+            centred_kernel(x, of), gram_diagonal(x, of), estimator
+        ),
     )
+
+
+def _factors_without_diagonal(
+    gram: Factored | Stored, diagonal: Array, estimator: Estimator
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the factors of :func:`_without_diagonal`."""
+    if isinstance(gram, Stored) or estimator == "lange":
+        return gram.factors()
+    (left, right), k, n = gram.factors(), as_float64(diagonal), gram.samples
+    part, ones = k / (n - 2) - k.sum() / ((n - 1) * (n - 2)), np.ones(n)
+    return np.column_stack([left, ones, k]), np.column_stack([right, part, ones / (n - 2)])
 
 
 def _without_diagonal(matrix: np.ndarray, diagonal: Array, estimator: Estimator) -> np.ndarray:
@@ -231,9 +259,25 @@ def _without_diagonal(matrix: np.ndarray, diagonal: Array, estimator: Estimator)
     """
     k, n = as_float64(diagonal), len(matrix)
     if estimator == "debiased":
-        matrix += (k[:, None] + k[None, :]) / (n - 2) - k.sum() / ((n - 1) * (n - 2))
+        part = k / (n - 2)
+        matrix += part[:, None] - k.sum() / ((n - 1) * (n - 2))
+        matrix += part
     np.fill_diagonal(matrix, 0)
     return matrix
+
+
+def _blocks_without_diagonal(entries: Entries, k: Array, estimator: Estimator) -> Entries:
+    """Return the blocks of :func:`_without_diagonal`."""
+    n, total = k.shape[0], scalar(namespace(k).sum(k))
+
+    def without(at: Rectangle) -> Array:
+        block = entries(at)
+        if estimator == "debiased":
+            block += (k[at.rows, None] + k[None, at.columns]) / (n - 2)
+            block -= total / ((n - 1) * (n - 2))
+        return without_diagonal(block) if at.is_square else block
+
+    return without
 
 
 def linear_gram(x: Representation) -> Factored | Stored:
@@ -308,8 +352,8 @@ def centred_distances(x: Representation) -> Stored:
         trace, square = -n * margins.mean, margins.energy
     else:
         trace, square = -(n - 1) * scalar(mean_distance(x)), scalar(distance_deviation(x)) ** 2
-    entries = partial(double_centered_distances, x)
-    return Stored(samples=n, trace=trace, square=square, entries=entries)
+    entries, pieces = partial(double_centered_distances, x), partial(centred_distance_entries, x)
+    return Stored(samples=n, trace=trace, square=square, entries=entries, blocks=pieces)
 
 
 def actual_distances(x: Representation) -> np.ndarray:
@@ -327,115 +371,42 @@ def dissimilarities(
         gram = whitened_gram(x, rdm, compare, variances)
         trace, whole = float(np.trace(gram)), float(gram.sum())
         return Stored(samples=len(gram), trace=trace, total=whole, square=1.0, entries=gram.copy)
-    total = dissimilarity_sum(x, kind=rdm) if compare == "cosine" else 0.0
+    n, total, square = x.shape[0], 0.0, 2.0
+    if is_large(x):
+        spread = dissimilarity_spread(x, kind=rdm)
+        total = n * (n - 1) * spread.mean if compare == "cosine" else 0.0
+        square = spread.squares + total * spread.mean
+        square = rank_bins(x, kind=rdm).energy if compare == "spearman" else square
+    elif compare == "cosine":
+        total = dissimilarity_sum(x, kind=rdm)
 
     def entries() -> np.ndarray:
         from scipy.spatial.distance import squareform
 
         vector = as_float64(rdm_vector(x, kind=rdm, compare=compare))
-        return squareform(vector, checks=False)
+        return squareform(vector * math.sqrt(square / 2), checks=False)
 
-    return Stored(samples=x.shape[0], trace=0.0, total=total, square=2.0, entries=entries)
+    pieces = partial(compared_entries, x, rdm, compare)
+    return Stored(samples=n, trace=0.0, total=total, square=square, entries=entries, blocks=pieces)
 
 
 @view
 def dissimilarity_sum(x: Representation, kind: str) -> float:
     """Sum of all dissimilarities, those of each pair of samples of norm 1."""
-    if not is_large(x):
-        return 2 * scalar(x.xp.sum(rdm_vector(x, kind=kind, compare="cosine")))
-    spread, ordered = dissimilarity_spread(x, kind=kind), x.shape[0] * (x.shape[0] - 1)
-    return ordered * spread.mean / math.sqrt((spread.squares + ordered * spread.mean**2) / 2)
+    return 2 * scalar(x.xp.sum(rdm_vector(x, kind=kind, compare="cosine")))
 
 
-# -------------------------------------------------------------------------- matrices of neighbours
+def compared_entries(x: Representation, kind: str, compare: str) -> Entries:
+    """What is compared of the dissimilarities: their mean ranks, or they without their mean; 0 on
+    the diagonal."""
+    if compare == "spearman":
+        return rank_entries(x, kind)
+    mean = dissimilarity_spread(x, kind=kind).mean if compare == "pearson" else 0.0
+    entries = dissimilarities_of(dissimilar_points(x, kind=kind), kind)
 
+    def centred(at: Rectangle) -> Array:
+        block = entries(at)
+        block -= mean
+        return without_diagonal(block) if at.is_square else block
 
-def neighbour_weights(
-    x: Representation, k: int, metric: Affinity, index: Index = "exact"
-) -> Sparse:
-    """Return the weight of every sample as a neighbour of every other one."""
-    search, n = NeighbourSearch(k, metric, index), x.shape[0]
-    square = n * k * attainable(mean_share, x, x, search)
-    return Sparse(samples=n, trace=0.0, total=n * k, square=square, kernel=graph(x, search))
-
-
-def neighbour_weights_in_chance(
-    x: Representation, k: int, metric: Affinity, index: Index
-) -> np.ndarray:
-    """Return :func:`neighbour_weights` with the square of its part of chance, k / (n - 1) over s(X,
-    X)."""
-    weights = neighbour_weights(x, k, metric, index)
-    return in_chance(weights.dense(), k / (weights.samples - 1) * weights.total)
-
-
-def in_chance(matrix: np.ndarray, part: float) -> np.ndarray:
-    """Return a matrix of which the square is a part of chance over what it was."""
-    square = float(np.vdot(matrix, matrix))
-    return matrix * (math.sqrt(part) / square)
-
-
-def neighbour_shares(x: Representation, k: int, metric: Metric, corrected: bool) -> np.ndarray:
-    """Return :func:`neighbour_weights` times what a rank counts in
-    :func:`information_imbalance`."""
-    n = x.shape[0]
-    weights = neighbour_weights(x, k, metric).dense()
-    return weights * (2 / ((n - k - 1 if corrected else n) * n * k))
-
-
-def nearness(x: Representation, k: int, metric: Metric, corrected: bool) -> np.ndarray:
-    """Return minus the rank of every sample for every other one, if corrected beyond the smallest
-    mean rank, (k + 1) / 2."""
-    matrix = (k + 1) / 2 * corrected - rank_matrix(x, metric)
-    np.fill_diagonal(matrix, 0)
-    return np.asarray(matrix)
-
-
-def neighbour_kernel(x: Representation, k: int, kernel: Kernel, index: Index) -> Sparse:
-    """Return the row-centred kernel values at the nearest neighbours times their weights."""
-    search = NeighbourSearch(k, affinity(kernel), index)
-    values = kernel_graph(x, search, kernel=kernel, centered=True)
-    total, square = float(values.sum()), float(values.data @ values.data)
-    return Sparse(samples=x.shape[0], trace=0.0, total=total, square=square, kernel=values)
-
-
-def fuzzy(
-    x: Representation, k: int, metric: Metric, symmetrize: bool, diagonal: bool, index: Index
-) -> Sparse:
-    """Return the centred kernel of :func:`mka`."""
-    search = NeighbourSearch(k, metric, index)
-    return Sparse(
-        samples=x.shape[0],
-        **fuzzy_size(x, search, symmetrize=symmetrize, diagonal=diagonal)._asdict(),
-        kernel=fuzzy_kernel(x, search, symmetrize=symmetrize, diagonal=diagonal),
-        centred="both" if symmetrize else "rows",
-    )
-
-
-def fuzzy_in_chance(
-    x: Representation, k: int, metric: Metric, symmetrize: bool, diagonal: bool, index: Index
-) -> np.ndarray:
-    """Return :func:`fuzzy` with the square of its part of chance, (tr K H)^2 / (n - 1) over |K
-    H|^2."""
-    kernel = fuzzy(x, k, metric, symmetrize, diagonal, index)
-    return in_chance(kernel.dense(), kernel.trace**2 / (kernel.samples - 1))
-
-
-def cut_kernel(x: Representation, k: int, index: Index, variant: str) -> Sparse:
-    """Return the row-centred kernel of :func:`kcka`; for the code H K H over the root of tr K H K
-    H."""
-    search, code = NeighbourSearch(k, "euclidean", index), variant == "code"
-    trace, square = local_rbf_size(x, search, squared=code, diagonal=code)
-    return Sparse(
-        samples=x.shape[0],
-        trace=trace / math.sqrt(square) if code else trace,
-        square=1.0 if code else square,
-        kernel=local_rbf_kernel(x, search, squared=code, diagonal=code),
-        centred="both" if code else "rows",
-        factor=square**-0.5 if code else 1.0,
-    )
-
-
-def transposed_cut_kernel(x: Representation, k: int, index: Index, variant: str) -> Sparse:
-    """Return the transpose of :func:`cut_kernel`: tr KHLH is <HKH, (HLH)'>."""
-    matrix = cut_kernel(x, k, index, variant)
-    return replace(matrix, kernel=matrix.kernel.T.tocsr())
+    return centred

@@ -20,25 +20,16 @@ from ..arrays import (
     svd,
     to_numpy,
 )
-from ..representation import Representation, has_many_values, pair_view, title
-from .grams import (
-    Estimator,
-    GramKernel,
-    centered_directions,
-    distance_gram,
-    estimated,
-    inner_of_pairs,
-    is_by_pairs,
-)
+from ..representation import Representation, pair_view, title
 from .points import (
     column_norms,
-    is_rotated,
-    offset,
+    cross_products,
+    feature_products,
     preshape,
-    products_by_blocks,
     row_directions,
     size,
-    unit,
+    transposed,
+    unchanged,
 )
 from .spectra import (
     decomposition,
@@ -50,36 +41,7 @@ from .spectra import (
 )
 
 
-def _transpose(matrix: Array) -> Array:
-    return namespace(matrix).matrix_transpose(matrix)
-
-
-def _same(value: Array) -> Array:
-    return value
-
-
-@pair_view(swap=_transpose)
-def feature_products(x: Representation, y: Representation, centered: bool = True) -> Array:
-    """Inner products between the columns of both, each representation in unit size, shape (d_x,
-    d_y)."""
-    if not centered and all(scalar(size(r)) > 0 for r in (x, y)):
-        # Those of the centred points, which other measures need, too, and those of the mean rows.
-        (a, m), (b, k) = offset(x), offset(y)
-        return feature_products(x, y) * (a * b) + m[:, None] * k[None, :]
-    if centered and (has_many_values(x) or has_many_values(y)):
-        return products_by_blocks(x, y)
-    return _transpose(unit(x, centered=centered)) @ unit(y, centered=centered)
-
-
-@pair_view(swap=_transpose)
-def cross_products(x: Representation, y: Representation, centered: bool = True) -> Array:
-    """``feature_products`` up to rotations of both: never more than n rows or columns."""
-    if is_rotated(x) or is_rotated(y):
-        return _transpose(preshape(x, centered=centered)) @ preshape(y, centered=centered)
-    return feature_products(x, y, centered=centered)
-
-
-@pair_view(swap=_transpose)
+@pair_view(swap=transposed)
 def correlations(x: Representation, y: Representation) -> Array:
     """Pearson correlations between the columns of both, shape (d_x, d_y); 0 with a constant
     column."""
@@ -92,7 +54,7 @@ def _column_scales(x: Representation) -> Array:
     return x.xp.where(scales > 0, scales, x.xp.ones_like(scales))
 
 
-@pair_view(swap=_same)
+@pair_view(swap=unchanged)
 def nuclear_norm(x: Representation, y: Representation) -> Array:
     """Sum of the singular values of the cross products: the cosine of the best rotation, in [0,
     1]."""
@@ -101,10 +63,10 @@ def nuclear_norm(x: Representation, y: Representation) -> Array:
     return at_most_one(total)
 
 
-@pair_view(swap=_transpose)
+@pair_view(swap=transposed)
 def basis_overlap(x: Representation, y: Representation, centered: bool = True) -> Array:
     """Inner products between orthonormal bases of both column spaces, shape (rank_x, rank_y)."""
-    return _transpose(orthonormal_basis(x, centered=centered)) @ orthonormal_basis(
+    return transposed(orthonormal_basis(x, centered=centered)) @ orthonormal_basis(
         y, centered=centered
     )
 
@@ -114,12 +76,12 @@ def principal_overlap(x: Representation, y: Representation) -> Array:
     variance."""
     if not (carries_gradient(x.source) or carries_gradient(y.source)):
         return basis_overlap(x, y)
-    return _transpose(principal_directions(x).basis) @ principal_directions(y).basis
+    return transposed(principal_directions(x).basis) @ principal_directions(y).basis
 
 
 def _swapped(parts: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
     left, rho, right = parts
-    return _transpose(right), rho, _transpose(left)
+    return transposed(right), rho, transposed(left)
 
 
 @pair_view(swap=_swapped)
@@ -132,7 +94,7 @@ def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array
     return left, at_most_one(rho), right
 
 
-@pair_view(swap=_same)
+@pair_view(swap=unchanged)
 def overlap_energy(x: Representation, y: Representation, centered: bool = True) -> Array:
     """Squared Frobenius norm of the basis overlap: the sum of the squared canonical
     correlations."""
@@ -149,7 +111,7 @@ def _overlap_with_means(x: Representation, y: Representation) -> Array:
     """
     overlap = basis_overlap(x, y)
     (u, a), (v, b) = direction_lost(x), direction_lost(y)
-    to_right, to_left = _transpose(overlap) @ u, overlap @ v
+    to_right, to_left = transposed(overlap) @ u, overlap @ v
     both = inner(u, to_left) + a * b
     lost = inner(to_right, to_right) + a * a + inner(to_left, to_left) + b * b
     return inner(overlap, overlap) + 1 - lost + both * both
@@ -165,48 +127,25 @@ def explained_energy(x: Representation, y: Representation) -> Array:
         parts = decomposition(x)
         explained = (parts.directions @ cross_products(x, y)) / parts.singular[:, None]
     else:
-        explained = _transpose(orthonormal_basis(x)) @ preshape(y)
+        explained = transposed(orthonormal_basis(x)) @ preshape(y)
     return inner(explained, explained)
 
 
-@pair_view(swap=_same)
-def gram_inner(x: Representation, y: Representation, kernel: GramKernel) -> Array:
-    """Inner product of the centred Gram matrices."""
-    if kernel.name == "linear" and is_by_pairs(x, y):
-        return inner_of_pairs(x, y)
-    if kernel.name in ("linear", "cosine"):
-        is_linear = kernel.name == "linear"
-        c = cross_products(x, y) if is_linear else _direction_products(x, y)
-        return inner(c, c)
-    return inner(distance_gram(x, kernel), distance_gram(y, kernel))
-
-
-def _direction_products(x: Representation, y: Representation) -> Array:
-    return _transpose(centered_directions(x)) @ centered_directions(y)
-
-
-@pair_view(swap=_same)
-def hsic(x: Representation, y: Representation, kernel: GramKernel, estimator: Estimator) -> Array:
-    """Hilbert-Schmidt independence criterion of a kernel, up to a factor of n (see
-    :func:`resemblance.cka`)."""
-    return estimated(gram_inner(x, y, kernel), (x, y), kernel, estimator)
-
-
-@pair_view(swap=_transpose)
+@pair_view(swap=transposed)
 def row_direction_products(x: Representation, y: Representation) -> Array:
     """Inner products between the columns of the row-normalised points, in the frame of uncentred
     cross products."""
-    return _transpose(row_directions(x)) @ row_directions(y)
+    return transposed(row_directions(x)) @ row_directions(y)
 
 
-@pair_view(swap=_same)
+@pair_view(swap=unchanged)
 def rotated_residual(x: Representation, y: Representation) -> Array:
     """Norm of the difference of two pre-shapes after the best rotation, computed from the
     difference itself."""
     a, b = preshape(x), preshape(y)
     if a.shape[1] > b.shape[1]:
         a, b = b, a
-    u, _, vt = svd(_transpose(a) @ b)
+    u, _, vt = svd(transposed(a) @ b)
     # At its minimum the residual does not change with the rotation.
     return norm(a @ detach(u @ vt) - b)
 

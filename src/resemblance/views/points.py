@@ -24,6 +24,7 @@ from ..representation import (
     Undefined,
     has_many_values,
     lasting,
+    pair_view,
     title,
     value_blocks,
     view,
@@ -236,3 +237,35 @@ def comparable_columns(x: Representation, y: Representation) -> tuple[Array, Arr
 def column_norms(x: Representation) -> Array:
     """Euclidean norm of every centred column, shape (d,)."""
     return norm(scaled(x).points, axis=0) * size(x)
+
+
+# ---------------------------------------------------------------------------------- products of two
+
+
+def transposed(matrix: Array) -> Array:
+    return namespace(matrix).matrix_transpose(matrix)
+
+
+def unchanged(value: Array) -> Array:
+    return value
+
+
+@pair_view(swap=transposed)
+def feature_products(x: Representation, y: Representation, centered: bool = True) -> Array:
+    """Inner products between the columns of both, each representation in unit size, shape (d_x,
+    d_y)."""
+    if not centered and all(scalar(size(r)) > 0 for r in (x, y)):
+        # Those of the centred points, which other measures need, too, and those of the mean rows.
+        (a, m), (b, k) = offset(x), offset(y)
+        return feature_products(x, y) * (a * b) + m[:, None] * k[None, :]
+    if centered and (has_many_values(x) or has_many_values(y)):
+        return products_by_blocks(x, y)
+    return transposed(unit(x, centered=centered)) @ unit(y, centered=centered)
+
+
+@pair_view(swap=transposed)
+def cross_products(x: Representation, y: Representation, centered: bool = True) -> Array:
+    """``feature_products`` up to rotations of both: never more than n rows or columns."""
+    if is_rotated(x) or is_rotated(y):
+        return transposed(preshape(x, centered=centered)) @ preshape(y, centered=centered)
+    return feature_products(x, y, centered=centered)

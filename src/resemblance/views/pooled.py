@@ -10,12 +10,14 @@ import numpy as np
 
 from ..arrays import norm, scalar, to_numpy
 from ..representation import Representation
-from .passes import at_places, numbers_between, numbers_of
 from .rectangles import (
     Entries,
     ExactSum,
     Rectangle,
     all_rectangles,
+    at_places,
+    numbers_between,
+    numbers_of,
     rectangles,
     squared_distances_of,
 )

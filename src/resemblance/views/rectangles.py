@@ -9,12 +9,23 @@ exact as those of a thousand.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, carries_gradient, device, epsilon, inner, namespace, root, scalar
+from ..arrays import (
+    Array,
+    carries_gradient,
+    device,
+    epsilon,
+    inner,
+    like,
+    namespace,
+    root,
+    scalar,
+    to_numpy,
+)
 from ..representation import Representation
 from .points import preshape, standardized_rows, unit_rows
 
@@ -224,3 +235,151 @@ class Deviations:
         """Sum of the squared deviations from the mean."""
         sizes, means, squares = np.array(self._parts).T
         return float(squares.sum() + sizes @ (means - self.mean) ** 2)
+
+
+# ------------------------------------------------------------------------- pairs of representations
+
+
+class PairGrid(NamedTuple):
+    """Representations, pairs of positions in them, and which pair each row and column makes."""
+
+    representations: tuple[Representation, ...]
+    pairs: list[tuple[int, int]]
+    places: np.ndarray
+
+    @property
+    def samples(self) -> int:
+        """The number of samples."""
+        return self.representations[0].shape[0]
+
+    def ends(self, numbers: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+        """Return a number of each representation for the first and the second of all pairs."""
+        i, j = np.array(self.pairs).T
+        return np.asarray(numbers)[i], np.asarray(numbers)[j]
+
+
+def grid_of(xs: Sequence[Representation], ys: Sequence[Representation]) -> PairGrid:
+    """Return all pairs of rows and columns."""
+    each = {id(r): r for r in (*xs, *ys)}
+    index = {key: i for i, key in enumerate(each)}
+    places: dict[tuple[int, int], int] = {}
+    table = np.empty((len(xs), len(ys)), dtype=np.int64)
+    for row, x in enumerate(xs):
+        for column, y in enumerate(ys):
+            i, j = sorted((index[id(x)], index[id(y)]))
+            table[row, column] = places.setdefault((i, j), len(places))
+    return PairGrid(tuple(each.values()), list(places), table)
+
+
+# ----------------------------------------------------------------------------------------- centring
+
+
+class Margins(NamedTuple):
+    """What double-centring takes from a symmetric matrix: the means of its rows, shape (n,), their
+    mean; and the squared Frobenius norm that it leaves."""
+
+    means: np.ndarray
+    mean: float
+    energy: float
+
+
+def margins_of(entries: Entries, n: int) -> Margins:
+    r"""Return the margins of a symmetric matrix, from one pass.
+
+    .. math:: \lVert H D H \rVert^2 = \sum_{ij} (d_{ij} - \bar{d})^2 - 2 n \sum_i (\bar{d}_i -
+        \bar{d})^2
+    """
+    sums, deviations = np.zeros(n), Deviations()
+    for at in rectangles(n):
+        block = entries(at)
+        xp = namespace(block)
+        sums[at.rows] += to_numpy(xp.sum(block, axis=1))
+        if not at.is_square:
+            sums[at.columns] += to_numpy(xp.sum(block, axis=0))
+        deviations.add(block, at.weight)
+    means, mean = sums / n, deviations.mean
+    rest = 2 * n * float(np.sum((means - mean) ** 2))
+    return Margins(means, mean, max(0.0, deviations.squares - rest))
+
+
+def double_centred(entries: Entries, margins: Margins, of: Array) -> Entries:
+    """The entries of a symmetric matrix without the means of its rows and columns, in the library
+    of the points ``of``."""
+    means = like(margins.means, of)
+
+    def centred(at: Rectangle) -> Array:
+        block = entries(at)
+        block -= means[at.rows, None]
+        block -= (means[at.columns] - margins.mean)[None, :]
+        return block
+
+    return centred
+
+
+# ---------------------------------------------------------------------------------------- selection
+
+COLLECTED = 2**22  # values that are sorted to select among them
+PARTS = 2**16  # of an interval; those with the values that are looked for are looked into
+
+
+def numbers_of(entries: Entries, n: int) -> Callable[[], Iterator[np.ndarray]]:
+    """Return a function that yields what is above the diagonal of a symmetric matrix, in vectors
+    (leaves the array API)."""
+
+    def numbers() -> Iterator[np.ndarray]:
+        for at in rectangles(n):
+            block = to_numpy(entries(at))
+            yield block[np.triu_indices(len(block), 1)] if at.is_square else block.reshape(-1)
+
+    return numbers
+
+
+def numbers_between(entries: Entries, n: int, m: int) -> Callable[[], Iterator[np.ndarray]]:
+    """Return a function that yields the entries of an (n, m) matrix, in vectors."""
+    return lambda: (to_numpy(entries(at)).reshape(-1) for at in all_rectangles(n, m))
+
+
+def at_places(
+    numbers: Callable[[], Iterator[np.ndarray]], count: int, places: tuple[int, int], top: float
+) -> np.ndarray:
+    """Return what is at two neighbouring places, from 0, of so many sorted numbers in 0 to ``top``.
+
+    Each pass narrows the interval that they are in, until few enough are in it, or all in it are
+    equal but for rounding. Memory of ``COLLECTED`` numbers.
+    """
+    low, high, inside = 0.0, top, count
+    while inside > COLLECTED:
+        low, high, inside = _narrowed(numbers, places, low, high)
+        if high - low <= 4 * np.finfo(float).eps * top:
+            break
+    below, chosen = 0, []
+    for block in numbers():
+        below += int(np.count_nonzero(block < low))
+        part = block[(block >= low) & (block <= high)]
+        chosen.append(part if inside <= COLLECTED else part.min(keepdims=True, initial=np.inf))
+    values = np.concatenate(chosen)
+    if inside > COLLECTED:
+        return np.full(2, values.min())
+    return np.partition(values, [p - below for p in places])[[p - below for p in places]]
+
+
+def _narrowed(
+    numbers: Callable[[], Iterator[np.ndarray]], places: tuple[int, int], low: float, high: float
+) -> tuple[float, float, int]:
+    """Return a smaller interval with what is at these places, and how many numbers are in it."""
+    counts, below, scale = np.zeros(PARTS, dtype=np.int64), 0, PARTS / (high - low)
+    for block in numbers():
+        below += int(np.count_nonzero(block < low))
+        at = block[(block >= low) & (block <= high)].astype(np.float64, copy=False)
+        at -= low
+        at *= scale
+        counts += np.bincount(np.minimum(at.astype(np.int64), PARTS - 1), minlength=PARTS)
+    ends = below + np.cumsum(counts)
+    first, last = (int(np.searchsorted(ends, p, side="right")) for p in places)
+    slack = 1e-6 / scale + 2 * float(np.spacing(high))  # so that rounding loses none at the ends
+    inside = int(counts[max(first - 1, 0) : last + 2].sum())
+    return (
+        max(low, low + first / scale - slack),
+        min(high, low + (last + 1) / scale + slack),
+        inside,
+    )

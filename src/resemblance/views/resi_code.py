@@ -7,8 +7,7 @@ import numpy as np
 
 from ..arrays import scalar, to_numpy
 from ..representation import Representation, Undefined, title, view
-from .pairs import feature_products
-from .points import mean, size, unit
+from .points import feature_products, mean, size, unit
 from .spectra import basis_coordinates, decomposition, rank
 
 

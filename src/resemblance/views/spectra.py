@@ -21,17 +21,8 @@ from ..arrays import (
     svd,
     to_numpy,
 )
-from ..representation import Representation, Undefined, has_many_values, title, view
-from .points import (
-    is_rotated,
-    norm_of,
-    offset,
-    preshape,
-    products_by_blocks,
-    row_directions,
-    size,
-    unit,
-)
+from ..representation import Representation, Undefined, title, view
+from .points import is_rotated, norm_of, offset, preshape, row_directions, size, unit
 
 
 class Decomposition(NamedTuple):
@@ -211,21 +202,6 @@ def components_for(x: Representation, explained_variance: float) -> int:
     # A fraction of 1 asks for all components; rounding must not ask for one more than there are.
     missing = to_numpy(explained < explained_variance - 8 * epsilon(variance))
     return min(int(missing.sum()) + 1, rank(x))
-
-
-@view
-def energy(x: Representation) -> Array:
-    """Frobenius norm of the linear Gram matrix of the pre-shape: the self-similarity in linear
-    CKA."""
-    if has_many_values(x) and not is_rotated(x):
-        gram = products_by_blocks(x, x)
-        return inner(gram, gram) ** 0.5
-    points = preshape(x)
-    n, d = points.shape
-    gram = (
-        x.xp.matrix_transpose(points) @ points if d < n else points @ x.xp.matrix_transpose(points)
-    )
-    return inner(gram, gram) ** 0.5
 
 
 @view

@@ -1,28 +1,160 @@
-"""Matrices of dissimilarities without each sample: their entries minus those of a row."""
+"""Representational similarity analysis: how far the dissimilarities of two representations
+correlate."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 
-from ...arrays import as_float64, scalar
-from ...representation import Representation, title, view
-from ...significance.ranks import ranks_of_rows
-from ...views.distances import (
-    distances,
-    rdm_vector,
-    row_blocks,
-    weights_of,
-    whitened,
-    whitened_gram,
-)
-from ...views.points import size
-from .digits import need_rest, need_samples, row_sums, size_without
+from ..arrays import Array, as_float64, at_most_one, inner, to_numpy
+from ..claims import COSINE, SHAPE, AllPairs, Product, Scores
+from ..measure import measure
+from ..representation import Representation, title, view
+from ..significance.ranks import ranks_of_rows
+from ..views.distances import rdm_vector, row_blocks, weights_of, whitened, whitened_gram
+from ..views.matrices import dissimilarities, expected_cosine
+from ..views.rank_bins import concordance_bins, rank_bins, rank_concordances, tau_error
+from ..views.rectangles import ABOVE, grid_of, is_large
+from .inner_products import near, need_rest, need_samples, row_sums, size_without, zero
+
+Comparing = Literal[
+    "spearman",
+    "pearson",
+    "cosine",
+    "kendall",
+    "kendall_a",
+    "rho_a",
+    "whitened_cosine",
+    "whitened_pearson",
+]
+
+
+def of_dissimilarities(
+    x: Representation,
+    y: Representation,
+    rdm: str,
+    compare: str,
+    variances: tuple[float, ...] | None,
+) -> str:
+    """Near with ``compare="cosine"`` when the dissimilarities vary little, for any number of
+    samples."""
+    if compare not in ("cosine", "whitened_cosine"):
+        return ""
+    matrices = (dissimilarities(r, rdm, compare, variances) for r in (x, y))
+    return near(x.n_samples, expected_cosine(*matrices))
+
+
+def _rsa_claims(rdm: str, compare: Comparing) -> dict[str, Any]:
+    """Return the claims that depend on the dissimilarities and how they are compared."""
+    unchanged_by = {"correlation": {"permutation", "isotropic_scaling"}, "cosine": COSINE}
+    claims: dict[str, Any] = {"invariant_to": unchanged_by.get(rdm, SHAPE)}
+    if compare in ("pearson", "cosine"):
+        claims["differentiable"] = True
+    if compare in ("kendall", "kendall_a", "rho_a"):
+        claims |= {"compares": None, "chance": zero, "left_out": None}
+    if compare == "kendall":
+        claims["all_pairs"] = AllPairs(kendall_in_blocks, ABOVE)
+    if compare.startswith("whitened"):
+        claims["compares"] = Product(dissimilarities)
+    if compare in ("kendall_a", "rho_a"):  # ties bring it below 1, for X with itself, too
+        claims["identity"] = False
+    return claims
+
+
+@measure(
+    label="RSA", family="similarity_matrix", version=3, larger_is_more_similar=True, range=(-1, 1),
+    reference="kriegeskorte2008representational", min_samples=3, differentiable=False,
+    reads="dissimilarities", compares=Product(dissimilarities, blocks=True),
+    uninformative=of_dissimilarities, changes=_rsa_claims,
+)  # fmt: skip
+def rsa(
+    x: Representation,
+    y: Representation,
+    *,
+    rdm: Literal["correlation", "cosine", "euclidean", "sqeuclidean"] = "correlation",
+    compare: Comparing = "spearman",
+    variances: tuple[float, ...] | None = None,
+) -> Array:
+    r"""Representational similarity analysis: the correlation of two matrices of dissimilarities
+    between samples.
+
+    .. math:: \operatorname{corr} \left( \operatorname{vec}_{i<j} D_X, \operatorname{vec}_{i<j} D_Y
+        \right)
+
+    ``rdm`` is the dissimilarity within a representation: ``"correlation"`` (1 - Pearson over
+    features), ``"cosine"``, ``"euclidean"``, ``"sqeuclidean"``. ``compare`` is the correlation of
+    the two upper triangles: ``"spearman"`` (average ranks for ties), ``"pearson"``, ``"cosine"``
+    (uncentred), ``"kendall"`` (tau-b). For ties in a model ``"kendall_a"`` (concordant minus
+    discordant over all pairs) and ``"rho_a"`` (the covariance of ranks times 12 / (p³ - p) for p
+    pairs), which are less than 1 where there are ties (Schütt et al. 2023).
+
+    ``"whitened_cosine"`` and ``"whitened_pearson"`` allow for the dependence of dissimilarities
+    that share a sample (Diedrichsen et al. 2021):
+
+    .. math:: \frac{d_X^\top V^{-1} d_Y}{\sqrt{d_X^\top V^{-1} d_X \; d_Y^\top V^{-1} d_Y}},
+        \qquad V = (C S C^\top) \circ (C S C^\top)
+
+    with C the contrasts of all pairs and S the diagonal matrix of ``variances``, a number for each
+    sample such as 1 / trials, by default equal. With equal ones and ``rdm="sqeuclidean"``
+    ``"whitened_cosine"`` is linear ``cka``. ``"whitened_pearson"`` removes before, in the same
+    metric, what equal dissimilarities explain. No matrix of pairs by pairs is formed.
+
+    Either side may hold given dissimilarities (:func:`~resemblance.from_dissimilarities`,
+    :func:`~resemblance.dissimilarities`), whatever ``rdm`` is.
+
+    X is (n, d), Y is (n, e), n >= 3. A row without direction (constant, for ``"correlation"``) has
+    dissimilarity 1 to all others. With d = 1 and ``"correlation"`` no row has one. O(n^2 (d + log
+    n)) time, n^2/2 numbers per representation. Raises ``Undefined`` when all dissimilarities of a
+    representation are equal, and ``ValueError`` for ``variances`` that are not n positive numbers,
+    or with a comparison that is not whitened.
+
+    For more than 4096 samples O(n^2 d) time and O(n d) memory. Pearson and cosine stay exact. For
+    ``"spearman"`` 2^18 bins have a rank each, and for ``"kendall"`` pairs in the same one of 2048
+    bins are left out; results record as ``rank_error`` how far the value can be from the exact one.
+    Usually the bounds are 1e-5 and 1.5e-3, and the errors 1e-9 and 2e-4. The others are computed as
+    for few samples.
+
+    Use it when you compare with studies of brains or behaviour, or only dissimilarities are known.
+
+    Beware. The default, correlation distance with Spearman correlation, is changed by an offset.
+    Pairs of samples are not independent: test by permuting samples, never pairs.
+
+    Reference: Kriegeskorte et al. 2008. ``"correlation"`` depends on a common offset of the
+    features unless it is the same for all of them, so it is not translation invariant, although it
+    is listed as such in places.
+    """
+    if variances is not None and not compare.startswith("whitened"):
+        raise ValueError(f"rsa: variances are for whitened comparisons, not {compare!r}")
+    if compare.startswith("whitened"):
+        a, b = (whitened_gram(r, rdm, compare, variances) for r in (x, y))
+        return min(1.0, float(np.vdot(a, b)))
+    a, b = (rdm_vector(r, kind=rdm, compare=compare) for r in (x, y))
+    return kendall(a, b, compare) if compare.startswith("kendall") else at_most_one(inner(a, b))
+
+
+def kendall(x_ranks: Array, y_ranks: Array, compare: str) -> float:
+    """Kendall's tau-b, or for ``"kendall_a"`` tau-a: times the root of both shares of pairs of
+    entries that are not tied."""
+    from scipy.stats import kendalltau  # takes as long to import as the rest of the library
+
+    ranks = to_numpy(x_ranks), to_numpy(y_ranks)
+    tau = float(kendalltau(*ranks).statistic)
+    if compare == "kendall":
+        return tau
+    pairs = len(ranks[0]) * (len(ranks[0]) - 1)
+    uses = (np.unique(r, return_counts=True)[1].astype(float) for r in ranks)
+    return tau * math.prod(math.sqrt(1 - float((k * (k - 1)).sum()) / pairs) for k in uses)
+
+
+# --------------------------------------------------------------------------------- without a sample
 
 BINS = 128  # of the ranks
 
 
+@rsa.claim("left_out")
 def rsa_without(
     x: Representation,
     y: Representation,
@@ -60,26 +192,6 @@ def rsa_without(
     return np.clip(product / np.sqrt(squares[0] * squares[1]), -1, 1)
 
 
-def rsm_norm_without(x: Representation, y: Representation) -> np.ndarray:
-    """Frobenius norm of the difference of the distances without each sample, exactly, shape (n,).
-
-    O(n^2) time. ``Undefined`` for a constant representation.
-    """
-    a, b = (scalar(size(r)) for r in (x, y))
-    d, e = (as_float64(distances(r)) for r in (x, y))
-    scale = max(a, b)
-    rows = np.concatenate(
-        [
-            ((a / scale * d[start:stop] - b / scale * e[start:stop]) ** 2).sum(axis=1)
-            for start, stop in row_blocks(len(d))
-        ]
-    )
-    rest = rows.sum() - 2 * rows
-    if rows.sum() > 0:
-        need_rest("rsm_norm_difference", rest / rows.sum())
-    return scale * np.sqrt(rest)
-
-
 def _product_without(d: np.ndarray, e: np.ndarray, n: int, is_centred: bool) -> np.ndarray:
     """Return the inner products of two vectors of pairs without those of each sample, centred again
     if they were."""
@@ -98,9 +210,6 @@ def _energy_without(x: Representation, kind: str, compare: str) -> np.ndarray:
     rest = _product_without(vector, vector, x.shape[0], is_centred=compare == "pearson")
     need_rest(f"the {kind} dissimilarities of {title(x)}", rest)
     return rest
-
-
-# --------------------------------------------------------------------------------------- whitened
 
 
 def _whitened_without(
@@ -125,9 +234,6 @@ def _whitened_without(
     for r, rest in zip((x, y), products[1:]):
         need_rest(f"the {kind} dissimilarities of {title(r)}", rest)
     return np.clip(products[0] / np.sqrt(products[1] * products[2]), -1, 1)
-
-
-# ------------------------------------------------------------------------------------------ ranks
 
 
 def _of_ranks(x: Representation, y: Representation, kind: str) -> np.ndarray:
@@ -257,3 +363,25 @@ def _rank_squares(x: Representation, kind: str) -> np.ndarray:
 def _cubes(t: np.ndarray) -> np.ndarray:
     """Return t³ - t, 0 without ties."""
     return t.astype(np.float64) ** 3 - t
+
+
+# ------------------------------------------------------------------------------------- many samples
+
+
+def kendall_in_blocks(
+    xs: Sequence[Representation], ys: Sequence[Representation], rdm: str
+) -> Scores:
+    """Kendall's tau-b of many pairs, from the order of pairs in different ones of 2048 bins."""
+    grid = grid_of(xs, ys)
+    return Scores(rank_concordances(grid, rdm)[grid.places])
+
+
+@rsa.claim("diagnostics")
+def rank_error(x: Representation, y: Representation, rdm: str, compare: str) -> dict[str, float]:
+    """Return the bound of the error of the value of many samples; nothing where it is exact."""
+    if not is_large(x) or compare not in ("spearman", "kendall"):
+        return {}
+    if compare == "kendall":
+        return {"rank_error": tau_error(*(concordance_bins(r, kind=rdm) for r in (x, y)))}
+    angle = sum(rank_bins(r, kind=rdm).error for r in (x, y))
+    return {"rank_error": float(2 * np.sin(min(angle, np.pi) / 2))}

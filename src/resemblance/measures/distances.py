@@ -1,0 +1,402 @@
+"""Distances between samples: how far the distances of two representations correlate, and differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from ..arrays import (
+    Array,
+    as_float64,
+    at_least_zero,
+    at_most_one,
+    epsilon,
+    inner,
+    root,
+    scalar,
+    to_numpy,
+)
+from ..claims import RIGID, SHAPE, AllPairs, Product, Scores
+from ..measure import measure
+from ..representation import Representation, Undefined, title, view
+from ..rng import generator
+from ..views.distances import (
+    GATHERED,
+    deviation_norm,
+    distance_deviation,
+    distance_deviations,
+    distances,
+    double_centred_inner,
+    mean_distance,
+    row_blocks,
+)
+from ..views.matrices import actual_distances, centred_distances, expected_cosine
+from ..views.points import preshape, size
+from ..views.rectangles import (
+    ABOVE,
+    Entries,
+    ExactSum,
+    PairGrid,
+    distances_of,
+    grid_of,
+    products,
+    rectangles,
+)
+from .inner_products import inner_without, near, need_rest, need_samples, squared_distance
+
+
+def of_distances(x: Representation, y: Representation, squared: bool) -> str:
+    """Near when the distances between samples are nearly equal, as for few samples of many
+    features."""
+    share = expected_cosine(centred_distances(x), centred_distances(y))
+    return near(x.n_samples, share if squared else math.sqrt(max(share, 0.0)))
+
+
+@measure(
+    label="DistCorr", family="similarity_matrix", reference="szekely2007measuring", version=3,
+    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE,
+    uninformative=of_distances,
+    changes=lambda squared: {
+        "compares": Product(centred_distances, root=not squared, blocks=True)
+    },
+)  # fmt: skip
+def distance_correlation(x: Representation, y: Representation, *, squared: bool = False) -> Array:
+    r"""Distance correlation: the correlation of two double-centred matrices of Euclidean distances.
+
+    .. math:: \sqrt{\frac{\langle A, B \rangle_F}{\lVert A \rVert_F \lVert B \rVert_F}}, \qquad
+        A = H D_X H, \; B = H D_Y H, \quad (D_X)_{ij} = \lVert x_i - x_j \rVert
+
+    X is (n, d), Y is (n, e). In the population it is 0 only for independent variables; this
+    (biased) sample version is well above 0 for independent data in many dimensions.
+    ``squared=True`` leaves out the root. O(n^2 d) time, n^2/2 numbers per representation; none
+    for more than 4096 samples, in two passes over the pairs. Raises ``Undefined`` for a constant
+    representation.
+
+    Use it when you want to detect any dependence between all pairwise distances, not only a linear
+    one.
+
+    Beware. The biased estimate is well above 0 for unrelated data of many features. Read it against
+    its chance level.
+
+    Reference: Székely et al. 2007. The ReSi paper's Eq. 20 is the squared version; its code takes
+    the root, like ours.
+    """
+    value = double_centred_inner(x, y) / (distance_deviation(x) * distance_deviation(y))
+    value = at_most_one(at_least_zero(value))  # non-negative but for rounding
+    return value if squared else root(value)
+
+
+@distance_correlation.claim("left_out")
+def distance_correlation_without(x: Representation, y: Representation, squared: bool) -> np.ndarray:
+    """Distance correlation without each sample, exactly, shape (n,), in [0, 1]; ``Undefined`` when
+    all distances without some sample are equal, or nearly so."""
+    need_samples("distance_correlation", x, 2)
+    product = inner_without(centred_distances(x), centred_distances(y))
+    value = np.clip(product / np.sqrt(deviation_without(x) * deviation_without(y)), 0, 1)
+    return np.asarray(value if squared else np.sqrt(value))
+
+
+@view
+def deviation_without(x: Representation) -> np.ndarray:
+    """Return the squared norm of the double-centred distances without each sample, shape (n,)."""
+    a = centred_distances(x)
+    squared = inner_without(a, a)
+    need_rest(title(x), squared / a.square)
+    return squared
+
+
+# --------------------------------------------------------------------------------- their difference
+
+
+@measure(
+    label="RSMDiff", family="similarity_matrix", reference="shahbazi2021using", version=2,
+    larger_is_more_similar=False, range=(0, np.inf), metric=True, invariant_to=RIGID,
+    compares=Product(actual_distances, value=squared_distance, root=True),
+    changes=lambda norm: (
+        {"differentiable": False, "compares": None, "left_out": None} if norm == "spectral" else {}
+    ),
+)  # fmt: skip
+def rsm_norm_difference(
+    x: Representation, y: Representation, *, norm: Literal["frobenius", "spectral"] = "frobenius"
+) -> Array:
+    r"""RSM norm difference: the norm of the difference of two matrices of Euclidean distances.
+
+    .. math:: \lVert D_X - D_Y \rVert, \qquad (D_X)_{ij} = \lVert x_i - x_j \rVert
+
+    ``norm="frobenius"`` is the root of the summed squares over all n x n entries; ``"spectral"``
+    the largest absolute eigenvalue, which is what the ReSi code computes.
+
+    X is (n, d), Y is (n, e). In the units of the activations and growing with n. O(n^2 d) time,
+    n^2/2 numbers per representation, n^2 for ``"spectral"``; none for more than 4096 samples, in
+    one pass over the pairs, or ten to twenty for the spectral norm. Defined for all finite data (a
+    constant representation has no distances). A metric between distance matrices.
+
+    Use it when you want the plain difference between two matrices of distances, sizes included.
+
+    Beware. It grows with n and with scale. The largest distances decide, so outliers do.
+
+    Reference: Shahbazi et al. 2021; Yin and Shen 2018 for matrices of inner products instead of
+    distances.
+    """
+    a, b = size(x), size(y)
+    if scalar(a) == 0 or scalar(b) == 0:
+        return sum(
+            s * _distance_norm(r, norm) for r, s in ((x, a), (y, b)) if scalar(s) > 0
+        ) + 0.0 * (a + b)
+    scale = x.xp.where(a > b, a, b)
+    return scale * _difference_norm(x, y, a / scale, b / scale, norm)
+
+
+def _difference_norm(x: Representation, y: Representation, a: Array, b: Array, norm: str) -> Array:
+    """Norm of a D_X - b D_Y for distances in unit size."""
+    if norm == "spectral":
+        return _largest_eigenvalue(
+            _difference(to_numpy(distances(x)), to_numpy(distances(y)), scalar(a), scalar(b))
+        )
+    pairs = distance_deviations(x).shape[0]
+    means = a * mean_distance(x) - b * mean_distance(y)
+    return root(2 * (_deviations_apart(x, y, a, b) + pairs * means**2))
+
+
+def _deviations_apart(x: Representation, y: Representation, a: Array, b: Array) -> Array:
+    """Squared norm of a d - b e for the deviations d and e of distances from their mean."""
+    d, e = distance_deviations(x), distance_deviations(y)
+    p, q = a * deviation_norm(x), b * deviation_norm(y)
+    squared = (p - q) ** 2 + 2 * (p * q - a * b * inner(d, e))
+    if scalar(squared) > 1e-6 * scalar(p * q):
+        return squared
+    # The formula above cancels for nearly equal matrices.
+    blocks = (a * d[i:j] - b * e[i:j] for i, j in row_blocks(d.shape[0], GATHERED))
+    return sum(inner(block, block) for block in blocks)
+
+
+def _difference(p: np.ndarray, q: np.ndarray, a: float, b: float) -> np.ndarray:
+    """a P - b Q with one matrix of temporary memory, not three."""
+    difference = a * p
+    for start, stop in row_blocks(len(p)):
+        difference[start:stop] -= b * q[start:stop]
+    return difference
+
+
+def _distance_norm(x: Representation, norm: str) -> Array:
+    if norm == "spectral":
+        return _largest_eigenvalue(to_numpy(distances(x)))
+    pairs = distance_deviations(x).shape[0]
+    return root(2 * (deviation_norm(x) ** 2 + pairs * mean_distance(x) ** 2))
+
+
+def _largest_eigenvalue(symmetric: np.ndarray) -> float:
+    """Largest absolute eigenvalue: the 2-norm of a symmetric matrix, by Lanczos from a fixed
+    start."""
+    from scipy.sparse.linalg import ArpackError, eigsh
+
+    n = symmetric.shape[0]
+    if not symmetric.any():
+        return 0.0
+    if n < 20:
+        return float(np.abs(np.linalg.eigvalsh(symmetric)).max())
+    # A simple start can be orthogonal to the eigenvector of structured data; a random one is not.
+    start: Any = generator(0, "largest eigenvalue", n).standard_normal(n)
+    try:
+        # The error of an eigenvalue is quadratic in that of its vector: a tolerance of 1e-8 gives
+        # all digits.
+        values = eigsh(
+            symmetric, k=1, which="LM", v0=start, ncv=8, tol=1e-8, return_eigenvectors=False
+        )
+    except ArpackError:  # did not converge
+        values = np.linalg.eigvalsh(symmetric)
+    return float(np.abs(values).max())
+
+
+@rsm_norm_difference.claim("left_out")
+def rsm_norm_without(x: Representation, y: Representation) -> np.ndarray:
+    """Frobenius norm of the difference of the distances without each sample, exactly, shape (n,).
+
+    O(n^2) time. ``Undefined`` for a constant representation.
+    """
+    a, b = (scalar(size(r)) for r in (x, y))
+    d, e = (as_float64(distances(r)) for r in (x, y))
+    scale = max(a, b)
+    rows = np.concatenate(
+        [
+            ((a / scale * d[start:stop] - b / scale * e[start:stop]) ** 2).sum(axis=1)
+            for start, stop in row_blocks(len(d))
+        ]
+    )
+    rest = rows.sum() - 2 * rows
+    if rows.sum() > 0:
+        need_rest("rsm_norm_difference", rest / rows.sum())
+    return scale * np.sqrt(rest)
+
+
+# ------------------------------------------------------------------------------------- many samples
+
+CLOSE = 1e-6  # of the squares, below which their difference is computed from that of the entries
+
+
+@rsm_norm_difference.claim("all_pairs")
+@partial(AllPairs, above=ABOVE)
+def rsm_norm_differences(
+    xs: Sequence[Representation], ys: Sequence[Representation], norm: str
+) -> Scores:
+    """Norms of the differences of the distances of many pairs.
+
+    Frobenius norms take one pass, and another one for nearly equal distances. Spectral norms take
+    one for each step of the Lanczos process, ten to twenty. O(n^2 d) time for each representation
+    and O(n^2) for each pair, O(n d) memory.
+    """
+    grid = grid_of(xs, ys)
+    a, b = grid.ends([scalar(size(r)) for r in grid.representations])
+    scale = np.maximum(a, b)
+    divisor = np.where(scale > 0, scale, 1)
+    find = largest_eigenvalues if norm == "spectral" else _frobenius
+    values = scale * find(_distances(grid), grid, a / divisor, b / divisor)
+    return Scores(values[grid.places])
+
+
+def _distances(grid: PairGrid) -> list[Entries]:
+    """Return the distances in unit size, which are none for a constant representation."""
+    return [
+        distances_of(preshape(r) if scalar(size(r)) > 0 else 0 * r.array)
+        for r in grid.representations
+    ]
+
+
+def _frobenius(matrices: list[Entries], grid: PairGrid, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Frobenius norms of a P - b Q for all pairs."""
+    itself = [(i, i) for i in range(len(matrices))]
+    sums = products(matrices, [*itself, *grid.pairs], grid.samples)
+    norms, product = np.sqrt(sums[: len(itself)]), sums[len(itself) :] * a * b
+    p, q = (c * end for c, end in zip((a, b), grid.ends(norms)))
+    squares = (p - q) ** 2 + 2 * (p * q - product)
+    for k in np.flatnonzero(squares <= CLOSE * p * q):
+        squares[k] = _squared_difference(matrices, grid, int(k), float(a[k]), float(b[k]))
+    return np.sqrt(squares)
+
+
+def _squared_difference(
+    matrices: list[Entries], grid: PairGrid, k: int, a: float, b: float
+) -> float:
+    """Sum of the squares of a P - b Q for one pair; the formula for all cancels."""
+    i, j = grid.pairs[k]
+    if i == j:
+        return 0.0
+    total = ExactSum()
+    for at in rectangles(grid.samples):
+        difference = a * matrices[i](at) - b * matrices[j](at)
+        total.add(at.weight * scalar(inner(difference, difference)))
+    return float(total.value)
+
+
+STEPS = 500
+VECTORS = 2**25  # numbers in the vectors that are in memory at a time
+TOLERANCE = 1e-13  # of the error of the eigenvalue
+RESIDUAL = 1e-6  # at most, in which the error of the eigenvalue is quadratic
+
+
+class Lanczos:
+    """The Lanczos process of one symmetric matrix A from a random start, without keeping vectors.
+
+    Rounding makes it find the ends of the spectrum several times, but never wrongly (Paige 1976).
+    An eigenvalue is exact enough when its error is at most ``rounding``.
+    """
+
+    def __init__(self, n: int, rounding: float):
+        self._rounding = rounding
+        start = generator(0, "largest eigenvalue", n).standard_normal(n)
+        self.vector, self._before = start / np.linalg.norm(start), np.zeros(n)
+        self._diagonal: list[float] = []
+        self._beside: list[float] = []
+        self.value, self.is_done = 0.0, False
+
+    def take(self, image: np.ndarray) -> None:
+        """Make a step with A v, for the present ``vector`` v."""
+        alpha = float(self.vector @ image)
+        image = image - alpha * self.vector
+        if self._beside:
+            image -= self._beside[-1] * self._before
+        beta = float(np.linalg.norm(image))
+        self._diagonal.append(alpha)
+        matrix = np.diag(self._diagonal) + np.diag(self._beside, 1) + np.diag(self._beside, -1)
+        values, vectors = np.linalg.eigh(matrix)
+        largest = int(np.argmax(np.abs(values)))
+        self.value = float(abs(values[largest]))
+        others = np.abs(np.delete(values, largest) - values[largest])
+        residual = beta * abs(vectors[-1, largest])
+        self.is_done = residual <= self._rounding or _is_exact(residual, others, self.value)
+        if not self.is_done:
+            self._before, self.vector = self.vector, image / beta
+            self._beside.append(beta)
+
+
+def _is_exact(residual: float, gaps: np.ndarray, value: float) -> bool:
+    """Say whether an eigenvalue is exact: its error is at most the residual, and the square of that
+    over the distance to the next one."""
+    error = residual * min(1.0, residual / max(gaps.min(initial=value), 1e-300))
+    return bool(residual <= RESIDUAL * value and error <= TOLERANCE * value)
+
+
+def largest_eigenvalues(
+    matrices: list[Entries], grid: PairGrid, a: np.ndarray, b: np.ndarray
+) -> np.ndarray:
+    """Largest absolute eigenvalues of a P - b Q for all pairs, each step of all in one pass."""
+    values, different = (
+        np.zeros(len(grid.pairs)),
+        [k for k, (i, j) in enumerate(grid.pairs) if i != j],
+    )
+    step = max(1, VECTORS // (3 * grid.samples))
+    for start in range(0, len(different), step):
+        chosen = different[start : start + step]
+        values[chosen] = _largest(matrices, grid, chosen, a, b)
+    return values
+
+
+def _largest(
+    matrices: list[Entries], grid: PairGrid, chosen: list[int], a: np.ndarray, b: np.ndarray
+) -> list[float]:
+    """The largest absolute eigenvalues of some pairs.
+
+    Distances in unit size have the norm sqrt(2 n), of which the rounding is all that is left of the
+    difference of distances that are the same.
+    """
+    rounding = epsilon(grid.representations[0].array) * (2 * grid.samples) ** 0.5 * (a + b)
+    processes = {k: Lanczos(grid.samples, float(rounding[k])) for k in chosen}
+    for _ in range(STEPS):
+        todo = {k: p for k, p in processes.items() if not p.is_done}
+        if not todo:
+            return [p.value for p in processes.values()]
+        images = _images(matrices, grid, {k: p.vector for k, p in todo.items()}, a, b)
+        for k, process in todo.items():
+            process.take(images[k])
+    raise Undefined(
+        f"rsm_norm_difference: the largest eigenvalue was not found in {STEPS} steps; "
+        "norm='frobenius' has a value"
+    )
+
+
+def _images(
+    matrices: list[Entries],
+    grid: PairGrid,
+    vectors: dict[int, np.ndarray],
+    a: np.ndarray,
+    b: np.ndarray,
+) -> dict[int, np.ndarray]:
+    """Return (a P - b Q) v for the vectors of some pairs."""
+    images = {k: np.zeros(len(v)) for k, v in vectors.items()}
+    users: dict[int, list[int]] = {}
+    for k in vectors:
+        for i in grid.pairs[k]:
+            users.setdefault(i, []).append(k)
+    for at in rectangles(grid.samples):
+        for i, pairs in users.items():
+            block = to_numpy(matrices[i](at))
+            for k in pairs:
+                factor = a[k] if grid.pairs[k][0] == i else -b[k]
+                images[k][at.rows] += factor * (block @ vectors[k][at.columns])
+                if not at.is_square:
+                    images[k][at.columns] += factor * (vectors[k][at.rows] @ block)
+    return images
