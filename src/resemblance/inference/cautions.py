@@ -14,6 +14,7 @@ from ..arrays import to_numpy
 from ..catalogue import get_measure
 from ..representation import Representation, as_representation
 from ..significance.orders import Design
+from ..views.distances import row_blocks
 from .layout import Layout
 
 # Of the product of both shares, times n: from there on intervals of 95 % held the expected value in
@@ -113,7 +114,8 @@ def _shares(x: Representation) -> np.ndarray:
     source = to_numpy(x.source)
     with np.errstate(all="ignore"):
         mean = source.mean(axis=0, dtype=np.float64)
-        squares = np.array([np.square(row - mean).sum() for row in source])
+        blocks = (source[start:stop] - mean for start, stop in row_blocks(len(source)))
+        squares = np.concatenate([np.square(block).sum(axis=1) for block in blocks])
         total = float(squares.sum())
     return squares / total if 0 < total < math.inf else np.zeros(len(squares))
 

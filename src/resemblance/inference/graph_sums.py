@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, reduce
 from itertools import permutations
 from typing import Any, NamedTuple
 
@@ -53,9 +53,14 @@ class Expansion(NamedTuple):
 # ------------------------------------------------------------------------------- of two matrices
 
 
-def distinct_sums(matrix: np.ndarray, power: int, symmetric: bool) -> np.ndarray:
-    """Return inj of every multigraph with ``power`` edges, in the order of :func:`expansion`."""
-    memo: dict[Any, Any] = {}
+def distinct_sums(
+    matrix: np.ndarray, power: int, symmetric: bool, triangles: tuple[float, float] | None = None
+) -> np.ndarray:
+    """Return inj of every multigraph with ``power`` edges, in the order of :func:`expansion`.
+
+    ``triangles``: the sums of :func:`triangles_of_factors`, if they are known.
+    """
+    memo: dict[Any, Any] = {"triangles": triangles} if triangles else {}
     terms = expansion(power, symmetric).terms
     parts = {part for combination in terms for graph, _ in combination for part in graph}
     sums = {part: _graph_sum(part, matrix, symmetric, memo) for part in parts}
@@ -232,6 +237,23 @@ def _triangles_of_block(matrix: np.ndarray, start: int, stop: int) -> float:
     return float(6 * apart + 3 * pairs + inner(block @ block, block))
 
 
+def triangles_of_factors(
+    diagonal: np.ndarray, left: np.ndarray, right: np.ndarray
+) -> tuple[float, float]:
+    r"""Return :func:`_triangles` of a symmetric matrix that is :math:`B = L R^\top` off its
+    diagonal, in O(n r^2) time for L and R (n, r).
+
+    .. math:: \operatorname{tr} (B + D)^3 = \operatorname{tr} B^3 + 3 \operatorname{tr} B^2 D + 3
+        \operatorname{tr} B D^2 + \operatorname{tr} D^3
+    """
+    gram = right.T @ left
+    once, twice = np.vecdot(left, right), np.vecdot(left @ gram, right)
+    rest = diagonal - once
+    cube = float(np.vdot(gram @ gram, gram.T))
+    total = cube + float(rest @ (3 * twice + rest * (3 * once + rest)))
+    return total, total
+
+
 def _sparse_triangles(matrix: np.ndarray, constant: float) -> tuple[float, float]:
     """Return :func:`_triangles` of a matrix S + c J, with S sparse and J all ones."""
     from scipy.sparse import csr_array
@@ -286,7 +308,7 @@ def _folded(branch: Any, matrix: np.ndarray, memo: dict[Any, Any]) -> np.ndarray
         if len(sides) == 1:
             memo[branch] = sides[0] @ weights
         else:
-            indices = ",".join(["ij"] * len(sides))
-            memo[branch] = np.einsum(f"{indices},j->i", *sides, weights)
+            pieces = [[side[i:j] for side in sides] for i, j in row_blocks(len(matrix))]
+            memo[branch] = np.concatenate([reduce(np.multiply, p) @ weights for p in pieces])
     vector: np.ndarray = memo[branch]
     return vector

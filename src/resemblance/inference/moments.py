@@ -18,7 +18,8 @@ from ..representation import (
     without_gradient,
 )
 from ..streamed import need_samples_at_hand
-from .graph_sums import POWERS, distinct_sums, expansion, mean_power
+from ..views.matrices import PairMatrix
+from .graph_sums import POWERS, distinct_sums, expansion, mean_power, triangles_of_factors
 
 Side = Literal["left", "right"]
 
@@ -28,6 +29,7 @@ CLUMPED = 0.1  # of the mean distance between sorted entries: half of them are c
 SAMPLED = 200  # samples whose entries say whether they lie in clumps
 PROBES = 60  # orders drawn to see whether a value is one of few
 INTERVALS, FEWEST = 24, 15  # of equal probability; 60 continuous values reach 22 of them
+NARROW = 3  # times fewer dimensions than samples: from there on, sums over factors are faster
 NORMAL = 1e-5  # skewness below which Pearson III is the normal distribution, to as many digits
 
 
@@ -85,8 +87,10 @@ def profile(x: Representation, measure: Measure, side: Side) -> Profile:
 @view
 def _profile(x: Representation, measure: Measure, side: Side) -> Profile:
     product = product_of(measure, "profile")
+    compared = product.of(x, side)
     matrix = product.matrix(x, side)
-    profiled = profile_of(matrix, product.symmetric)
+    factors = compared.factors() if isinstance(compared, PairMatrix) else None
+    profiled = profile_of(matrix, product.symmetric, factors)
     if not math.isfinite(profiled.square) or (profiled.square == 0 and matrix.any()):
         raise Undefined(
             f"{measure}: the entries of {title(x)} are too large or too small to be squared; "
@@ -104,30 +108,39 @@ def product_of(measure: Measure, called: str) -> Product:
     return measure.product
 
 
-def profile_of(matrix: np.ndarray, symmetric: bool) -> Profile:
-    """Return the profile of an (n, n) matrix."""
+def profile_of(
+    matrix: np.ndarray, symmetric: bool, factors: tuple[np.ndarray, np.ndarray] | None = None
+) -> Profile:
+    """Return the profile of an (n, n) matrix; ``factors`` as of ``PairMatrix.factors``."""
     square = float(np.vdot(matrix, matrix))
     unit = matrix / math.sqrt(square) if 0 < square < math.inf else np.zeros_like(matrix)
     sums = [distinct_sums(unit, 1, symmetric)]
-    _centre(unit)
-    sums += [distinct_sums(unit, power, symmetric) for power in POWERS[1:]]
-    share, is_clumped = _largest_share(unit), _is_clumped(unit)
+    mean, triangles = _centre(unit), None
+    if factors and symmetric and NARROW * factors[0].shape[1] <= len(unit) and unit.any():
+        left = np.column_stack([factors[0] / math.sqrt(square), np.full(len(unit), -mean)])
+        right = np.column_stack([factors[1], np.ones(len(unit))])
+        triangles = triangles_of_factors(np.diagonal(unit), left, right)
+    sums += [distinct_sums(unit, power, symmetric, triangles) for power in POWERS[1:]]
+    share, is_clumped = _largest_share(unit, symmetric), _is_clumped(unit)
     return Profile(np.concatenate(sums), square, share, square, is_clumped)
 
 
-def _centre(matrix: np.ndarray) -> None:
+def _centre(matrix: np.ndarray) -> float:
     """Subtract the means of the diagonal and of the other entries, in place; leave all zeros where
-    no more than rounding remains."""
+    no more than rounding remains. Return the latter mean."""
     n, diagonal = len(matrix), np.diagonal(matrix).copy()
-    matrix -= (float(matrix.sum()) - diagonal.sum()) / (n * (n - 1))
+    mean = (float(matrix.sum()) - diagonal.sum()) / (n * (n - 1))
+    matrix -= mean
     np.fill_diagonal(matrix, diagonal - diagonal.mean())
     if np.vdot(matrix, matrix) <= NOTHING**2:
         matrix[:] = 0
+    return mean
 
 
-def _largest_share(matrix: np.ndarray) -> float:
+def _largest_share(matrix: np.ndarray, symmetric: bool) -> float:
     """Return max_i of sum_j (A_ij^2 + A_ji^2) / 2 over the sum of all squares."""
-    rows, columns = (np.einsum(f"ij,ij->{axis}", matrix, matrix) for axis in "ij")
+    rows = np.vecdot(matrix, matrix)
+    columns = rows if symmetric else np.einsum("ij,ij->j", matrix, matrix)
     total = float(rows.sum())
     return float((rows + columns).max()) / (2 * total) if total else 0.0
 
