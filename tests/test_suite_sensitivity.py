@@ -16,17 +16,18 @@ from papers.ding import CLAIMS, claims, tables
 from papers.judging import NoData
 from papers.published import published
 from resemblance import cli
+from resemblance.packs import open_pack
 from resemblance.results import headlines
 from resemblance.results.result import Result, load_result
 from resemblance.sources.model_folder import read_subjects
 from resemblance.suites.families import ModelFamily
-from resemblance.suites.pinned import build_pack
+from resemblance.suites.pinned import build_pack, pack_cases, pinned_cells, run_pack
 from resemblance.suites.pinning import Pinned
 from resemblance.suites.sensitivity.cases import FamilySets, without_rounding
 from resemblance.suites.sensitivity.findings import KINDS, Correlations, Findings
-from resemblance.suites.sensitivity.models import families, functionalities
+from resemblance.suites.sensitivity.models import families, functionalities, recipes
 from resemblance.suites.sensitivity.suite import BENCHMARKS, MEASURES, SIZES, run
-from resemblance.suites.study import is_running, purpose
+from resemblance.suites.study import Purpose, is_running, purpose, remember
 
 THREE = ("procrustes", "cka", "pwcca[directions=all]")
 TESTED = [*THREE, "magnitude_difference"]
@@ -337,6 +338,61 @@ def test_one_shift_without_differences_is_left_out_for_all(tmp_path):
     assert "1 of 4 models have no accuracy there" in section.reasons["made/known/line, hail/2"]
     means = next(t for t in section.tables if t.name.endswith(": measures"))
     assert means.rows[0][1] > 0.5
+
+
+def test_differences_that_do_not_repeat_on_other_inputs_are_shown_and_not_ranked(tmp_path):
+    random = np.random.default_rng(0)
+    for seed in range(6):
+        # models differ by much in fog, and by chance in rain; hail does not say which are right
+        right = {"fog/1": random.random(400) < 0.2 + seed / 10, "rain": random.random(400) < 0.5}
+        accuracies = {name: float(answers.mean()) for name, answers in right.items()}
+        words = {name: "".join(map(str, answers.astype(int))) for name, answers in right.items()}
+        traits = {"accuracies": accuracies | {"hail": 0.5 + seed / 10}, "right": words}
+        traits |= {"setting": "finetuned", "seed": seed}
+        write(tmp_path / f"m{seed}", finetuned(0, seed, seed / 5), traits)
+    result = run(models=tmp_path, measures=["cka"], size="small", only=["finetuning"])
+    found = result["finetuning"]
+    assert {name.split("/")[3] for name in found.scores} == {"fog", "hail"}
+    assert "shown, not ranked: on other inputs" in found.reasons["made/known/line, rain"]
+    (table,) = result["scores"].tables
+    shown = dict(zip(table.columns, table.hints))
+    assert {name[:-2] for name in shown if name != "measure"} == {"fog", "rain", "hail"}
+    assert float(shown["fog ρ"].rpartition(" ")[2]) > 0.9
+    assert float(shown["rain ρ"].rpartition(" ")[2]) < 0.5
+    assert "not known how far" in shown["hail τ"]
+    assert [remark.partition(" cells")[0] for remark in result.remarks[1:]] == [
+        "For 2 of 6", "Shown, not ranked: 2 of 6",
+    ]  # fmt: skip
+
+
+def test_a_pack_of_a_study_ranks_what_the_study_ranks(tmp_path):
+    random, study = np.random.default_rng(4), tmp_path / "study"
+    for number, recipe in enumerate(recipes("small", ["graphs"])):
+        folder = study / "subjects" / recipe.name
+        is_normal = recipe.setting == "normal"
+        layers = normal(number) if is_normal else finetuned(0, number, number / 10)
+        right = random.random(400) < number / 10
+        more = {
+            "recipe": recipe.fingerprint,
+            "layers": {"node": list(layers)},
+            "accuracies": {"fog": float(right.mean())},
+            "right": {"fog": "".join(map(str, right.astype(int)))},
+        }
+        named = {f"node.{layer}": x for layer, x in layers.items()}
+        write(folder, named | {"outputs": random.random((SAMPLES, 3))}, recipe.traits | more)
+    remember(study, Purpose("sensitivity", "small"))
+    archive, _ = build_pack(study, tmp_path, half=True)
+    pack = open_pack(archive, cache=tmp_path / "cache")
+    again = run_pack(pack, measures=["cka", "rtd"])
+    cells = {(cell.test, cell.cell) for cell in pinned_cells(pack)}
+    assert set(again.scores()) == cells
+    assert {cell.split("/")[4] for test, cell in cells if test == "finetuning"} == {"fog"}
+    assert "layers" in {test for test, _ in cells}
+    assert {len(of_cell) for of_cell in again.scores().values()} == {2}  # few samples: RTD, too
+    case = next(case for case in pack_cases(pack) if case.test == "layers")
+    assert case.reliability == pack.manifest.facts["reliability"]["/".join(case.key)]
+    (part,) = case.parts
+    assert len(part.rows) == 1  # scores need the best representation only
 
 
 def test_without_any_difference_there_is_a_reason(tmp_path):
