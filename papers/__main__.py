@@ -27,7 +27,7 @@ from .reproductions import (
     stored,
     stored_path,
 )
-from .resi import agreement, budget_tables
+from .resi import agreement
 from .resi.ranks import compare_command
 
 STUDIES = ROOT / "papers" / "studies"
@@ -101,7 +101,6 @@ def files_made() -> dict[str, str]:
     return {
         **files,
         **joint_documents(results),
-        **budget_tables.pages(),
         agreement.PAGE: agreement.page(agreement.stored()),
         "papers/README.md": index(results),
     }

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from papers.__main__ import files_made
+from papers.__main__ import files_made, main
 from papers.markdown import cell, decimal_table, fixed, percent, table
 from papers.reproductions import NAMES, ROOT, documents, papers, store, stored
 from resemblance.results.claims import NOT, REPRODUCED, Claim
@@ -82,6 +82,20 @@ def test_what_is_stored_is_what_a_page_is_made_of(tmp_path):
     assert "| X1 | a \\| b. | 1 | 2 | **not reproduced**: other data |" in page
     assert f"{len(result.claims) + 1} claims: " in page
     assert "27 reproduced" in page
+
+
+def test_a_part_of_a_paper_in_a_folder_of_ones_own_is_not_stored(tmp_path, capsys):
+    (paper,) = papers(["shesha"])
+    before = stored(paper)
+    words = ["shesha", "--only", "chance", "--size", "small"]
+    assert main([*words, "--study", str(tmp_path / "study")]) == 0
+    assert "shesha: 3 claims: 3 no data." in capsys.readouterr().out  # of a trial
+    assert "Random baseline (Table 10)" in (tmp_path / "study" / "index.html").read_text("utf-8")
+    assert stored(paper) == before
+    for wrong, remedy in ((words, "give --study FOLDER"), (["--study", "x"], "give its name")):
+        with pytest.raises(SystemExit):
+            main(wrong)
+        assert remedy in capsys.readouterr().err
 
 
 def test_papers_are_known_by_name():

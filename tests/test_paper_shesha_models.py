@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 from papers.judging import judged
 from papers.shesha import CLAIMS, correlations, fewshot, run, steering
 from papers.shesha.canary import CANARY
-from papers.shesha.correlations import Cases, Cell, gathered
+from papers.shesha.correlations import Cell, gathered
 from papers.shesha.models import SPLIT, TASKS, deep_models, labellings, logistic_probe
 from resemblance.results.result import load_result
 from resemblance.sources.training import recipes
@@ -64,8 +64,8 @@ def test_mean_over_cells_leaves_out_what_has_no_value(rng):
 
 
 def test_cases_of_splits_are_averaged_by_embedding():
-    first = Cases({"t": {"m a": [{"q": 1.0}, {"q": 3.0}]}}, {"m: q": "why"})
-    second = Cases({"t": {"n b": [{"q": None}]}}, {})
+    first = ({"t": {"m a": [{"q": 1.0}, {"q": 3.0}]}}, {"m: q": "why"})
+    second = ({"t": {"n b": [{"q": None}]}}, {})
     facts = gathered([first, second], 10)
     (cell,) = facts.cells
     assert (cell.name, cell.embeddings, facts.reasons) == ("t", ("m a", "n b"), {"m: q": "why"})

@@ -13,8 +13,11 @@ from papers.markdown import claims_table, fixed, table
 from papers.reproductions import Paper, Tables
 from resemblance.results.result import Result
 from resemblance.results.sections import Entry, Table
+from resemblance.sources.training import DATASETS
 from resemblance.suites.resi import load_evaluation
 from resemblance.suites.resi import run as run_suite
+from resemblance.suites.resi.budget import CORE_SECONDS, SPEEDS
+from resemblance.suites.resi.planning import plan, table_of
 
 from .claims import CLAIMS
 from .ranks import published_rows, published_section
@@ -37,8 +40,41 @@ def run(folder: str | Path, **options: Any) -> Result:
 
 
 def tables(result: Result) -> Tables:
-    """Return the tables of the documentation: all claims."""
-    return {"claims": claims_table(result.claims), "groups": groups_table(result)}
+    """Return the tables of the documentation: all claims, the groups of models, and what the models
+    of the paper take."""
+    return {
+        "claims": claims_table(result.claims),
+        "groups": groups_table(result),
+        "paper-plan": plan_table(),
+        "paper-speeds": speed_table(),
+    }
+
+
+def plan_table() -> str:
+    """Return what the models of the paper take."""
+    columns, rows, note = table_of(plan(size="paper"))
+    return f"{table(columns, rows)}\n\n{note}"
+
+
+def speed_table() -> str:
+    """Return how fast the models of the paper were trained."""
+    speeds = [
+        (
+            DATASETS[dataset].title,
+            DATASETS[dataset].architectures[architecture].title,
+            f"{speed.examples:,.0f}",
+            f"{speed.per_second:,.0f}",
+            f"{speed.hours:.2g}",
+        )
+        for (dataset, architecture), speed in SPEEDS.items()
+    ]
+    measured = ", ".join(
+        f"{DATASETS[dataset].architectures[name].title} {seconds:g} s"
+        for (dataset, name), seconds in CORE_SECONDS.items()
+    )
+    header = ("data set", "architecture", "examples", "a second", "GPU hours a model")
+    note = f"Measured on one core, a model of Cora or SST-2: {measured}."
+    return f"{table(header, speeds)}\n\n{note}"
 
 
 def groups_table(result: Result) -> str:

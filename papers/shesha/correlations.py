@@ -118,13 +118,6 @@ class Cell(NamedTuple):
 Splits = dict[str, dict[str, list[Mapping[str, float | None]]]]
 
 
-class Cases(NamedTuple):
-    """The embeddings of a model in all cells, and why statistics have no value."""
-
-    cells: Splits
-    reasons: dict[str, str]
-
-
 class Facts(NamedTuple):
     """The cells of all models, how many bootstrap samples are drawn of them, and why statistics
     have no value."""
@@ -134,13 +127,14 @@ class Facts(NamedTuple):
     reasons: Mapping[str, str] = {}
 
 
-def gathered(models: Iterable[Cases], draws: int) -> Facts:
-    """Return the cells of all models; splits are averaged."""
+def gathered(models: Iterable[tuple[Splits, Mapping[str, str]]], draws: int) -> Facts:
+    """Return the cells of all models, of each its cases and why some have no value; splits are
+    averaged."""
     cells: Splits = {}
     reasons = dict[str, str]()
-    for of in models:
-        reasons |= of.reasons
-        for name, embeddings in of.cells.items():
+    for cases, why in models:
+        reasons |= why
+        for name, embeddings in cases.items():
             cells.setdefault(name, {}).update(embeddings)
     return Facts(tuple(_cell(name, of) for name, of in cells.items()), draws, reasons)
 

@@ -20,18 +20,7 @@ from resemblance.stability import get_statistic
 from resemblance.statistics.rdm import rows
 from resemblance.suites.stability.models import family
 
-from .correlations import (
-    Cases,
-    Cell,
-    Facts,
-    Splits,
-    enough,
-    gathered,
-    is_small,
-    needed,
-    over_cells,
-    said,
-)
+from .correlations import Cell, Facts, Splits, enough, gathered, is_small, needed, over_cells, said
 from .models import (
     SPLIT,
     SUPERVISED,
@@ -77,7 +66,7 @@ def fewshot(run: Run) -> Facts:
     return gathered(cases, repeats.draws)
 
 
-def probed_model(folder: Path, what: tuple[Recipe, Repeats]) -> Cases:
+def probed_model(folder: Path, what: tuple[Recipe, Repeats]) -> tuple[Splits, dict[str, str]]:
     """Probe every layer of a model in every new task and split."""
     (recipe, repeats), reasons = what, dict[str, str]()
     tasks, layers = tasks_of(folder, recipe), layers_of(folder, recipe)
@@ -91,7 +80,7 @@ def probed_model(folder: Path, what: tuple[Recipe, Repeats]) -> Cases:
                 for layer, x, outputs in layers:
                     case = _case(rows(x), outputs, tasks[task], few, fitting, reasons)
                     cell.setdefault(f"{recipe.name} {layer}", []).append(case)
-    return Cases(cells, {f"{recipe.name}: {spec}": why for spec, why in reasons.items()})
+    return cells, {f"{recipe.name}: {spec}": why for spec, why in reasons.items()}
 
 
 def _case(

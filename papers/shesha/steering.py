@@ -23,7 +23,6 @@ from resemblance.statistics.rdm import rows, unit
 from resemblance.suites.stability.models import family
 
 from .correlations import (
-    Cases,
     Facts,
     Interval,
     Splits,
@@ -81,7 +80,7 @@ def steering(run: Run) -> Facts:
     return gathered(cases, repeats.draws)
 
 
-def steered_model(folder: Path, what: tuple[Recipe, Repeats]) -> Cases:
+def steered_model(folder: Path, what: tuple[Recipe, Repeats]) -> tuple[Splits, dict[str, str]]:
     """Steer every layer of a model in every task and split."""
     (recipe, repeats), reasons = what, dict[str, str]()
     tasks, layers = tasks_of(folder, recipe), layers_of(folder, recipe)
@@ -95,7 +94,7 @@ def steered_model(folder: Path, what: tuple[Recipe, Repeats]) -> Cases:
         }
         for task in TASKS[recipe.domain][:2]
     }
-    return Cases(cells, {f"{recipe.name}: {spec}": why for spec, why in reasons.items()})
+    return cells, {f"{recipe.name}: {spec}": why for spec, why in reasons.items()}
 
 
 def _case(
