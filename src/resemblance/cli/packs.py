@@ -12,8 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ..packs import KnownPack, Manifest, get_pack, known_packs, verify
-from ..packs.archive import read_manifest
-from ..packs.manifest import SUFFIX
+from ..packs.archive import SUFFIX, read_manifest
 from ..packs.opening import cached_packs, find_pack
 from ..report.output import deliver, show
 from ..report.terminal import plain_table
@@ -55,7 +54,7 @@ def list_command(format: TableOrJson = "table", cache: Cache = None) -> None:
 
 def _known_record(pack: KnownPack, cache: Path | None) -> dict[str, Any]:
     place = find_pack(pack.identity, cache=cache)
-    return {"pack": pack.identity, **pack._asdict(), "place": str(place) if place else None}
+    return {"pack": pack.identity, **pack._asdict(), "place": str(place)}
 
 
 def _cached_record(folder: Path) -> dict[str, Any]:
@@ -71,8 +70,7 @@ def _cached_record(folder: Path) -> dict[str, Any]:
 
 def _row_of(record: Mapping[str, Any]) -> tuple[str, ...]:
     size = size_words(record["size"]) if "size" in record else ""
-    is_here = record.get("is_shipped") and record["place"].endswith(SUFFIX)
-    where = "ships with the library" if is_here else record["place"] or "not here yet"
+    where = "ships with the library" if record["place"].endswith(SUFFIX) else record["place"]
     return record["pack"], record["suite"], size, record["about"], where
 
 
@@ -142,7 +140,7 @@ def get_command(
         typer.Option(
             "--from",
             help="A folder or an http(s) address of one or of the archive (repeatable: mirrors, in "
-            "order). Default: where the pack is known to be.",
+            "order).",
         ),
     ] = None,
     sha256: Annotated[str | None, typer.Option(help="The SHA-256 that the archive has.")] = None,
@@ -150,15 +148,13 @@ def get_command(
     quiet: Quiet = False,
 ) -> None:
     """Fetch a pack into the cache; it is unpacked only if its checksum is right."""
-    known = next((known for known in known_packs() if known.identity == pack), None)
-    if known and known.is_shipped and not source:
+    if not source and pack in {known.identity for known in known_packs()}:
         print(f"{pack}: it ships with the library; nothing to get")
         return
-    sources = source or (known.addresses if known else ())
-    if not sources:
+    if not source:
         raise ValueError(f"no address of {pack} is known: say where it is, with --from")
     progress = not quiet and sys.stderr.isatty()
-    got = get_pack(pack, sources, sha256=sha256, cache=cache, progress=progress)
+    got = get_pack(pack, source, sha256=sha256, cache=cache, progress=progress)
     if not quiet:
         print(f"{got.manifest.identity} is in {got.folder}")
 

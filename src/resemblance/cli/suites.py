@@ -16,7 +16,7 @@ from ..engine.memory import parse_bytes
 from ..extras import check
 from ..measure import Measure
 from ..packs import open_pack
-from ..packs.manifest import IDENTITY
+from ..packs.archive import IDENTITY
 from ..report import write_page
 from ..report.output import emit, show
 from ..report.terminal import result_tables

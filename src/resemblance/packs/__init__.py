@@ -3,10 +3,8 @@ compared."""
 
 from __future__ import annotations
 
-from .archive import unpack, verify, write_pack
-from .known import KnownPack, known_packs
-from .manifest import Manifest, Pack, PackedFile
-from .opening import get_pack, open_pack
+from .archive import Manifest, Pack, PackedFile, unpack, verify, write_pack
+from .opening import KnownPack, get_pack, known_packs, open_pack
 
 __all__ = [
     "KnownPack",

@@ -1,5 +1,9 @@
-"""Packs as archives: written with the same bytes for the same content, and unpacked only if every
-byte is as its manifest lists it."""
+"""Packs as archives: the same bytes for the same content, unpacked after their checksum, and their
+files checked against their manifest.
+
+A manifest has one form, its canonical JSON, whose SHA-256 names the pack in the scores that were
+computed with it.
+"""
 
 from __future__ import annotations
 
@@ -8,34 +12,182 @@ import io
 import json
 import lzma
 import os
+import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..json_files import checksum, replacing, write_atomically
-from ..provenance import machine_words, versions
-from .contents import check_same, check_size, described, packed_file
-from .manifest import (
-    MANIFEST,
-    MANIFEST_BYTES,
-    SUFFIX,
-    Manifest,
-    Pack,
-    PackedFile,
-    check_identity,
-    check_manifest,
-    check_names,
-    manifest_text,
-    parse_manifest,
+import numpy as np
+
+from ..display import printable
+from ..json_files import (
+    check_finite,
+    check_types,
+    checksum,
+    parse_document,
+    replacing,
+    write_atomically,
 )
-from .reading import Member, read_members
+from ..provenance import machine_words, versions
 
+FORMAT = 1
+MANIFEST = "MANIFEST.json"
+SUFFIX = ".tar.xz"
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+IDENTITY = re.compile(rf"({NAME.pattern})(?:@([1-9][0-9]{{0,5}}))?")
+DIGEST = re.compile(r"[0-9a-f]{64}")
+PACK_BYTES, MANIFEST_BYTES = 2**32, 2**25  # what is larger is refused before it is unpacked
 # Numbers of 4 bytes: with lp and pb of 2 they take 8 % less space than by default.
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 2, "lp": 2, "pb": 2}]
+UNREADABLE = (ValueError, tarfile.TarError, lzma.LZMAError, EOFError)
+
+
+class PackedFile(NamedTuple):
+    """A file of a pack: its SHA-256 and its size in bytes; of a ``.npy`` file, whose ``dtype`` is
+    not empty, also the shape of the array."""
+
+    sha256: str
+    size: int
+    shape: tuple[int, ...] | None = None
+    dtype: str = ""
+
+
+class Manifest(NamedTuple):
+    """What a pack holds and where it is from.
+
+    ``files``: by path relative to the root of the pack, with slashes. ``facts``: what the suite
+    remembers, as JSON has it. ``versions``, ``machine``: where the pack was built.
+    """
+
+    name: str
+    version: int
+    suite: str
+    about: str
+    files: Mapping[str, PackedFile]
+    facts: Mapping[str, Any]
+    versions: Mapping[str, str]
+    machine: str
+
+    @property
+    def identity(self) -> str:
+        """The name with its version: "resi-compact@1"."""
+        return f"{self.name}@{self.version}"
+
+    @property
+    def size(self) -> int:
+        """The number of bytes of all files."""
+        return sum(file.size for file in self.files.values())
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the canonical JSON, which is also that of the file MANIFEST.json."""
+        return hashlib.sha256(manifest_text(self).encode()).hexdigest()
+
+
+class Pack(NamedTuple):
+    """A pack whose files lie in a folder, where all of them were found to be what its manifest
+    lists."""
+
+    folder: Path
+    manifest: Manifest
+
+
+# ---------------------------------------------------------------------------------------- manifests
+
+
+def manifest_text(manifest: Manifest) -> str:
+    """Return the canonical JSON of a manifest: sorted, ASCII, one line an entry."""
+    files = {name: _entry(file) for name, file in manifest.files.items()}
+    document = {"format": FORMAT, **manifest._asdict(), "files": files}
+    return json.dumps(document, sort_keys=True, indent=1, allow_nan=False) + "\n"
+
+
+def _entry(file: PackedFile) -> dict[str, Any]:
+    return {key: value for key, value in file._asdict().items() if value not in (None, "")}
+
+
+def _parsed(content: bytes) -> Manifest:
+    """Return the manifest in the bytes of a MANIFEST.json; ``ValueError`` for what is none."""
+    text = content.decode("ascii", "replace")
+    manifest = parse_document(text, _manifest_of, MANIFEST, "the manifest of a pack")
+    if manifest_text(manifest) != text:
+        raise ValueError(f"{MANIFEST} is not in the form in which manifests are written")
+    return manifest
+
+
+def _manifest_of(document: dict[str, Any]) -> Manifest:
+    if document.pop("format") != FORMAT:
+        raise ValueError(
+            f"it has another format than {FORMAT}, that of this version of resemblance"
+        )
+    check_finite(document)
+    shapes = {n: f.get("shape") for n, f in document["files"].items()}
+    files = {
+        name: PackedFile(**entry | {"shape": None if shapes[name] is None else (*shapes[name],)})
+        for name, entry in document["files"].items()
+    }
+    manifest = Manifest(**document | {"files": files})
+    _check(manifest)
+    return manifest
+
+
+def _check(manifest: Manifest) -> None:
+    """Raise ``ValueError`` for entries of other types, and for a pack that is too large."""
+    check_types(manifest, Manifest)
+    check_identity(manifest.name, manifest.version)
+    versions_and_names = " ".join(f"{name} {v}" for name, v in manifest.versions.items())
+    for text in (manifest.suite, manifest.about, manifest.machine, versions_and_names):
+        if printable(text) != text:
+            raise ValueError(f"it has control characters in {text!a:.80}")
+    for name, file in manifest.files.items():
+        if not DIGEST.fullmatch(file.sha256) or file.size < 0:
+            raise ValueError(f"{name} has no SHA-256, or no size")
+    if not manifest.files or manifest.size > PACK_BYTES:
+        raise ValueError(
+            f"a pack has at least one file, and at most {PACK_BYTES:,} bytes; it has "
+            f"{len(manifest.files):,} with {manifest.size:,} bytes"
+        )
+
+
+def check_identity(name: str, version: int) -> None:
+    """Raise ``ValueError`` unless a pack can have this name and version."""
+    if not IDENTITY.fullmatch(f"{name}@{version}"):
+        raise ValueError(
+            "a pack has a name of at most 64 lower-case letters, digits and hyphens, and a version "
+            f"from 1 to 999999; got {name!r:.80} and {version}"
+        )
+
+
+def read_manifest(pack_or_archive: Path) -> Manifest:
+    """Return the manifest of an archive or an unpacked pack, whose files are not read.
+
+    Raises ``ValueError`` for what has none.
+    """
+    with _refusing(pack_or_archive):
+        if pack_or_archive.is_dir():
+            return _manifest_in(pack_or_archive)
+        with tarfile.open(pack_or_archive, "r:xz") as tar:
+            return _first(tar)
+
+
+def _manifest_in(folder: Path) -> Manifest:
+    path = folder / MANIFEST
+    if path.is_symlink() or not path.is_file():
+        raise ValueError(f"it has no {MANIFEST}")
+    return _parsed(path.read_bytes())
+
+
+def _first(tar: tarfile.TarFile) -> Manifest:
+    first = tar.next()
+    if first is None or first.name != MANIFEST or not (file := tar.extractfile(first)):
+        raise ValueError(f"it does not begin with {MANIFEST}")
+    if first.size > MANIFEST_BYTES:
+        raise ValueError(f"its manifest has {first.size:,} bytes; the limit is {MANIFEST_BYTES:,}")
+    return _parsed(file.read())
 
 
 # ------------------------------------------------------------------------------------------ writing
@@ -58,20 +210,24 @@ def write_pack(
     name. Equal content has equal bytes, wherever and whenever it is packed on such a machine with
     the same versions of libraries.
 
-    Raises ``ValueError`` for a folder with anything else than plain files and folders, for names
-    that are not the same on every system, for a ``.npy`` file that holds objects or is damaged, for
-    facts that are no JSON, and beyond the limits of a pack.
+    Raises ``ValueError`` for a folder with anything else than plain files and folders, for a
+    ``.npy`` file that holds objects or is damaged, for facts that are no JSON, and beyond 4 GiB.
     """
     check_identity(name, version)
     archive = target if target.name.endswith(SUFFIX) else target / f"{name}@{version}{SUFFIX}"
     if folder.resolve() in archive.resolve().parents:
         raise ValueError(f"{archive} would be in the folder that it packs; give another target")
-    paths = list(_files_below(folder))
-    check_names(paths)
-    files = {path: described(folder / path, path) for path in paths}
-    of = versions(), machine_words()
-    manifest = Manifest(name, version, suite, about, files, _plain(facts), *of)
-    check_manifest(manifest)
+    files = {path: _described(folder / path, path) for path in _files_below(folder)}
+    if MANIFEST in files:
+        raise ValueError(f"{folder} has a {MANIFEST}, which is the name of the manifest")
+    try:
+        plain = json.loads(json.dumps(dict(facts), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"the facts of a pack must be finite numbers and texts: {error}"
+        ) from error
+    manifest = Manifest(name, version, suite, about, files, plain, versions(), machine_words())
+    _check(manifest)
     archive.parent.mkdir(parents=True, exist_ok=True)
     with replacing(archive) as partial:
         _write(folder, manifest, partial)
@@ -81,15 +237,16 @@ def write_pack(
     return manifest
 
 
-def _plain(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return facts as they come back from JSON."""
+def _described(path: Path, name: str) -> PackedFile:
+    """Return what is recorded of a file; ``name``: its path in the pack, for errors."""
+    digest, size = checksum(path), path.stat().st_size
+    if not name.endswith(".npy"):
+        return PackedFile(digest, size)
     try:
-        plain: dict[str, Any] = json.loads(json.dumps(dict(facts), allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(
-            f"the facts of a pack must be finite numbers and texts: {error}"
-        ) from error
-    return plain
+        array = np.load(path, allow_pickle=False)
+    except Exception as error:  # whatever a damaged or hostile header causes
+        raise ValueError(f"{name} is no array of numbers, or is damaged ({error})") from error
+    return PackedFile(digest, size, array.shape, array.dtype.str)
 
 
 def _write(folder: Path, manifest: Manifest, target: Path) -> None:
@@ -123,46 +280,31 @@ def _files_below(folder: Path, below: str = "") -> Iterator[str]:
             raise ValueError(f"{folder / path} is neither a plain file nor a folder")
 
 
-# ---------------------------------------------------------------------------------------- unpacking
+# --------------------------------------------------------------------------- unpacking and checking
 
 
 def unpack(archive: Path, folder: Path, *, sha256: str | None = None) -> Pack:
-    """Unpack an archive into a new folder, and check every file while it is written.
+    """Unpack an archive into a new folder, and check every file.
 
-    The folder appears at once, when all is checked; nothing remains of an attempt that fails or is
-    interrupted. Its files are read-only.
+    The checksum ``sha256`` of the archive comes before anything in it is read. The folder appears
+    at once, when all is checked; nothing remains of an attempt that fails or is interrupted. Its
+    files are read-only.
 
-    Raises ``ValueError`` for an archive without the checksum ``sha256`` or with anything that its
-    manifest does not list, ``FileExistsError`` for a folder that exists.
+    Raises ``ValueError`` for an archive with another checksum or with anything that its manifest
+    does not list, ``FileExistsError`` for a folder that exists.
     """
     if folder.exists():
         raise FileExistsError(f"{folder} exists; give a new folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with archive.open("rb") as file, _appearing(folder) as partial:
-        check_digest(archive, file, sha256)
-        manifest = _read_checked(archive, file, partial)
-    return Pack(folder, manifest)
-
-
-def check_digest(archive: Path, file: io.BufferedReader, sha256: str | None) -> None:
-    """Raise ``ValueError`` for an open archive with another checksum; leave it at its start."""
-    if sha256 is not None:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != sha256:
-            raise ValueError(
-                f"{archive} has the SHA-256 {digest} instead of {sha256}: it is damaged or another "
-                "pack; get it again"
-            )
-        file.seek(0)
-
-
-@contextmanager
-def _appearing(folder: Path) -> Iterator[Path]:
-    """Yield a new folder that takes its name once it is complete, and is removed otherwise."""
+    if sha256 is not None and (digest := checksum(archive)) != sha256:
+        raise ValueError(
+            f"{archive} has the SHA-256 {digest} instead of {sha256}, and is not unpacked: it is "
+            "damaged or another pack; get it again"
+        )
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
+        manifest = _unpacked(archive, partial)
         partial.chmod(0o755)
-        yield partial
         try:
             os.replace(partial, folder)
         except OSError as error:
@@ -171,6 +313,7 @@ def _appearing(folder: Path) -> Iterator[Path]:
             raise FileExistsError(f"{folder} was created by another process") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+    return Pack(folder, manifest)
 
 
 def verify(pack_or_archive: Path) -> Manifest:
@@ -178,42 +321,46 @@ def verify(pack_or_archive: Path) -> Manifest:
 
     Raises ``ValueError`` that names the first file that differs, is missing or is not listed.
     """
-    if pack_or_archive.is_dir():
-        return _verify_folder(pack_or_archive)
-    with pack_or_archive.open("rb") as file:
-        return _read_checked(pack_or_archive, file, None)
-
-
-def read_manifest(pack_or_archive: Path) -> Manifest:
-    """Return the manifest of an archive or an unpacked pack, whose files are not read.
-
-    Raises ``ValueError`` for what has none.
-    """
+    if not pack_or_archive.is_dir():
+        with tempfile.TemporaryDirectory() as folder:
+            return _unpacked(pack_or_archive, Path(folder))
     with _refusing(pack_or_archive):
-        if pack_or_archive.is_dir():
-            return _manifest_in(pack_or_archive)
-        with pack_or_archive.open("rb") as file:
-            return _first(read_members(file))
+        return _verified(pack_or_archive)
 
 
-def _read_checked(archive: Path, file: io.BufferedReader, folder: Path | None) -> Manifest:
-    """Check an archive from one end to the other; write its files where a folder is given."""
+def _unpacked(archive: Path, folder: Path) -> Manifest:
+    """Write the files of an archive that its manifest lists, no more bytes than it lists, and check
+    them."""
     with _refusing(archive):
-        members = read_members(file)
-        manifest = _first(members)
-        missing = dict(manifest.files)
-        for member in members:
-            if member.name not in missing:
-                is_listed = member.name in manifest.files
-                why = " twice" if is_listed else ", which its manifest does not list"
-                raise ValueError(f"it holds {member.name!r:.120}{why}")
-            _read_file(member, missing.pop(member.name), folder)
-        if missing:
-            raise ValueError(f"{min(missing)} is missing")
-    if folder is not None:
-        written = folder / MANIFEST
-        written.write_bytes(manifest_text(manifest).encode())
-        written.chmod(0o444)
+        with tarfile.open(archive, "r:xz") as tar:
+            manifest = _first(tar)
+            sizes = {name: file.size for name, file in manifest.files.items()}
+            for member in tar:
+                if member.name == MANIFEST and member.offset == 0:
+                    continue
+                if not member.isreg() or sizes.pop(member.name, None) != member.size:
+                    raise ValueError(
+                        f"it holds {member.name!r:.120}, which is no plain file, or which its "
+                        f"manifest does not list with {member.size:,} bytes"
+                    )
+                tar.extract(member, folder, set_attrs=False, filter="data")
+        (folder / MANIFEST).write_text(manifest_text(manifest), encoding="ascii")
+        for path in (folder / name for name in (*_files_below(folder),)):
+            path.chmod(0o444)
+        return _verified(folder)
+
+
+def _verified(folder: Path) -> Manifest:
+    manifest = _manifest_in(folder)
+    present = set(_files_below(folder)) - {MANIFEST}
+    for name in sorted(present | set(manifest.files)):
+        if name not in manifest.files:
+            raise ValueError(f"{name!r:.120} is not listed in its manifest")
+        if name not in present:
+            raise ValueError(f"{name} is missing")
+        size, digest = (folder / name).stat().st_size, checksum(folder / name)
+        if (digest, size) != manifest.files[name][:2]:
+            raise ValueError(f"{name} has another content than its manifest lists")
     return manifest
 
 
@@ -221,61 +368,5 @@ def _read_checked(archive: Path, file: io.BufferedReader, folder: Path | None) -
 def _refusing(path: Path) -> Iterator[None]:
     try:
         yield
-    except ValueError as error:
+    except UNREADABLE as error:
         raise ValueError(f"{path} is refused as a pack: {error}") from error
-
-
-def _first(members: Iterator[Member]) -> Manifest:
-    first = next(members, None)
-    if first is None or first.name != MANIFEST:
-        raise ValueError(f"it does not begin with {MANIFEST}")
-    _check_manifest_size(first.size)
-    return parse_manifest(b"".join(first.chunks), MANIFEST)
-
-
-def _read_file(member: Member, expected: PackedFile, folder: Path | None) -> None:
-    """Check a file before and after its content is read, and write it where a folder is given."""
-    check_size(member.name, member.size, expected)
-    chunks: Iterable[bytes] = member.chunks
-    if folder is not None:
-        path = folder / member.name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        chunks = _write_read_only(path, chunks)
-    check_same(member.name, packed_file(member.name, chunks), expected)
-
-
-def _write_read_only(path: Path, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Write chunks to a new file, and yield each."""
-    with path.open("xb") as file:
-        for chunk in chunks:
-            file.write(chunk)
-            yield chunk
-    path.chmod(0o444)
-
-
-def _verify_folder(folder: Path) -> Manifest:
-    with _refusing(folder):
-        manifest = _manifest_in(folder)
-        present = set(_files_below(folder)) - {MANIFEST}
-        for name in sorted(present | set(manifest.files)):
-            if name not in manifest.files:
-                raise ValueError(f"{name!r:.120} is not listed in its manifest")
-            if name not in present:
-                raise ValueError(f"{name} is missing")
-            expected = manifest.files[name]
-            check_size(name, (folder / name).stat().st_size, expected)
-            check_same(name, described(folder / name, name), expected)
-    return manifest
-
-
-def _manifest_in(folder: Path) -> Manifest:
-    path = folder / MANIFEST
-    if path.is_symlink() or not path.is_file():
-        raise ValueError(f"it has no {MANIFEST}")
-    _check_manifest_size(path.stat().st_size)
-    return parse_manifest(path.read_bytes(), MANIFEST)
-
-
-def _check_manifest_size(size: int) -> None:
-    if size > MANIFEST_BYTES:
-        raise ValueError(f"its manifest has {size:,} bytes; the limit is {MANIFEST_BYTES:,}")

@@ -14,32 +14,87 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.request import urlopen
 
 from ..display import did_you_mean
-from ..json_files import checksum
+from ..json_files import check_types, checksum, read_document
 from ..progress import Progress, reporting
-from .archive import read_manifest, unpack, verify
-from .fetching import TRANSFER, Place, digest_beside, fetch, place_of
-from .known import KnownPack, known_packs
-from .manifest import DIGEST, IDENTITY, NAME, PACK_BYTES, SUFFIX, Pack
+from .archive import (
+    DIGEST,
+    IDENTITY,
+    NAME,
+    PACK_BYTES,
+    SUFFIX,
+    Pack,
+    check_identity,
+    read_manifest,
+    unpack,
+    verify,
+)
 
+SHIPPED = Path(__file__).with_name("shipped")
+FORMAT = 1  # of the list of packs that ship
 CACHE = "RESEMBLANCE_CACHE"  # in the environment: another folder for the cache
 CACHED = re.compile(rf"({NAME.pattern})@([1-9][0-9]{{0,5}})-([0-9a-f]{{12}})")
-UNFINISHED = re.compile(rf"\.{CACHED.pattern}-\w+|\.download-\w+\.tar\.xz")
+UNFINISHED = re.compile(rf"\.{CACHED.pattern}-\w+|\.download-\w+")
 KILLED = 24 * 3600.0  # seconds after which what is unfinished is taken to be a killed process's
+TIMEOUT = 30.0  # seconds without an answer
+CHUNK = 2**20
+TRANSFER = (OSError, ValueError, HTTPException)  # what can go wrong with one of several sources
 
 
-def cache_folder(cache: Path | None = None) -> Path:
-    """Return the folder of unpacked packs: in ``cache``, or where the environment says."""
-    if cache is not None:
-        return cache / "packs"
-    if folder := os.environ.get(CACHE):
-        return Path(folder).expanduser() / "packs"
-    folder = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(folder).expanduser() / "resemblance" / "packs"
+class KnownPack(NamedTuple):
+    """A pack that ships with the library: ``sha256`` and ``size`` are of its archive, ``manifest``
+    is the SHA-256 of its manifest."""
+
+    name: str
+    version: int
+    suite: str
+    about: str
+    sha256: str
+    size: int
+    manifest: str
+
+    @property
+    def identity(self) -> str:
+        """The name with its version: "resi-compact@1"."""
+        return f"{self.name}@{self.version}"
+
+    @property
+    def archive(self) -> Path:
+        """Where the archive is."""
+        return SHIPPED / f"{self.identity}{SUFFIX}"
+
+
+def known_packs() -> tuple[KnownPack, ...]:
+    """Return the packs that ship with the library, by name and version."""
+    remedy = "install resemblance again"
+    return read_document(SHIPPED / "index.json", _known_packs, "the list of known packs", remedy)
+
+
+def _known_packs(document: dict[str, Any]) -> tuple[KnownPack, ...]:
+    if document["format"] != FORMAT:
+        raise ValueError("it has another format")
+    packs = tuple(sorted(KnownPack(**entry) for entry in document["packs"]))
+    check_types(packs, tuple[KnownPack, ...])
+    for pack in packs:
+        check_identity(pack.name, pack.version)
+        if not DIGEST.fullmatch(pack.sha256) or not DIGEST.fullmatch(pack.manifest):
+            raise ValueError(f"{pack.identity} has no checksum")
+    return packs
+
+
+def _known(identity: str) -> KnownPack | None:
+    return next((pack for pack in known_packs() if pack.identity == identity), None)
+
+
+# ------------------------------------------------------------------------------------------ opening
 
 
 def open_pack(
@@ -56,7 +111,11 @@ def open_pack(
     place = find_pack(name, cache=cache)
     if place is None:
         if source is None:
-            raise ValueError(_remedy(str(name)))
+            guess = did_you_mean(str(name), [pack.identity for pack in known_packs()])
+            raise ValueError(
+                f"{name} neither ships with the library nor is in the cache; resemblance pack get "
+                f"fetches a pack{guess if 'mean' in guess else ''}"
+            )
         return get_pack(str(name), source, cache=cache)
     if place.is_dir():
         return _from_folder(place)
@@ -84,16 +143,42 @@ def find_pack(name: str | Path, *, cache: Path | None = None) -> Path | None:
     return Path(name)
 
 
+def _newest(name: str, cache: Path | None) -> str | None:
+    """Return the name of a pack with its version, by default the newest that is known or cached;
+    None where there is none."""
+    match = IDENTITY.fullmatch(name)
+    if match is None:
+        raise ValueError(f"{name!r:.80} is no pack: give its name and version, as resi-compact@1")
+    if match[2]:
+        return name
+    cached = [CACHED.fullmatch(folder.name) for folder in cached_packs(cache)]
+    numbers = [int(folder[2]) for folder in cached if folder and folder[1] == name]
+    numbers += [pack.version for pack in known_packs() if pack.name == name]
+    return f"{name}@{max(numbers)}" if numbers else None
+
+
 def _named(identity: str, cache: Path | None) -> Path | None:
     known = _known(identity)
-    digits = known.sha256[:12] if known else None
-    folders = [folder for folder in cached_packs(cache) if _is_of(folder, identity, digits)]
+    folders = [f for f in cached_packs(cache) if f.name.rpartition("-")[0] == identity]
+    if known:
+        folders = [f for f in folders if known.sha256.startswith(f.name.rpartition("-")[2])]
     if len(folders) > 1:
         places = ", ".join(map(str, folders))
         raise ValueError(f"the cache has several packs {identity}: give the path of one, {places}")
-    if folders:
-        return folders[0]
-    return known.archive if known and known.is_shipped else None
+    return folders[0] if folders else known and known.archive
+
+
+# -------------------------------------------------------------------------------------------- cache
+
+
+def cache_folder(cache: Path | None = None) -> Path:
+    """Return the folder of unpacked packs: in ``cache``, or where the environment says."""
+    if cache is not None:
+        return cache / "packs"
+    if folder := os.environ.get(CACHE):
+        return Path(folder).expanduser() / "packs"
+    folder = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(folder).expanduser() / "resemblance" / "packs"
 
 
 def cached_packs(cache: Path | None = None) -> tuple[Path, ...]:
@@ -101,6 +186,50 @@ def cached_packs(cache: Path | None = None) -> tuple[Path, ...]:
     root = cache_folder(cache)
     names = sorted(os.listdir(root)) if root.is_dir() else []
     return tuple(root / name for name in names if CACHED.fullmatch(name))
+
+
+def _from_archive(archive: Path, identity: str, digest: str, root: Path) -> Pack:
+    """Unpack an archive into the cache, unless it is there."""
+    folder = root / f"{identity}-{digest[:12]}"
+    if not folder.exists():
+        with suppress(FileExistsError):  # another process was faster
+            return unpack(archive, folder, sha256=digest)
+    return _from_folder(folder)
+
+
+def _from_folder(folder: Path) -> Pack:
+    """Verify an unpacked folder; the manifest of one in the cache must be that of its name."""
+    remedy = f"; remove {folder}, and open or get the pack again"
+    try:
+        manifest = verify(folder)
+    except ValueError as error:
+        raise ValueError(f"{error}{remedy}") from error
+    if match := CACHED.fullmatch(folder.name):
+        known = _known(manifest.identity)
+        is_known = known is not None and known.sha256.startswith(match[3])
+        is_other = is_known and known is not None and known.manifest != manifest.sha256
+        if is_other or not folder.name.startswith(f"{manifest.identity}-"):
+            raise ValueError(f"{folder} holds another pack than its name says{remedy}")
+    return Pack(folder, manifest)
+
+
+def _prepared(root: Path) -> Path:
+    """Create the cache, and remove what processes left in it that were killed a day ago or more."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        unfinished = [path for path in root.iterdir() if UNFINISHED.fullmatch(path.name)]
+    except OSError as error:
+        raise ValueError(
+            f"the cache {root} cannot be used ({error}); set {CACHE} to another folder"
+        ) from error
+    for path in unfinished:
+        with suppress(OSError):  # another process removes it, too
+            if time.time() - path.lstat().st_mtime > KILLED:
+                shutil.rmtree(path)
+    return root
+
+
+# ----------------------------------------------------------------------------------------- fetching
 
 
 def get_pack(
@@ -130,33 +259,11 @@ def get_pack(
     root, failures = _prepared(cache_folder(cache)), []
     for origin in sources:
         try:
-            place = place_of(origin, identity)
-            return _fetched(identity, place, digest, root, progress or False)
+            return _fetched(identity, origin, digest, root, progress or False)
         except TRANSFER as error:
             failures.append(f"{origin}: {str(error) or type(error).__name__}")
     tried = "; ".join(failures) or "no source was given"
     raise ValueError(f"{identity} cannot be had ({tried})")
-
-
-def _fetched(
-    identity: str, place: Place, digest: str | None, root: Path, progress: Progress
-) -> Pack:
-    digest = digest or digest_beside(place)
-    folder = root / f"{identity}-{digest[:12]}"
-    if folder.exists():
-        return _from_folder(folder)
-    known = _known(identity)
-    size = known.size if known else None
-    with _download(root) as partial:
-        with partial.open("wb") as file, reporting(progress, size, identity) as count:
-            actual = fetch(place, file, size or PACK_BYTES, count)
-        if actual != digest:
-            raise ValueError(
-                f"it has the SHA-256 {actual} instead of {digest}, and is not unpacked"
-            )
-        if (other := read_manifest(partial).identity) != identity:
-            raise ValueError(f"it is {other}")
-        return _from_archive(partial, identity, digest, root)
 
 
 def _expected(identity: str, sha256: str | None) -> str | None:
@@ -172,90 +279,55 @@ def _expected(identity: str, sha256: str | None) -> str | None:
     return digest
 
 
-# ------------------------------------------------------------------------------------------- names
-
-
-def _newest(name: str, cache: Path | None) -> str | None:
-    """Return the name of a pack with its version, by default the newest that is known or cached;
-    None where there is none."""
-    match = IDENTITY.fullmatch(name)
-    if match is None:
-        raise ValueError(f"{name!r:.80} is no pack: give its name and version, as resi-compact@1")
-    if match[2]:
-        return name
-    cached = [CACHED.fullmatch(folder.name) for folder in cached_packs(cache)]
-    versions = [int(folder[2]) for folder in cached if folder and folder[1] == name]
-    versions += [pack.version for pack in known_packs() if pack.name == name]
-    return f"{name}@{max(versions)}" if versions else None
-
-
-def _known(identity: str) -> KnownPack | None:
-    return next((pack for pack in known_packs() if pack.identity == identity), None)
-
-
-def _is_of(folder: Path, identity: str, digits: str | None) -> bool:
-    start, _, end = folder.name.rpartition("-")
-    return start == identity and digits in (None, end)
-
-
-def _remedy(name: str) -> str:
-    guess = did_you_mean(name, [pack.identity for pack in known_packs()])
-    return (
-        f"{name} neither ships with the library nor is in the cache; resemblance pack get fetches "
-        f"a pack{guess if 'mean' in guess else ''}"
-    )
-
-
-# ------------------------------------------------------------------------------------------- cache
-
-
-def _from_folder(folder: Path) -> Pack:
-    """Verify an unpacked folder; the manifest of one in the cache must be that of its name."""
-    remedy = f"; remove {folder}, and open or get the pack again"
-    try:
-        manifest = verify(folder)
-    except ValueError as error:
-        raise ValueError(f"{error}{remedy}") from error
-    if match := CACHED.fullmatch(folder.name):
-        known = _known(manifest.identity)
-        is_known = known is not None and known.sha256.startswith(match[3])
-        is_other = is_known and known is not None and known.manifest != manifest.sha256
-        if is_other or not folder.name.startswith(f"{manifest.identity}-"):
-            raise ValueError(f"{folder} holds another pack than its name says{remedy}")
-    return Pack(folder, manifest)
-
-
-def _from_archive(archive: Path, identity: str, digest: str, root: Path) -> Pack:
-    """Unpack an archive into the cache, unless it is there."""
+def _fetched(
+    identity: str, origin: str | Path, digest: str | None, root: Path, progress: Progress
+) -> Pack:
+    digest = digest or _stated_digest(_address(origin, identity, ".sha256"))
     folder = root / f"{identity}-{digest[:12]}"
-    if not folder.exists():
-        with suppress(FileExistsError):  # another process was faster
-            return unpack(archive, folder, sha256=digest)
+    if folder.exists():
+        return _from_folder(folder)
+    with tempfile.TemporaryDirectory(prefix=".download-", dir=root) as partial:
+        archive = Path(partial) / f"{identity}{SUFFIX}"
+        with (
+            archive.open("wb") as file,
+            urlopen(_address(origin, identity), timeout=TIMEOUT) as answer,
+            reporting(progress, int(answer.headers.get("Content-Length", 0)), identity) as count,
+        ):
+            while chunk := answer.read(CHUNK):
+                file.write(chunk)
+                count(len(chunk))
+                if file.tell() > PACK_BYTES:
+                    raise ValueError(f"it has more than {PACK_BYTES:,} bytes")
+        pack = unpack(archive, Path(partial) / "pack", sha256=digest)
+        if pack.manifest.identity != identity:
+            raise ValueError(f"it is {pack.manifest.identity}")
+        with suppress(OSError):  # another process was faster
+            os.replace(pack.folder, folder)
     return _from_folder(folder)
 
 
-@contextmanager
-def _download(root: Path) -> Iterator[Path]:
-    """Yield the path of a new file, which is removed in the end."""
-    handle, name = tempfile.mkstemp(prefix=".download-", suffix=SUFFIX, dir=root)
-    os.close(handle)
-    try:
-        yield Path(name)
-    finally:
-        Path(name).unlink(missing_ok=True)
+def _address(source: str | Path, identity: str, more: str = "") -> str:
+    """Return the address of an archive in a source: a folder, or the archive itself.
+
+    Raises ``ValueError`` for addresses of other kinds than http, https and file.
+    """
+    is_path = isinstance(source, Path) or "://" not in source
+    parts = urlsplit(Path(source).absolute().as_uri() if is_path else str(source))
+    if parts.scheme not in ("http", "https", "file"):
+        raise ValueError(f"{source} is no http or https address, no file: address and no path")
+    name = "" if parts.path.endswith(SUFFIX) else f"/{quote(f'{identity}{SUFFIX}', '@')}"
+    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}{name}{more}"))
 
 
-def _prepared(root: Path) -> Path:
-    """Create the cache, and remove what processes left in it that were killed a day ago or more."""
+def _stated_digest(address: str) -> str:
+    """Return the SHA-256 that the file at an address begins with; ``ValueError`` without one."""
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        unfinished = [path for path in root.iterdir() if UNFINISHED.fullmatch(path.name)]
-    except OSError as error:
+        with urlopen(address, timeout=TIMEOUT) as answer:
+            line = answer.read(64).decode("ascii", "replace").lower()
+    except TRANSFER as error:
         raise ValueError(
-            f"the cache {root} cannot be used ({error}); set {CACHE} to another folder"
+            f"its checksum is not known, and {address} cannot be read ({error}); give the checksum"
         ) from error
-    for path in unfinished:
-        with suppress(OSError):  # another process removes it, too
-            if time.time() - path.lstat().st_mtime > KILLED:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-    return root
+    if not DIGEST.fullmatch(line):
+        raise ValueError(f"{address} does not begin with a SHA-256; give the checksum")
+    return line

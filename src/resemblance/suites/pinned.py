@@ -20,7 +20,7 @@ from ..catalogue import get_measures
 from ..json_files import DAMAGED, check_types
 from ..measure import Measure
 from ..packs import Manifest, Pack, write_pack
-from ..packs.manifest import SUFFIX
+from ..packs.archive import SUFFIX
 from ..results.result import Result
 from . import SUITES
 from .case import Case, cell_name
