@@ -447,7 +447,7 @@ MUTANTS = (
            "test_load_model.py::test_untrained_copies"),
     Mutant("the first samples for those drawn", "sources/models/sample_files.py", "sorted(places.tolist())", "range(limit)",
            "test_load_samples.py::test_samples_that_are_drawn"),
-    Mutant("layers of one model are pairs between models", "report/comparing/shown.py", "if x != y and", "if",
+    Mutant("layers of one model are pairs between models", "report/comparing/stats.py", "if x != y and", "if",
            "test_finding.py::test_evidence_adds_intervals_and_how_many_pairs_are_beyond_chance"),
     Mutant("rows that changed on disk", "sources/growing.py",
            "if digest.hexdigest() != expected:", "if False:",

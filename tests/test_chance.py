@@ -11,8 +11,8 @@ import resemblance as rs
 from resemblance.measures.inner_products import above_chance
 from resemblance.measures.neighbour_lists import _longest_increasing
 from resemblance.report.comparing.figures import heat_map
+from resemblance.report.maps import page_data
 from resemblance.report.of_comparison import result_of
-from resemblance.report.page_data import page_data
 from resemblance.report.terminal import comparison_tables
 from resemblance.representation import Representation
 

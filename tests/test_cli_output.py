@@ -16,8 +16,8 @@ from factories.output import assert_fits, on_terminal
 import resemblance as rs
 from resemblance import citations, cli
 from resemblance.engine import costs, forecast, memory
+from resemblance.report.citing import reference
 from resemblance.report.markup import as_latex
-from resemblance.report.references import reference
 from resemblance.report.terminal import plain_table
 
 

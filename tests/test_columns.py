@@ -23,7 +23,7 @@ from resemblance.engine import scores, store
 from resemblance.engine.scores import NO_MEMORY, PACKED, Column, Matrix, Score, column_of, gathered
 from resemblance.engine.store import Store
 from resemblance.engine.work import Work
-from resemblance.report.data import failure_groups
+from resemblance.report.comparing.stats import failure_groups
 
 DATA = ("a", "b", "c")
 

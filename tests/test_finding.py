@@ -13,11 +13,10 @@ from factories.evidence import arrays, compared, made_comparison, made_evidence
 from resemblance.report import write_page
 from resemblance.report.comparing.figures import measure_order
 from resemblance.report.comparing.finding import finding
-from resemblance.report.comparing.shown import shown_of
+from resemblance.report.comparing.stats import colour_scale, shown_of
 from resemblance.report.comparing.tables import models_facts, size_words
-from resemblance.report.data import colour_scale
+from resemblance.report.diagrams import label_of
 from resemblance.report.of_comparison import result_of
-from resemblance.report.trees import label_of
 from resemblance.results.figures import Chart, Dendrogram, Line, Merge
 from resemblance.results.result import Result, load_result
 from resemblance.results.sections import Section

@@ -14,7 +14,7 @@ from factories.evidence import arrays, compared, made_evidence
 import resemblance as rs
 from resemblance.display import picture, table
 from resemblance.plot.style import COLOURS
-from resemblance.report.data import chance_words
+from resemblance.report.comparing.stats import chance_words
 from resemblance.results.result import Result
 from resemblance.results.sections import Section
 from resemblance.subject import Subject

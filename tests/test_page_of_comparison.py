@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 
 import resemblance as rs
 from resemblance.report import colours, explain, maps, output, terminal, write_page
-from resemblance.report import data as report_data
+from resemblance.report.comparing import stats as report_data
 from resemblance.report.comparing.figures import heat_map
 from resemblance.report.numbers import number
 from resemblance.report.of_comparison import result_of

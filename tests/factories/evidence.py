@@ -9,7 +9,7 @@ from resemblance.comparison import Comparison, info_of
 from resemblance.engine.scores import Matrix
 from resemblance.inference import Evidence, NullCells, PartCells
 from resemblance.inference.nulls import EXACT
-from resemblance.report.data import is_square
+from resemblance.report.comparing.stats import is_square
 from resemblance.significance.orders import design_of
 
 N = 40

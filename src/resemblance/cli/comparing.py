@@ -21,9 +21,9 @@ from ..engine.forecast import Forecast, plan
 from ..engine.memory import parse_bytes
 from ..measure import Measure
 from ..progress import counted, reporting
+from ..report.citing import reference
 from ..report.output import Output, deliver, show
 from ..report.outputs import CHECK_FORMATS, checks_output, forecast_output
-from ..report.references import reference
 from ..sources.files import read_files
 from ..stream import Stream
 from .ending import bars

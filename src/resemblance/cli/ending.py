@@ -148,7 +148,7 @@ def verdict(content: Any, quiet: bool) -> int:
     """Say which values of a comparison or an evidence could not be computed; return the exit code
     of the command."""
     from ..comparison import Comparison
-    from ..report.data import failure_groups
+    from ..report.comparing.stats import failure_groups
 
     comparison = content if isinstance(content, Comparison) else content.comparison
     groups = failure_groups(comparison)

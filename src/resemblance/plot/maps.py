@@ -17,7 +17,7 @@ from ..extras import need
 from ..inference.result import Evidence
 from ..measure import Measure
 from ..report.comparing.figures import HATCHING
-from ..report.data import colour_scale
+from ..report.comparing.stats import colour_scale
 from ..report.evidence_words import ALPHA
 from ..report.maps import ACROSS, CORNERS, ModelSpan, model_groups
 from ..report.numbers import number

@@ -14,14 +14,14 @@ from typing import Any
 from ..comparison import Comparison, MeasureInfo, label_of
 from ..drift import DriftReport
 from ..inference.result import Evidence
+from ..report.chapters import standing
 from ..report.colours import LEVELS, colour_table
 from ..report.comparing.figures import HATCHING, heat_map, marked
-from ..report.data import chance_words
+from ..report.comparing.stats import chance_words
 from ..report.evidence_words import readings_of
 from ..report.maps import still_map
 from ..report.of_drift import drift_result
 from ..report.rows import bars
-from ..report.standing import standing
 from ..results.figures import Bars
 from ..results.result import Result
 

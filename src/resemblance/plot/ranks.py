@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..catalogue import get_measure
+from ..report.chapters import standing
 from ..report.numbers import counted
-from ..report.standing import standing
 from ..results.figures import Box
 from ..results.headlines import TRIAL
 from ..results.result import Result

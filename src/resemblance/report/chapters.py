@@ -1,4 +1,4 @@
-"""The sections of a result on a page: figures as markup, tables as cells, lines with colours."""
+"""Sections of a result on a page: figures as markup, tables as cells, lines with colours; ranks."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from ..results.figures import (
     Strips,
     Switch,
 )
+from ..results.headlines import RESAMPLING
 from ..results.result import Result
 from ..results.sections import Entry, Section, Table
+from ..results.standing import AXIS, JOINED, TIES, rank_bars, tie_diagram
 from .cells import Grid, grid
 from .charts import Key, chart, clouds
 from .colours import limits
-from .diagrams import diagram
+from .diagrams import dendrogram, diagram
 from .maps import heat_map
+from .numbers import counted
 from .rows import bars, boxes, strips
 from .svg import note
-from .trees import dendrogram
 
 FEW, FIRST = 10, 8  # lines that are all shown at first; how many of more are
 
@@ -198,3 +200,32 @@ def common_legend(shown: Sequence[Chapter]) -> tuple[tuple[str, Key], ...]:
         largest.get(name) == key for legend in legends for name, key in legend.items()
     )
     return tuple(largest.items()) if is_common else ()
+
+
+def standing(result: Result) -> Bars | None:
+    """Return the mean ranks of the measures, best first; of a trial by name.
+
+    With the intervals of differences from the leader where these mean anything.
+    """
+    places = result.places()
+    if not places.rows:
+        return None
+    is_sure = places.is_settling and not result.is_trial
+    order = [place.measure for place in places.rows]
+    bars = list(rank_bars(places, result.labels, order, is_sure=is_sure))
+    if result.is_trial:
+        bars.sort(key=lambda bar: bar.name)
+    note = (
+        f"Rank among all measures, 1 for the best, averaged over {counted(places.cells, 'cell')} "
+        "of this run; a measure without a value in a cell is ranked behind all that have one."
+    )
+    note = f"{note} {RESAMPLING} {TIES} {JOINED}" if is_sure else note
+    level = places.rows[0].mean if is_sure else None
+    span = (1.0, float(len(bars)))
+    return Bars("standing", "Mean ranks", AXIS, tuple(bars), note, level, span, is_dotted=True)
+
+
+def ties_of(result: Result) -> Diagram | None:
+    """Return which measures of a result cannot be told apart; None of a trial, and where there are
+    too few cells or measures."""
+    return None if result.is_trial else tie_diagram(result.places(), result.labels)

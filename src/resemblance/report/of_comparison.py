@@ -16,7 +16,7 @@ from ..results.result import Result
 from ..results.sections import Section
 from .comparing.figures import agreement_section, family_sections, first_section
 from .comparing.finding import finding
-from .comparing.shown import Shown, named, shown_of
+from .comparing.stats import Shown, agreement, is_square, named, off_diagonal, pair_of, shown_of
 from .comparing.tables import (
     CHANCE_NOTE,
     FEW_MODELS,
@@ -29,7 +29,6 @@ from .comparing.tables import (
     models_section,
     pair_table,
 )
-from .data import agreement, is_square, off_diagonal, pair_of
 from .evidence_words import caveats_in_words, design_facts, null_words, readings, results_in_words
 from .numbers import count, counted, minus
 

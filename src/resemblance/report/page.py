@@ -20,17 +20,16 @@ from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
 from ..results.figures import Bars, Choice, HeatMap
 from ..results.headlines import TRIAL, size_words
 from ..results.result import Result
-from .chapters import chapters, common_legend, worth_a_legend
+from .chapters import chapters, common_legend, standing, ties_of, worth_a_legend
 from .citing import citing_of, meanings_of
 from .colours import style_sheet
 from .diagrams import diagram
+from .maps import page_data
 from .numbers import duration, minus
 from .of_comparison import result_of, result_of_evidence
 from .of_drift import drift_result
 from .of_upgrade import upgrade_result
-from .page_data import page_data
 from .rows import bars
-from .standing import standing, ties_of
 
 SIGNS: Mapping[str, str] = {REPRODUCED: "✓", PARTLY: "◐", NOT: "✗", CONTRADICTED: "≠", NO_DATA: "–"}
 KINDS: Mapping[str, str] = {

@@ -16,8 +16,8 @@ from ..results.result import Result
 from ..results.sections import Table
 from ..significance import Place
 from .cells import TableCell, grid
+from .comparing.stats import chance_words, is_square, pair_of
 from .comparing.tables import direction, measures_table, overview_table, pair_table, values_table
-from .data import chance_words, is_square, pair_of
 from .evidence_words import caveats_in_words, design_line, readings, results_in_words
 from .numbers import count, minus, number
 from .tables import GAP, INDENT, USUAL_WIDTH, TextTable, measured

@@ -26,10 +26,21 @@ from ...results.figures import (
     Switch,
 )
 from ...results.sections import Section
-from ..data import MeasureAgreement, chance_words, colour_scale, definition
 from ..evidence_words import ALPHA, Readings, words_of
 from ..numbers import minus, number
-from .shown import EQUAL, Shown, curves_of, depth_words, has_chance, places_of_curve, trained_curves
+from .stats import (
+    EQUAL,
+    MeasureAgreement,
+    Shown,
+    chance_words,
+    colour_scale,
+    curves_of,
+    definition,
+    depth_words,
+    has_chance,
+    places_of_curve,
+    trained_curves,
+)
 
 SELECTOR, SHOW = "measure", "show"
 VALUE, ABOVE = "value", "above chance"

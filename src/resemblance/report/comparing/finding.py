@@ -31,18 +31,21 @@ import numpy as np
 
 from ...arrangements import Curve, models_of, tree
 from ...comparison import MeasureInfo, most_similar
-from ..data import FEW_PAIRS, is_square, off_diagonal, spearman
 from ..evidence_words import ALPHA, brief
 from ..numbers import counted, listed, minus
-from .shown import (
+from .stats import (
+    FEW_PAIRS,
     Shown,
     between,
     curves_of,
     depth_words,
+    is_square,
     layers_of,
     mean_chance,
     named,
+    off_diagonal,
     places_of_curve,
+    spearman,
     trained_curves,
 )
 

@@ -15,10 +15,19 @@ from ...display import without_rounding
 from ...inference.nulls import p_text
 from ...inference.result import Evidence
 from ...results.sections import Entry, Section, Sign, Table
-from ..data import chance_words, extremes, failure_groups, is_square, summary
 from ..evidence_words import ALPHA, Reading, Readings, furthest, level_words
 from ..numbers import count, counted, decimals, digits, listed, span
-from .shown import Shown, curves_of, depth_words, places_of_curve
+from .stats import (
+    Shown,
+    chance_words,
+    curves_of,
+    depth_words,
+    extremes,
+    failure_groups,
+    is_square,
+    places_of_curve,
+    summary,
+)
 
 COLUMNS = (
     "measure", "label", "family", "more similar is", "range", "smallest", "median", "largest",

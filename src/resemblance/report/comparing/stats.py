@@ -1,0 +1,406 @@
+"""What the parts of the page of a comparison share: values over pairs, extremes, agreement,
+failures; and the measure that leads, with its evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from ...arrangements import Curve, by_depth, models_of, nearest_depths
+from ...catalogue import get_measure
+from ...comparison import Comparison, MeasureInfo, chance_of, label_of
+from ...display import ORDINARY, without_rounding
+from ...inference.result import Evidence
+from ...measure import Measure
+from ...significance import average_ranks
+from ..evidence_words import MISSING, Readings, brief, level_words, readings, scores
+from ..numbers import minus, number
+from ..svg import shortened
+
+FEW_PAIRS = 6  # below this, whether two measures rank pairs alike is mostly chance
+MOST, FAR = 0.9, 4.0  # a largest value so many times the quantile of most values is far beyond
+
+
+class ColourScale(NamedTuple):
+    """The values at the ends of a colour scale, and its span if not the range of the measure."""
+
+    limits: tuple[float, float]
+    note: str = ""
+
+
+class MeasureAgreement(NamedTuple):
+    """How alike every two measures rank the pairs, NaN where one has the same value for all."""
+
+    labels: tuple[str, ...]
+    values: np.ndarray
+
+
+class MeasureRow(NamedTuple):
+    """One measure over the pairs of a comparison: a line of the table.
+
+    ``None`` where no pair has a value.
+    """
+
+    name: str
+    label: str
+    family: str
+    larger_is_more_similar: bool
+    range: tuple[float, float]
+    smallest: float | None
+    median: float | None
+    largest: float | None
+    seconds: float
+    failed: int
+    pairs: int
+
+
+class Extremes(NamedTuple):
+    """The most and the least similar pair; ``None`` where no pair has a value."""
+
+    most_similar: tuple[str, str] | None
+    least_similar: tuple[str, str] | None
+
+
+class FailureGroup(NamedTuple):
+    """All failures with one reason: the measures, the number of missing values, the first pair."""
+
+    reason: str
+    measures: tuple[str, ...]
+    values: int
+    example: tuple[str, str]
+
+
+def summary(comparison: Comparison) -> tuple[MeasureRow, ...]:
+    """Return one row per measure, over the pairs of different representations."""
+    return tuple(_measure_row(comparison, info) for info in comparison.measures)
+
+
+def agreement(comparison: Comparison) -> MeasureAgreement | None:
+    """Return how alike every two measures rank the pairs: Spearman's correlation.
+
+    ``None`` with fewer than two measures or too few pairs. A measure that gives all pairs the same
+    value has none.
+    """
+    pairs = off_diagonal(comparison)
+    if len(comparison.measures) < 2 or pairs.sum() < FEW_PAIRS:
+        return None
+    names = tuple(m.spec for m in comparison.measures)
+    labels = tuple(m.label for m in comparison.measures)
+    values = _correlations([comparison.difference(name)[pairs] for name in names])
+    return MeasureAgreement(labels if len(set(labels)) == len(labels) else names, values)
+
+
+def _correlations(differences: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the rank correlation of every two vectors; they are ranked once if all are finite."""
+    if not all(np.isfinite(d).all() and not _is_constant(d) for d in differences):
+        return np.array([[spearman(a, b) for b in differences] for a in differences])
+    return np.asarray(np.corrcoef([average_ranks(d) for d in differences]))
+
+
+def _is_constant(values: np.ndarray) -> bool:
+    """Whether all values are the same but for rounding."""
+    return bool(np.ptp(values) <= 1e-12 * np.abs(values).max())
+
+
+def spearman(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the rank correlation of two vectors where both are finite; NaN if few or constant."""
+    both = np.isfinite(a) & np.isfinite(b)
+    a, b = a[both], b[both]
+    if len(a) < FEW_PAIRS or _is_constant(a) or _is_constant(b):
+        return np.nan
+    return float(np.corrcoef(average_ranks(a), average_ranks(b))[0, 1])
+
+
+def failure_groups(comparison: Comparison) -> tuple[FailureGroup, ...]:
+    """Return the failures by reason, the most frequent first."""
+    groups = dict[str, FailureGroup]()
+    for spec, x, y, reason in comparison.failures:
+        group = groups.get(reason, FailureGroup(reason, (), 0, (x, y)))
+        measures = group.measures if spec in group.measures else (*group.measures, spec)
+        groups[reason] = group._replace(measures=measures, values=group.values + 1)
+    return tuple(sorted(groups.values(), key=lambda group: -group.values))
+
+
+def chance_words(comparison: Comparison, info: MeasureInfo) -> str:
+    """Return the chance of a measure over the pairs, such as "0.21 to 0.23"; empty if unknown."""
+    chance = chance_of(comparison, info.spec)
+    known = chance[~np.isnan(chance)]
+    if not known.size:
+        return ""
+    return " to ".join(dict.fromkeys(number(float(f(known)), 2) for f in (np.min, np.max)))
+
+
+def is_square(comparison: Comparison) -> bool:
+    """Say whether all pairs of one list were compared, rather than one list with another."""
+    same_names = comparison.rows == comparison.columns
+    return same_names and comparison.provenance["rows"] == comparison.provenance["columns"]
+
+
+def pair_of(comparison: Comparison) -> tuple[int, int] | None:
+    """Return the row and column of the only pair of different representations; else None."""
+    places = np.argwhere(off_diagonal(comparison)).tolist()
+    is_one = len(places) == (2 if is_square(comparison) else 1)
+    return (places[0][0], places[0][1]) if is_one else None
+
+
+def off_diagonal(comparison: Comparison) -> np.ndarray:
+    """Return True for the pairs of different representations: all but the diagonal of a square."""
+    shape = len(comparison.rows), len(comparison.columns)
+    return ~np.eye(*shape, dtype=bool) if is_square(comparison) else np.ones(shape, dtype=bool)
+
+
+def colour_scale(
+    values: np.ndarray, bounds: tuple[float, float], *, stretch: bool = False
+) -> ColourScale:
+    """Return the scale of the colours: the range of the measure.
+
+    A colour means the same in every map.
+
+    An end that is infinite or far away (IMD reaches 18316) is that of the values, or 0; ``stretch``
+    makes both ends those of the values. Where a few values are far larger than the rest, the scale
+    ends before them, so that the rest can be told apart. Then the scale has a note.
+    """
+    finite = values[np.isfinite(values)]
+    least, most = (float(f(finite)) for f in (np.min, np.max)) if finite.size else (0.0, 1.0)
+    if stretch and least < most:
+        return ColourScale((least, most), "colours span the values only")
+    has_low, has_high = (bool(np.isfinite(end)) and abs(end) < ORDINARY for end in bounds)
+    low = bounds[0] if has_low else min(least, 0.0)
+    high = bounds[1] if has_high else max(_usual(finite), 0.0)
+    note = "scale ends at the largest value" if has_low else "scale ends at the values"
+    note = "" if has_low and has_high else note
+    if high < most:
+        beyond = int((finite > high).sum())
+        note = f"scale ends at {number(high)}, {beyond} of {finite.size} values lie beyond"
+    return ColourScale((float(low), float(high) if high > low else float(low) + 1.0), note)
+
+
+def _usual(values: np.ndarray) -> float:
+    """Return the largest value or, where it is far beyond most values, the largest of these."""
+    if not values.size:
+        return 1.0
+    most, usual = float(values.max()), float(np.quantile(values, MOST, method="lower"))
+    return most if usual <= 0 or most <= FAR * usual else usual
+
+
+def definition(info: MeasureInfo) -> str:
+    """Return the sentence that defines a measure, or nothing if it is not in the catalogue."""
+    try:
+        measure = get_measure(info.spec)
+    except ValueError:
+        return ""
+    return measure.summary.replace("``", "") if measure.label == info.label else ""
+
+
+def extremes(comparison: Comparison, measure: str | Measure) -> Extremes:
+    """Return the most and the least similar pair of different representations under a measure."""
+    difference = np.where(off_diagonal(comparison), comparison.difference(measure), np.nan)
+    if np.isnan(difference).all():
+        return Extremes(None, None)
+    places = (
+        np.unravel_index(f(difference), difference.shape) for f in (np.nanargmin, np.nanargmax)
+    )
+    most, least = ((comparison.rows[i], comparison.columns[j]) for i, j in places)
+    return Extremes(most, least)
+
+
+def _measure_row(comparison: Comparison, info: MeasureInfo) -> MeasureRow:
+    pairs = off_diagonal(comparison)
+    if info.symmetric and is_square(comparison):
+        pairs = np.triu(pairs)
+    values = without_rounding(comparison.values[info.spec][pairs], info)
+    known = values[~np.isnan(values)]
+    least, middle, most = (
+        float(f(known)) if known.size else None for f in (np.min, np.median, np.max)
+    )
+    return MeasureRow(
+        info.spec,
+        info.label,
+        info.family,
+        info.larger_is_more_similar,
+        info.range,
+        least,
+        middle,
+        most,
+        comparison.seconds[info.spec],
+        values.size - known.size,
+        values.size,
+    )
+
+
+LEADING = ("cka[estimator=debiased]", "cka")  # without a choice, the first of them leads
+EQUAL = "equal depth"  # of layers of models with as many layers
+LONGEST = 60  # characters of a name in a sentence
+
+
+class Shown(NamedTuple):
+    """A comparison, the measure that leads its page, and what is known of chance and intervals.
+
+    ``readings``: what the evidence has of each measure, by specification; none without evidence.
+    """
+
+    comparison: Comparison
+    leading: MeasureInfo
+    evidence: Evidence | None = None
+    readings: Mapping[str, Readings] = MappingProxyType({})
+    stretch: bool = False
+
+    @property
+    def reference(self) -> str:
+        """The name of the model that is an untrained copy of the first, or ""."""
+        return str(self.comparison.provenance.get("reference", ""))
+
+    @property
+    def measures(self) -> tuple[MeasureInfo, ...]:
+        """The measures, with the leading one first."""
+        rest = tuple(m for m in self.comparison.measures if m.spec != self.leading.spec)
+        return (self.leading, *rest)
+
+    def label(self, info: MeasureInfo) -> str:
+        """Return what sentences call a measure: its label, if no other measure here has it."""
+        return label_of(self.comparison, info)
+
+    def values(self, info: MeasureInfo) -> np.ndarray:
+        """Return the values of a measure for people to read."""
+        return without_rounding(self.comparison.values[info.spec], info)
+
+    def chance(self, info: MeasureInfo) -> np.ndarray:
+        """Return the chance of each pair: of the evidence, or in closed form; NaN if unknown."""
+        if self.evidence is None or info.spec not in self.readings:
+            return chance_of(self.comparison, info.spec)
+        return self.evidence.chance(info.spec)
+
+    def score(self, info: MeasureInfo, i: int, j: int) -> str:
+        """Write the value of a pair, with its interval where the evidence has one, and its chance
+        where it is known."""
+        value, interval = brief(float(self.values(info)[i, j])), ""
+        chance = brief(float(self.chance(info)[i, j]))
+        if info.spec in self.readings and self.evidence is not None:
+            value, interval, chance, _ = scores(self.readings[info.spec].cells[i][j])
+            interval = interval and f", {level_words(self.evidence)} interval {interval}"
+        chance = "" if chance == MISSING else f", chance {chance}"
+        return minus(f"{value}{interval}{chance}")
+
+
+def shown_of(
+    comparison: Comparison,
+    *,
+    measure: str | Measure | None = None,
+    evidence: Evidence | None = None,
+    stretch: bool = False,
+) -> Shown:
+    """Return what a page shows of a comparison.
+
+    Raises ``KeyError`` for a measure that the comparison does not have, and ``ValueError`` for
+    evidence of other representations, or without the measure that leads.
+    """
+    leading = comparison.info(measure) if measure is not None else _leading(comparison)
+    if evidence is not None:
+        _check(comparison, evidence, leading)
+    known = {} if evidence is None else {r.info.spec: r for r in readings(evidence)}
+    return Shown(comparison, leading, evidence, known, stretch)
+
+
+def _check(comparison: Comparison, evidence: Evidence, leading: MeasureInfo) -> None:
+    sides = (comparison.rows, comparison.columns)
+    if sides != (evidence.rows, evidence.columns):
+        raise ValueError(
+            f"write_page: the evidence is of {len(evidence.rows)} x {len(evidence.columns)} "
+            f"representations, not of the {len(sides[0])} x {len(sides[1])} of the comparison; "
+            "give both of the same representations in the same order"
+        )
+    if leading.spec not in {m.spec for m in evidence.measures}:
+        raise ValueError(
+            f"write_page: {leading.spec} leads the page, and the evidence has nothing of it; "
+            "compute it for that measure, or pass measure= with one that the evidence has"
+        )
+
+
+def _leading(comparison: Comparison) -> MeasureInfo:
+    """Return the first measure of ``LEADING`` that has a value for some pair, or the first here.
+
+    Without any value in the whole comparison, simply the first.
+    """
+    pairs = off_diagonal(comparison)
+    specs = {m.spec: m for m in comparison.measures}
+    order = [*LEADING, *specs]
+    valued = (s for s in order if s in specs and np.isfinite(comparison.values[s][pairs]).any())
+    return specs[next(valued, comparison.measures[0].spec)]
+
+
+def curves_of(shown: Shown, info: MeasureInfo) -> tuple[Curve, ...]:
+    """Return the values of layers of equal depth, for every two models with names; at as many
+    depths as the shallowest model has where the curves are unlike in length."""
+    curves = by_depth(shown.comparison, info.spec)
+    return shortest([curve for curve in curves if curve.model and curve.other])
+
+
+def trained_curves(shown: Shown, curves: Iterable[Curve]) -> list[Curve]:
+    """Return the curves of models that are no untrained copy."""
+    return [curve for curve in curves if shown.reference not in (curve.model, curve.other)]
+
+
+def shortest(curves: Sequence[Curve]) -> tuple[Curve, ...]:
+    """Return curves at as many depths as the shortest of them has."""
+    count, parts = min((len(curve.layers) for curve in curves), default=0), []
+    for curve in curves:
+        depths = nearest_depths(count, len(curve.layers))
+        layers, partners = (tuple(of[k] for k in depths) for of in (curve.layers, curve.partners))
+        values = tuple(curve.values[k] for k in depths)
+        parts.append(Curve(curve.model, curve.other, layers, partners, values))
+    return tuple(parts)
+
+
+def depth_words(shown: Shown, curves: Iterable[Curve]) -> str:
+    """Return what layers that are compared have: equal depth, or the nearest in shares of it."""
+    counts = {len(layers_of(shown, m)) for curve in curves for m in (curve.model, curve.other)}
+    return EQUAL if len(counts) < 2 else "nearest relative depth"
+
+
+def layers_of(shown: Shown, model: str) -> list[int]:
+    """Return the columns of a model, or its rows where it is not among the columns."""
+    columns, rows = models_of(shown.comparison.columns), models_of(shown.comparison.rows)
+    return columns.get(model) or rows[model]
+
+
+def between(shown: Shown, places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the pairs of layers of different models that are no untrained copy.
+
+    None unless all representations are layers of several models.
+    """
+    rows, columns = shown.comparison.rows, shown.comparison.columns
+    models = {name.rpartition("/")[0] for name in (*rows, *columns)}
+    if len(models) < 2 or "" in models:
+        return []
+    pairs = [(rows[i].rpartition("/")[0], columns[j].rpartition("/")[0]) for i, j in places]
+    return [p for p, (x, y) in zip(places, pairs) if x != y and shown.reference not in (x, y)]
+
+
+def places_of_curve(shown: Shown, curve: Curve) -> list[tuple[int, int]]:
+    """Return the row and the column of each value of a curve."""
+    rows = {name: i for i, name in enumerate(shown.comparison.rows)}
+    columns = {name: j for j, name in enumerate(shown.comparison.columns)}
+    return [
+        (rows[f"{curve.model}/{layer}"], columns[f"{curve.other}/{partner}"])
+        for layer, partner in zip(curve.layers, curve.partners)
+    ]
+
+
+def named(name: str) -> str:
+    """Return a name for a sentence: in one line, and without the middle of a long one."""
+    return shortened(" ".join(name.split()), LONGEST)
+
+
+def has_chance(values: np.ndarray) -> bool:
+    """Whether chance is known for some pair."""
+    return bool(np.isfinite(values).any())
+
+
+def mean_chance(shown: Shown, info: MeasureInfo, places: list[tuple[int, int]]) -> float:
+    """Return the mean chance of some pairs; NaN unless it is known for all of them."""
+    chance = shown.chance(info)
+    return math.fsum(float(chance[i, j]) for i, j in places) / len(places) if places else math.nan
