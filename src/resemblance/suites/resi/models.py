@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...packs import open_pack
-from ...packs.manifest import IDENTITY
+from ...packs.archive import IDENTITY
 from ...sources import training
 from ...sources.model_folder import folders_left_out, read_subjects
 from ...sources.recipe import Recipe

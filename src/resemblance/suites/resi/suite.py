@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ...catalogue import get_measure
 from ...comparison import MeasureInfo
 from ...measure import Measure, measure
-from ...packs.manifest import IDENTITY
+from ...packs.archive import IDENTITY
 from ...results.codec import decode, encode, spell
 from ...results.result import Result
 from ...sources.training import DOMAINS, Portion
