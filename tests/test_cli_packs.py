@@ -154,7 +154,7 @@ def build_calls(folder, monkeypatch):
     module = SimpleNamespace(build_pack=build_pack)
     monkeypatch.setitem(sys.modules, "resemblance.suites.pinned", module)
     (folder / "study").mkdir()
-    (folder / "study" / "study.json").write_text('{"format": 2, "suite": "resi", "size": "mini"}')
+    (folder / "study" / "study.json").write_text('{"format": 3, "suite": "resi", "size": "mini"}')
     return calls
 
 
