@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from hashlib import sha256
+from inspect import getfile
 from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple, TypeVar
@@ -74,10 +76,11 @@ class Run(NamedTuple):
     ) -> list[Value]:
         """Return the value of a function of the folder and each argument, in their order.
 
-        The folder keeps values, which are not computed again as long as what the function uses has
-        the same version.
+        The folder keeps values, which are not computed again as long as the file of the function
+        is the same, and what it uses has the same version.
         """
-        versions = [(measure.spec, measure.version) for measure in uses]
+        source = Path(getfile(function)).read_bytes()
+        versions = [(measure.spec, measure.version) for measure in uses], sha256(source).hexdigest()
         calls = [
             Call(str(argument), _kept, (self.folder, function, argument, versions))
             for argument in arguments
