@@ -16,7 +16,7 @@ from ...engine.workers import Call
 from ...engine.workers import run as carried_out
 from ...measure import Measure
 from ...provenance import environment
-from ...results.headlines import OWN, few_models
+from ...results.headlines import OWN, few_models, is_trial
 from ...results.result import Result
 from ...results.sections import Section
 from ...sources.model_folder import folders_left_out, read_subjects
@@ -165,8 +165,8 @@ def run(
         result = Result(
             "sensitivity",
             size,
-            _sections(sets, findings, cases, tested, compared, claims or {}),
-            {m.spec: name_of(m.spec, {m.spec: m.label}) for m in tested},
+            _sections(sets, findings, cases, tested, compared, claims or {}, purpose),
+            names_of(tested),
             {b.name: _seconds(cases, compared, b.name) for b in sets},
             environment() | _origin(source, domains, pinned),
             _facts(plan, pairs, pinned),
@@ -178,6 +178,11 @@ def run(
         result.save(place / "result.json")
         log(place, f"sensitivity: {len(result.sections)} sections, {len(result.claims)} claims")
     return result
+
+
+def names_of(measures: Iterable[Measure]) -> dict[str, str]:
+    """Return what measures are called on the page, by specification."""
+    return {m.spec: name_of(m.spec, {m.spec: m.label}) for m in measures}
 
 
 def _origin(source: str | None, domains: Iterable[str], pinned: Pinned | None) -> dict[str, object]:
@@ -282,6 +287,7 @@ def _sections(
     measures: Sequence[Measure],
     compared: Compared,
     judges: Mapping[str, Judge],
+    purpose: Purpose,
 ) -> tuple[Section, ...]:
     scores = [row for case in cases for row in scores_of(case, compared)]
     cells = ranked_cells(cases, scores)
@@ -299,14 +305,13 @@ def _sections(
         sections.append(with_scores(section, ranked))
     sections.insert(0, summary_section(by_benchmark, judged_by(judges, "summary", by_benchmark)))
     if cases:
-        infos = [info_of(m)._replace(label=name_of(m.spec, {m.spec: m.label})) for m in measures]
-        usual = get_measures(MEASURES)
-        overview = overview_of("sensitivity", scores, infos, cells, usual, is_trial=False)
+        infos, usual = [info_of(m) for m in measures], get_measures(MEASURES)
+        is_small = is_trial(purpose.suite, purpose.size) and not purpose.models
+        overview = overview_of(purpose.suite, scores, infos, cells, usual, is_trial=is_small)
+        overview = overview._replace(names=names_of(measures))
         seconds = seconds_of(cases, compared, lambda case: case.cell[0])
-        sections += [
-            scores_section(overview, score_columns(cases)),
-            times_section(overview, seconds),
-        ]
+        sections.append(scores_section(overview, score_columns(cases)))
+        sections.append(times_section(overview, seconds))
     return tuple(sections)
 
 
