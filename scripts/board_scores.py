@@ -24,9 +24,9 @@ from resemblance.json_files import write_atomically
 from resemblance.packs import Pack, open_pack
 from resemblance.sources.model_folder import read_subjects
 from resemblance.suites.case import cell_name
-from resemblance.suites.pinning import MODELS
+from resemblance.suites.pinned import MODELS
 from resemblance.suites.resi.cases import six_tests
-from resemblance.suites.resi.pinned import RELIABILITY
+from resemblance.suites.resi.models import RELIABILITY
 
 
 def computed(pack: Pack, spec: str, folder: Path) -> str:

@@ -21,7 +21,7 @@ from resemblance.boards.site.slugs import slug, slugs
 from resemblance.boards.views import all_views, cell_sets, domain_of, measure_sets
 from resemblance.significance import places
 from resemblance.suites.case import Score
-from resemblance.suites.joint_ranks import shared_ranks
+from resemblance.suites.joint import shared_ranks
 from resemblance.suites.pinned import PinnedCell
 
 AUTHORS = {

@@ -20,8 +20,7 @@ from resemblance.sources.model_folder import read_subjects
 from resemblance.suites import load_result, manifolds, resi
 from resemblance.suites.case import Case, Part
 from resemblance.suites.manifolds.values import ORDER
-from resemblance.suites.pinned import build_pack, pinned_cells, run_pack
-from resemblance.suites.pinning import MODELS, Reduction
+from resemblance.suites.pinned import MODELS, Reduction, build_pack, pinned_cells, run_pack
 from resemblance.suites.scoring import score
 from resemblance.suites.stability import weights
 from resemblance.suites.stability.suite import run as run_stability

@@ -10,7 +10,7 @@ import pytest
 
 from resemblance import cli
 from resemblance.provenance import machine_words, processor, versions
-from resemblance.suites.record import provenance_of_runs, record_run
+from resemblance.suites.status import provenance_of_runs, record_run
 
 
 def test_the_processor_has_a_name_wherever_the_system_knows_one(tmp_path):

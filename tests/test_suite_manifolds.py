@@ -42,7 +42,7 @@ from resemblance.suites.manifolds.values import (
     tau,
     taus_over_k,
 )
-from resemblance.suites.pinning import Pinned
+from resemblance.suites.pinned import Pinned
 
 SAYS = {"larger_is_more_similar": False, "symmetric": True, "reference": "none"}
 HOSTILE = "<script>alert(1)</script>"

@@ -20,14 +20,13 @@ from resemblance.packs import open_pack
 from resemblance.results import headlines
 from resemblance.results.result import Result, load_result
 from resemblance.sources.model_folder import read_subjects
-from resemblance.suites.families import ModelFamily
-from resemblance.suites.pinned import build_pack, pack_cases, pinned_cells, run_pack
-from resemblance.suites.pinning import Pinned
+from resemblance.suites.pinned import Pinned, build_pack, pack_cases, pinned_cells, run_pack
 from resemblance.suites.sensitivity.cases import FamilySets, without_rounding
 from resemblance.suites.sensitivity.findings import KINDS, Correlations, Findings
 from resemblance.suites.sensitivity.models import families, functionalities, recipes
 from resemblance.suites.sensitivity.suite import BENCHMARKS, MEASURES, SIZES, run
 from resemblance.suites.study import Purpose, is_running, purpose, remember
+from resemblance.suites.training import ModelFamily
 
 THREE = ("procrustes", "cka", "pwcca[directions=all]")
 TESTED = [*THREE, "magnitude_difference"]

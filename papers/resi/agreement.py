@@ -23,11 +23,11 @@ from resemblance.json_files import write_atomically
 from resemblance.rng import generator
 from resemblance.significance import known_mean
 from resemblance.suites.case import Score
-from resemblance.suites.families import ModelFamily, readable
 from resemblance.suites.resi import Evaluation, load_evaluation, result_of
 from resemblance.suites.resi.cases import QUALITIES, TESTS
 from resemblance.suites.resi.page import models_of
 from resemblance.suites.resi.rules import RULES
+from resemblance.suites.training import ModelFamily, readable
 
 STORED = Path(__file__).parent / "results" / "published.json"
 PAGE = "docs/_generated/resi_published.md"

@@ -11,7 +11,7 @@ from ..packs import Pack, known_packs, open_pack
 from ..results.result import Result
 from ..results.sections import RankRule, Section
 from ..suites import SUITES
-from ..suites.joint_ranks import JointRanks, joint_ranks
+from ..suites.joint import JointRanks, joint_ranks
 from ..suites.reliability import is_reliable
 from .score_files import MeasureCard, ScoredCell, ScoreFile, read_scores, score_files
 

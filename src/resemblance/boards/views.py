@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 from ..display import did_you_mean
 from ..significance import Places, places
 from ..suites import SUITES
-from ..suites.joint_ranks import CellRanks, shared_ranks
+from ..suites.joint import CellRanks, shared_ranks
 from .ranking import Board
 
 ALL = "all"

@@ -10,7 +10,7 @@ import numpy as np
 from ..boards import Board
 from ..boards.views import domain_of
 from ..significance import Places, places
-from ..suites.joint_ranks import CellRanks, shared_ranks
+from ..suites.joint import CellRanks, shared_ranks
 from .questions import EVERYTHING, Question, is_asked
 
 Keys: TypeAlias = Mapping[str, frozenset[tuple[str, str]]]  # by suite: test, and cell of it

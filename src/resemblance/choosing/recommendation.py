@@ -14,7 +14,7 @@ from ..engine.forecast import duration
 from ..extras import need
 from ..results.headlines import listed
 from ..significance import Place, Places
-from ..suites.joint_ranks import CellRanks
+from ..suites.joint import CellRanks
 from .cells import has_order
 from .needs import Needs
 from .objections import grouped

@@ -23,8 +23,7 @@ from ..report.terminal import result_tables
 from ..results.result import Result
 from ..sources.recipe import Recipe
 from ..suites import load_result, run
-from ..suites.record import provenance_of_runs, record_run
-from ..suites.status import StudyStatus, status
+from ..suites.status import StudyStatus, provenance_of_runs, record_run, status
 from ..suites.study import Purpose, purpose
 from .ending import bars, complain, show_page, silence, typed_command
 from .executors import executors

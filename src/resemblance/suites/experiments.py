@@ -23,7 +23,7 @@ from ..results.sections import Section
 from ..results.values import distinct
 from ..sources.recipe import Recipe
 from ..statistic import Statistic
-from .pinning import Pinned
+from .pinned import Pinned
 from .study import Judge, Progress, Purpose, judged_by, log, study_folder
 from .training import train
 

@@ -8,28 +8,77 @@ are ranked, ``run_pinned`` runs the suite on it.
 from __future__ import annotations
 
 import importlib
+import json
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..catalogue import get_measures
-from ..json_files import DAMAGED, check_types
+from ..json_files import DAMAGED, check_types, read_document
 from ..measure import Measure
 from ..packs import Manifest, Pack, write_pack
 from ..packs.archive import SUFFIX
 from ..results.result import Result
+from ..rng import generator
+from ..sources.model_folder import TRAITS
+from ..sources.recipe import Recipe
 from . import SUITES
 from .case import Case, cell_name
-from .pinning import Pinned, Reduction, check_reduction
 from .scoring import score
 from .study import Progress, purpose
+from .training import model_folder
+
+Layers = Mapping[str, list[str]]  # by pooling, in the order of the network
+MODELS = "models"  # the folder of a pack with the models, as `read_subjects` reads them
+FEWEST = 20
+
 
 # What determines the cells of a pack: a cell is there if one of these has a value in it.
 WITNESSES = ("cka", "procrustes", "jaccard", "rsa")
+
+
+class Pinned(NamedTuple):
+    """The content of a pack for its suite: a folder, what the suite noted of it, the name by which
+    a study remembers it, and the SHA-256 of its manifest. ``with_intervals``: whether a run on it
+    also computes what scores do not depend on, the intervals and p-values of single experiments."""
+
+    folder: Path
+    facts: Mapping[str, Any]
+    identity: str
+    manifest: str = ""
+    with_intervals: bool = True
+
+    def named(self, result: Result) -> Result:
+        """Return the result of a run on this content with the name of the pack as its size."""
+        about = {"pack": self.identity, "manifest": self.manifest}
+        return replace(result, size=self.identity, provenance=about | dict(result.provenance))
+
+
+class Reduction(NamedTuple):
+    """How a pack is smaller than its study: fewer samples, the same for all models of a data set,
+    and arrays in half precision."""
+
+    samples: int | None = None
+    half: bool = False
+
+    def rows(self, dataset: str, n: int) -> np.ndarray:
+        """Return which of n samples of a data set stay, in their order."""
+        if self.samples is None or self.samples >= n:
+            return np.arange(n)
+        g = generator(0, "pack", dataset)
+        return np.sort(g.permutation(n)[: self.samples])
+
+    def array(self, values: np.ndarray, dataset: str) -> np.ndarray:
+        """Return an array of samples with the rows and in the precision that stay."""
+        chosen: np.ndarray = values[self.rows(dataset, len(values))]
+        if self.half and chosen.dtype.kind == "f":
+            chosen = chosen.astype(np.float16)
+        return chosen
 
 
 class PinnedCell(NamedTuple):
@@ -60,8 +109,9 @@ def build_pack(
     Raises ``ValueError`` for a folder that is no finished study of trained models.
     """
     known = purpose(study)
+    if samples is not None and samples < FEWEST:
+        raise ValueError(f"a pack needs at least {FEWEST} samples of every model; got {samples}")
     reduction = Reduction(samples, half)
-    check_reduction(reduction)
     with tempfile.TemporaryDirectory() as temporary:
         content = Path(temporary) / "content"
         content.mkdir()
@@ -161,3 +211,43 @@ def cells_with_scores(suite: str, pinned: Pinned) -> Iterator[PinnedCell]:
         if (case.test, case.cell) in scored:
             parts = len(case.parts) if case.is_by_part and len(case.parts) > 1 else 0
             yield PinnedCell(case.test, cell_name(case.cell), parts, case.models)
+
+
+# ------------------------------------------------------------------------- copies of trained models
+
+
+def all_layers_of(traits: Mapping[str, Any]) -> Layers:
+    """Return all layers of a model, by pooling."""
+    return dict(traits["layers"])
+
+
+def pin_model(
+    study: Path,
+    recipe: Recipe,
+    pack: Path,
+    reduction: Reduction,
+    layers_of: Callable[[Mapping[str, Any]], Layers] = all_layers_of,
+    **more: Any,
+) -> None:
+    """Copy a trained model into a pack, without weights and records.
+
+    ``layers_of``: which layers stay, from the traits. ``more``: further traits. Accuracies remain
+    those of all samples.
+
+    Raises ``ValueError`` for a model that the study does not have.
+    """
+    source, target = model_folder(study, recipe), pack / MODELS / recipe.name
+    if not (source / TRAITS).exists():
+        raise ValueError(
+            f"{study} lacks the model {recipe.name}: finish the study before packing it"
+        )
+    traits = read_document(source / TRAITS, dict, "an object of traits")
+    layers = layers_of(traits)
+    target.mkdir(parents=True)
+    names = [f"{pooling}.{layer}" for pooling, of in layers.items() for layer in of]
+    for name in (*names, "outputs", "labels"):
+        values = np.load(source / f"{name}.npy", allow_pickle=False)
+        np.save(target / f"{name}.npy", reduction.array(values, recipe.dataset))
+    traits.pop("files", None)
+    text = json.dumps({**traits, **more, "layers": layers}, indent=1)
+    (target / TRAITS).write_text(text + "\n", encoding="utf-8")

@@ -1,5 +1,5 @@
-"""The training of models into a study: what is missing is trained, pretrained models before those
-that need them."""
+"""The models of a study: what is missing is trained, pretrained models before those that need them;
+and which can be compared with each other."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from ..json_files import read_document
 from ..sources import training
 from ..sources.model_folder import TRAITS, is_complete, read_subject, write_subject
 from ..sources.recipe import Extraction, Recipe
-from ..sources.training import DOMAINS
+from ..sources.training import DATASETS, DOMAINS
 from ..sources.training.loop import Checkpoint, Resources
 from ..subject import Subject
 from .study import Progress, log
@@ -220,3 +221,41 @@ def _is_same(model: Path, recipe: Recipe) -> bool:
 def subjects_of(folder: Path, plan: Iterable[Recipe]) -> tuple[Subject, ...]:
     """Return the subjects of the trained models of a plan."""
     return tuple(s for recipe in plan for s in read_subject(model_folder(folder, recipe)))
+
+
+# ------------------------------------------------------------------------------- families of models
+
+
+class ModelFamily(NamedTuple):
+    """What models that are compared with each other have in common."""
+
+    domain: str
+    dataset: str
+    architecture: str
+    pooling: str
+
+    def __str__(self) -> str:
+        parts = (self.domain, *readable(self.dataset, self.architecture), self.pooling)
+        return " · ".join(part for part in parts if part)
+
+    @property
+    def short(self) -> str:
+        """A readable name without what goes without saying."""
+        dataset, architecture = readable(self.dataset, self.architecture)
+        first = dataset if self.dataset in DATASETS else self.domain
+        return " ".join(part for part in (first, architecture, self.pooling) if part)
+
+    @property
+    def title(self) -> str:
+        """A readable name."""
+        return "/".join(part for part in self if part)
+
+
+def readable(dataset: str, architecture: str) -> tuple[str, str]:
+    """Return what a data set and an architecture are called on pages: as in the ReSi paper, where
+    they are its own."""
+    about = DATASETS.get(dataset)
+    if about is None:
+        return dataset, architecture
+    known = about.architectures.get(architecture)
+    return about.title, architecture if known is None else known.title

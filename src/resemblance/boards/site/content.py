@@ -10,7 +10,7 @@ from urllib.parse import quote
 from ...display import printable
 from ...report.svg import shortened
 from ...significance import Place
-from ...suites.joint_ranks import CellRanks, shared_ranks
+from ...suites.joint import CellRanks, shared_ranks
 from ..frames import labels_of
 from ..ranking import Board
 from ..score_files import ScoreFile, scores_text

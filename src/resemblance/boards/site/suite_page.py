@@ -16,7 +16,7 @@ from ...results.standing import AXIS, PLACES, place_words, tie_diagram
 from ...results.values import known, mean
 from ...significance import Place
 from ...suites import SUITES
-from ...suites.joint_ranks import CellRanks
+from ...suites.joint import CellRanks
 from ..views import ALL, View, tests_of
 from ..words import view_words
 from .content import Content

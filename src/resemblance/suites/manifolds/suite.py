@@ -21,7 +21,7 @@ from ...results.result import Result
 from ...results.values import known
 from ..case import Case, Part, Score
 from ..feature_maps import scratch_folder
-from ..pinning import Pinned, Reduction
+from ..pinned import Pinned, Reduction
 from ..ranks import ranked_cells
 from ..scoring import Compared, compare_cases, failures_of, scores_of, seconds_of
 from ..study import Judge, Progress, Purpose, log, purpose, study_folder

@@ -17,8 +17,8 @@ from ...sources.recipe import DEFAULTS, Recipe
 from ...sources.training import Members
 from ...subject import Subject
 from ..case import Case, Part, cell_name
-from ..families import ModelFamily
 from ..reliability import BY_INPUT, reliability
+from ..training import ModelFamily
 from .groups import ModelGroup, choose_groups
 from .rules import RULES, Rules
 

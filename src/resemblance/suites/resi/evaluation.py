@@ -23,11 +23,11 @@ from ...results.ranks import rank_cell
 from ...rng import generator
 from ...subject import Subject
 from ..case import Case, Part, Score
-from ..families import ModelFamily
 from ..feature_maps import scratch_folder
 from ..ranks import Cell
 from ..scoring import Compared, compare_cases, scores_of
 from ..study import Progress
+from ..training import ModelFamily
 from .cases import Absence, PlannedTests, six_tests, with_reliabilities
 from .costs import advice, of_cases
 from .groups import ModelGroup

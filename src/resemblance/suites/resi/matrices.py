@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...results.figures import Choice, HeatMap, Option
-from ..families import ModelFamily
 from ..ranks import Overview
+from ..training import ModelFamily
 from .cases import QUALITIES
 from .evaluation import ComparedPart, Evaluation
 

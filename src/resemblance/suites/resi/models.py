@@ -16,7 +16,7 @@ from ...sources.recipe import Recipe
 from ...sources.training import DATASETS, DOMAINS, Portion, part_of
 from ...sources.training.loop import Resources
 from ...subject import Subject
-from ..pinning import MODELS
+from ..pinned import MODELS
 from ..study import Purpose
 from ..training import is_trained, subjects_of
 from .cases import PlannedTests

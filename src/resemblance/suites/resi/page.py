@@ -18,10 +18,10 @@ from ...sources.training import DOMAINS
 from ...subject import Subject
 from .. import page, ranks
 from ..case import Case
-from ..families import ModelFamily, readable
 from ..ranks import Cell, Overview, overview_of, with_scores
 from ..scoring import Failed, failures_of, seconds_of
 from ..study import judged_by
+from ..training import ModelFamily, readable
 from .cases import QUALITIES, TESTS
 from .evaluation import Evaluation, assess
 from .groups import ModelGroup

@@ -10,7 +10,7 @@ from ...measure import Measure
 from ...results.result import Result
 from ...sources.model_folder import read_subjects
 from ..case import Case, cell_name
-from ..pinning import MODELS, Layers, Pinned, Reduction, all_layers_of, pin_model
+from ..pinned import MODELS, Layers, Pinned, Reduction, all_layers_of, pin_model
 from ..reliability import is_reliable
 from ..study import Purpose, purpose, study_folder
 from ..training import subjects_of

@@ -20,8 +20,8 @@ from ...rng import generator
 from ...significance import known_mean
 from ...subject import Subject
 from ..case import Case, Part, cell_name
-from ..families import ModelFamily
 from ..reliability import reliability
+from ..training import ModelFamily
 from .models import (
     Size,
     families,

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...results.values import known
 from ...significance import attainable, bootstrap_counts, exchanges, percentile_interval
-from ..families import ModelFamily
+from ..training import ModelFamily
 from .cases import FamilySets, RepresentationSet
 from .models import Size
 from .operators import Deletion, Depth, deletion_of, depth_of

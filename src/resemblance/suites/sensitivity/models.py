@@ -16,7 +16,7 @@ from ...representation import fingerprint
 from ...sources.recipe import Recipe
 from ...sources.training import DOMAINS, check_domains, domain_of
 from ...subject import Subject
-from ..families import ModelFamily
+from ..training import ModelFamily
 
 # The accuracy on the inputs of the task, and the mean over all others, are no functionality.
 NOT_FUNCTIONALITY = ("test", "shift")

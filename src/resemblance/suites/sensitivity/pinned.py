@@ -12,7 +12,7 @@ from ...sources.model_folder import read_subjects
 from ...sources.recipe import Recipe
 from ...sources.training import DOMAINS
 from ..case import Case
-from ..pinning import MODELS, Pinned, Reduction, pin_model
+from ..pinned import MODELS, Pinned, Reduction, pin_model
 from ..reliability import is_reliable
 from ..study import purpose
 from ..training import is_written, subjects_of

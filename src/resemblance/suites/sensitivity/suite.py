@@ -24,9 +24,8 @@ from ...sources.recipe import Recipe
 from ...sources.training import DOMAINS
 from ...subject import Subject
 from ..case import Case
-from ..families import ModelFamily
 from ..page import scores_section, times_section
-from ..pinning import Pinned
+from ..pinned import Pinned
 from ..ranks import overview_of, ranked_cells, with_scores
 from ..reliability import LEAST_RELIABILITY, is_reliable
 from ..scoring import (
@@ -39,7 +38,7 @@ from ..scoring import (
     seconds_of,
 )
 from ..study import Judge, Progress, Purpose, judged_by, log, study_folder
-from ..training import subjects_of, train
+from ..training import ModelFamily, subjects_of, train
 from .cases import (
     BENCHMARKS,
     Benchmark,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...json_files import read_document
 from ..experiments import Part
-from ..pinning import Reduction
+from ..pinned import Reduction
 
 INDEX = "canary.json"
 LAYERS = "canary"

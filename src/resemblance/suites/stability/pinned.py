@@ -13,7 +13,7 @@ from ...representation import Representation
 from ...results.result import Result
 from ..case import Case, Part
 from ..experiments import RunConfig
-from ..pinning import Pinned, Reduction
+from ..pinned import Pinned, Reduction
 from ..study import purpose
 from .models import family, plain_models
 from .observations import Observation, observations, write_index, write_observation

@@ -12,7 +12,7 @@ from ...engine.memory import parse_bytes
 from ...measure import Measure
 from ...results.result import Result
 from ..experiments import chosen, run_experiments
-from ..pinning import Pinned
+from ..pinned import Pinned
 from ..study import Judge, Progress
 from .models import PLANS
 from .spectral import SPECTRAL
