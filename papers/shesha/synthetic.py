@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count as counting
 from itertools import pairwise, repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,20 +26,7 @@ from resemblance.suites.stability.spectral import FEATURES, SAMPLES
 from .models import Experiment, Run
 
 SEED, SPLITS, HIDDEN = 320, 50, 50  # of the author's scripts
-
-
-class Size(NamedTuple):
-    """How many pairs of each quadrant and draws of noise."""
-
-    pairs: int
-    draws: int
-
-
-SIZES: Mapping[str, Size] = {
-    "small": Size(pairs=2, draws=1),
-    "default": Size(pairs=15, draws=5),
-    "paper": Size(pairs=15, draws=30),
-}
+DRAWS = {"small": 1, "default": 5, "paper": 30}  # of noise, by size
 
 
 def mixture(share: float, seed: int, scale: str = "deviation") -> np.ndarray:
@@ -153,10 +140,7 @@ def chance(run: Run) -> dict[str, Any]:
         "biased": float(cka(x, y)),
         "debiased": float(cka(x, y, estimator="debiased")),
     }
-    return {
-        "pair": pair,
-        "baselines": [_baseline(draw) for draw in range(SIZES[run.size].draws + 1)],
-    }
+    return {"pair": pair, "baselines": [_baseline(draw) for draw in range(DRAWS[run.size] + 1)]}
 
 
 def _baseline(draw: int) -> dict[str, float]:
@@ -248,11 +232,9 @@ Pairs = Mapping[str, Sequence[tuple[float, float]]]  # stability and similarity,
 
 def quadrants(run: Run) -> Pairs:
     """Return the stability and the similarity of pairs in each quadrant."""
+    pairs = range(2 if run.size == "small" else PAIRS)
     return {
-        name: [
-            pair_scores(name, SEED + first + i, SEED + second + i)
-            for i in range(SIZES[run.size].pairs)
-        ]
+        name: [pair_scores(name, SEED + first + i, SEED + second + i) for i in pairs]
         for name, (_, (first, second), *_) in PRINTED.items()
     }
 
