@@ -136,7 +136,7 @@ def test_a_parquet_file_that_ends_too_early(tmp_path):
 
 
 def test_missing_files_are_named_with_their_origin(tmp_path):
-    with pytest.raises(ValueError, match=r"language/mnli does not exist: put .*MNLI\.zip"):
+    with pytest.raises(ValueError, match=r"language/mnli is missing: .*MNLI\.zip"):
         read("mnli", tmp_path)
     (write_sst2(tmp_path, 6, 4) / "validation.tsv").unlink()
     with pytest.raises(ValueError, match=r"validation\.tsv does not exist \(nor with \.parquet"):
@@ -145,7 +145,7 @@ def test_missing_files_are_named_with_their_origin(tmp_path):
 
 def test_a_download_needs_the_package_that_does_it(tmp_path, monkeypatch):
     monkeypatch.setattr(data.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"sst2 does not exist: put .* the package datasets"):
+    with pytest.raises(ValueError, match=r"sst2 is missing: .* the package datasets"):
         read("sst2", tmp_path, download=True)
     write_sst2(tmp_path, 6, 4)
     assert len(read("sst2", tmp_path, download=True, strict=False).train.labels) == 6

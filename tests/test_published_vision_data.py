@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from factories.image_data import class_images, make_cifar100, make_imagenet100, old_pickle
+from factories.image_data import class_images, make_cifar100, make_imagenet100
 from PIL import Image
 
 from resemblance.sources.training.vision import data
@@ -30,11 +30,6 @@ def imagenet(tmp_path, whole_imagenet):
     return shutil.copytree(whole_imagenet, tmp_path / "vision" / "imagenet100")
 
 
-def content_of(file):
-    content = file.read_bytes().replace(b"numpy.core.", b"numpy._core.")
-    return pickle.loads(content, encoding="latin1")
-
-
 def test_cifar_has_its_images_and_classes_in_the_order_of_the_files(tmp_path, cifar):
     task = data.read("cifar100", tmp_path, strict=False)
     assert task.classes == 100
@@ -49,9 +44,7 @@ def test_cifar_is_also_found_without_the_folder_of_the_domain(tmp_path, cifar):
 
 
 def test_cifar_of_another_checksum_is_refused(tmp_path, cifar):
-    with pytest.raises(
-        ValueError, match=r"train is not CIFAR-100: expected the MD5 16019d7e.*kriz"
-    ):
+    with pytest.raises(ValueError, match=r"train is not .*CIFAR-100 \(it has another MD5.*kriz"):
         data.read("cifar100", tmp_path)
 
 
@@ -62,51 +55,35 @@ def test_a_missing_file_of_cifar_is_named(tmp_path, cifar, name):
         data.read("cifar100", tmp_path, strict=False)
 
 
-@pytest.mark.parametrize(
-    ("entry", "value", "problem"),
-    [
-        (
-            "data",
-            np.zeros((6, 3071), np.uint8),
-            r"data of uint8 \(n, 3072\), got uint8 \(6, 3071\)",
-        ),
-        ("data", np.zeros((6, 3072), np.int8), r"got int8 \(6, 3072\)"),
-        ("data", [[0] * 3072] * 6, "got list"),
-        ("fine_labels", [0] * 5, "a label for each of 6 images, got 5"),
-        ("fine_labels", [0] * 5 + [100], "labels from 0 to 99, got 0 to 100"),
-        ("fine_labels", [0.5] * 6, "fine_labels as a list of numbers"),
-    ],
-)
-def test_cifar_of_another_shape_is_refused(tmp_path, cifar, entry, value, problem):
-    old_pickle(cifar / "train", content_of(cifar / "train") | {entry: value})
-    with pytest.raises(ValueError, match=f"train is not CIFAR-100: expected .*{problem}"):
-        data.read("cifar100", tmp_path, strict=False)
-
-
-def test_cifar_10_is_refused(tmp_path, cifar):
-    old_pickle(cifar / "train", {"data": np.zeros((6, 3072), np.uint8), "labels": [0] * 6})
-    with pytest.raises(ValueError, match="expected an entry 'fine_labels', got dict of 2"):
-        data.read("cifar100", tmp_path, strict=False)
-
-
 class Command:
     def __reduce__(self):
         return (Path.touch, (Path("ran"),))
 
 
-def test_a_pickle_that_would_run_code_is_refused(tmp_path, cifar, monkeypatch):
+OTHERS = {
+    "another width": {"data": np.zeros((6, 3071), np.uint8)},
+    "another type": {"data": np.zeros((6, 3072), np.int8)},
+    "no array": {"data": [[0] * 3072] * 6},
+    "fewer labels": {"fine_labels": [0] * 5},
+    "another class": {"fine_labels": [0] * 5 + [100]},
+    "a class below 0": {"fine_labels": [0] * 5 + [-1]},
+    "code": {"data": Command()},
+}
+
+
+def test_other_files_than_those_of_cifar_are_refused(tmp_path, cifar, monkeypatch, subtests):
     monkeypatch.chdir(tmp_path)
-    (cifar / "train").write_bytes(pickle.dumps({"data": Command()}, protocol=2))
-    with pytest.raises(ValueError, match="train cannot be read"):
-        data.read("cifar100", tmp_path, strict=False)
+    whole = (cifar / "train").read_bytes()
+    content = pickle.loads(whole.replace(b"numpy.core.", b"numpy._core."), encoding="latin1")
+    of_10 = {"data": np.zeros((6, 3072), np.uint8), "labels": [0] * 6}
+    pickles = {name: pickle.dumps(content | change, 2) for name, change in OTHERS.items()}
+    pickles |= {"CIFAR-10": pickle.dumps(of_10, 2), "half a file": whole[: len(whole) // 2]}
+    for name, damaged in pickles.items():
+        with subtests.test(name):
+            (cifar / "train").write_bytes(damaged)
+            with pytest.raises(ValueError, match="train is not the file of CIFAR-100"):
+                data.read("cifar100", tmp_path, strict=False)
     assert not Path("ran").exists()
-
-
-def test_a_truncated_pickle_is_refused(tmp_path, cifar):
-    content = (cifar / "test").read_bytes()
-    (cifar / "test").write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match="test cannot be read"):
-        data.read("cifar100", tmp_path, strict=False)
 
 
 def test_imagenet_has_the_classes_of_the_list_in_its_order(tmp_path, imagenet):
@@ -194,7 +171,7 @@ def test_gray_images_get_three_colours(tmp_path, imagenet):
     ("dataset", "origin"), [("cifar100", data.CIFAR100), ("imagenet100", data.IMAGENET100)]
 )
 def test_a_missing_folder_is_named_with_where_to_get_it(tmp_path, dataset, origin):
-    with pytest.raises(ValueError, match=rf"vision.* does not exist: get it from {origin}$"):
+    with pytest.raises(ValueError, match=rf"vision.* is missing: .* get it from {origin.url}$"):
         data.read(dataset, tmp_path)
     with pytest.raises(ValueError, match="nothing here can download it"):
         data.read(dataset, tmp_path, download=True)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ..extras import need
-from .pickles import reason_of
 
 SHOWN = 3  # names of weights in an error
 LONGEST = 300  # letters of a reason that are shown
@@ -64,6 +63,16 @@ def read_model(
             f"in another shape ({shown}); {incomplete or remedy}"
         )
     return model, sorted(names)
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a file could not be read, in a line.
+
+    PyTorch explains how to read a file that asks for code to be run all the same; that is left out.
+    """
+    if isinstance(error, pickle.UnpicklingError):
+        return "it is damaged, or asks for code to be run"
+    return str(error).split("\n")[0] or type(error).__name__
 
 
 @contextmanager

@@ -11,9 +11,8 @@ import numpy as np
 
 from ...extras import need
 from ...json_files import read_document
-from ..pickles import reason_of
 from ..recipe import Recipe
-from ..transformer_files import read_model
+from ..transformer_files import read_model, reason_of
 from .graphs import paper as graphs
 from .language.pretrained import check_config, kind_of
 from .loop import Resources

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import json
-import zipfile
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,11 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....extras import need
-from ...pickles import ARRAYS, read_pickle
+from ..origins import Origin, content_of, find, place_of, plain_data, reading
 
 MOST = 10_000  # nodes whose representations are compared
 DRAW = 2024  # the seed of the authors' draw of these
-LARGEST = 2**28  # entries of an array that a small file may unfold to
 
 
 class GraphData(NamedTuple):
@@ -41,38 +36,6 @@ class GraphData(NamedTuple):
     classes: int
 
 
-class Origin(NamedTuple):
-    """A data set: its title, where its files come from, one of the files, the folders below that of
-    all data in which they may be, and what is in them: by name, how many."""
-
-    title: str
-    url: str
-    file: str
-    folders: tuple[str, ...]
-    counts: dict[str, int]
-
-
-@contextmanager
-def reading(path: Path, origin: Origin) -> Iterator[Path]:
-    """Turn whatever a missing or damaged file causes into a ``ValueError`` that names it."""
-    if not path.is_file():
-        raise ValueError(f"{path} is missing: {origin.title} needs it; get it from {origin.url}")
-    try:
-        yield path
-    except Exception as error:  # damaged files raise all kinds
-        reason = str(error) or type(error).__name__
-        raise ValueError(
-            f"{path} is not the file of {origin.title} ({reason}); get it from {origin.url}"
-        ) from error
-
-
-def check_size(entries: int) -> None:
-    """Raise ``ValueError`` for an array of so many entries that no such data set has it: the file
-    is small, but what it stands for would fill the memory."""
-    if entries > LARGEST:
-        raise ValueError(f"it stands for an array of {entries:,} entries; at most {LARGEST:,}")
-
-
 def compared_nodes(test: np.ndarray) -> np.ndarray:
     """Return the test nodes whose representations are compared: all of them, or 10,000 drawn as in
     the authors' code, in the order in which they were drawn."""
@@ -81,8 +44,10 @@ def compared_nodes(test: np.ndarray) -> np.ndarray:
     return np.random.RandomState(DRAW).choice(test, MOST, replace=False)
 
 
-def check(data: GraphData, links: int, folder: Path, origin: Origin, strict: bool) -> GraphData:
-    """Return a data set if its parts fit together, and if ``strict``, have the published sizes.
+def check(
+    data: GraphData, links: int, folder: Path, origin: Origin, counts: Mapping[str, int] | None
+) -> GraphData:
+    """Return a data set if its parts fit together and have the published sizes, if any are given.
 
     ``links``: how many the files have. Raises ``ValueError`` with the folder otherwise.
     """
@@ -99,9 +64,8 @@ def check(data: GraphData, links: int, folder: Path, origin: Origin, strict: boo
     }
     parts = (len(data.train), len(data.validation), len(data.test))
     sizes = (n, data.x.shape[1], links, data.classes, *parts)
-    if strict:
-        for (what, expected), size in zip(origin.counts.items(), sizes):
-            problems[f"{size:,} {what}, expected {expected:,}"] = size != expected
+    for (what, expected), size in zip((counts or {}).items(), sizes):
+        problems[f"{size:,} {what}, expected {expected:,}"] = size != expected
     for problem, is_so in problems.items():
         if is_so:
             raise ValueError(f"{folder} is not {origin.title}: {problem}; get it from {origin.url}")
@@ -115,13 +79,13 @@ def _within(values: np.ndarray, end: int) -> bool:
 CORA = Origin(
     "Cora",
     "https://github.com/kimiyoung/planetoid",
-    "raw/ind.cora.allx",
     ("graphs/cora", "graphs/cora/Cora", "cora", "cora/Cora", "Cora", "Cora/Cora"),
-    {
-        "nodes": 2708, "features": 1433, "links both ways": 10_556, "classes": 7,
-        "training nodes": 140, "validation nodes": 500, "test nodes": 1000,
-    },
-)  # fmt: skip
+    "raw/ind.cora.allx",
+)
+CORA_COUNTS = {
+    "nodes": 2708, "features": 1433, "links both ways": 10_556, "classes": 7,
+    "training nodes": 140, "validation nodes": 500, "test nodes": 1000,
+}  # fmt: skip
 SHA256 = {
     "x": "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab",
     "y": "94465c14eb53e04ca262198dcbb2521ee8af60fb3f3d546cd6ca24a511b0e7d1",
@@ -135,65 +99,50 @@ SHA256 = {
 VALIDATION = 500  # nodes, those after the training nodes
 
 
-class _MatrixParts:
-    """What a pickled sparse matrix becomes: an object with its parts, which are to be checked."""
-
-
-_NAMES: Mapping[str, Any] = {
-    **ARRAYS,
-    "scipy.sparse.csr.csr_matrix": _MatrixParts,
-    "scipy.sparse._csr.csr_matrix": _MatrixParts,
-    "collections.defaultdict": defaultdict,
-    "__builtin__.list": list,
-    "builtins.list": list,
-}
-
-
 def read_cora(folder: Path, strict: bool, normalized: bool = True) -> GraphData:
     """Return Cora from the files ``raw/ind.cora.*`` of a folder.
 
-    Each file is a pickle of Python 2, read without running anything; ``strict`` also compares its
-    SHA-256. The training nodes are the first, as many as ``y`` has, then come 500 of validation,
-    and the nodes of ``test.index`` are those of the test. Links are taken both ways, without
-    repetitions and links of a node to itself. ``normalized``: each row of words is divided by its
-    sum.
+    Each file is a pickle of Python 2; ``strict`` compares its SHA-256. The training nodes are the
+    first, as many as ``y`` has, then come 500 of validation, and the nodes of ``test.index`` are
+    those of the test. Links are taken both ways, without repetitions and links of a node to itself.
+    ``normalized``: each row of words is divided by its sum.
 
     Reference: Yang, Cohen and Salakhutdinov, "Revisiting Semi-Supervised Learning with Graph
     Embeddings", ICML 2016.
     """
-    raw = folder / "raw"
-    parts = {name: _cora_part(raw / f"ind.cora.{name}", name, strict) for name in SHA256}
-    test = np.sort(parts["test.index"])
-    known, first = len(parts["ally"]), len(parts["y"])
+    raw, parts = folder / "raw", dict[str, Any]()
+    for name, digest in SHA256.items():
+        with reading(raw / f"ind.cora.{name}", CORA) as path:
+            content = content_of(path, digest if strict else "")
+            parts[name] = _cora_part(name, content)
     with reading(raw / "ind.cora.allx", CORA):
-        _check_rows(parts["allx"], known, parts["tx"].shape[1])
-    with reading(raw / "ind.cora.tx", CORA):
-        _check_rows(parts["tx"], len(parts["ty"]), parts["allx"].shape[1])
+        x = np.concatenate([parts["allx"], parts["tx"]])
+        labels = np.concatenate([parts["ally"], parts["ty"]])
+    first, known, test = len(parts["y"]), len(parts["ally"]), np.sort(parts["test.index"])
     with reading(raw / "ind.cora.test.index", CORA):
-        if not np.array_equal(test, np.arange(known, known + len(parts["ty"]))):
+        if not np.array_equal(test, np.arange(known, len(labels))):
             raise ValueError("its nodes are not those after the nodes of allx")
-    x = np.concatenate([parts["allx"], parts["tx"]])
-    labels = np.concatenate([parts["ally"], parts["ty"]])
-    x[parts["test.index"]], labels[parts["test.index"]] = x[test], labels[test]
+        x[parts["test.index"]], labels[parts["test.index"]] = x[test], labels[test]
     if normalized:
         x /= np.clip(x.sum(axis=1, keepdims=True), 1, None)
     train, validation = np.arange(first), np.arange(first, min(first + VALIDATION, known))
     links, classes = parts["graph"], int(labels.max()) + 1
     data = GraphData(x, labels, links, train, validation, test, test, classes)
-    return check(data, links.shape[1], folder, CORA, strict)
+    return check(data, links.shape[1], folder, CORA, CORA_COUNTS if strict else None)
 
 
-def _cora_part(path: Path, name: str, strict: bool) -> np.ndarray:
-    with reading(path, CORA):
-        content = path.read_bytes()
-        if strict and hashlib.sha256(content).hexdigest() != SHA256[name]:
-            raise ValueError("it has another SHA-256")
-        if name == "test.index":
-            return np.array(content.split(), np.int64)
-        value = read_pickle(path, _NAMES)
-        if name == "graph":
-            return _cora_links(value)
-        return value.argmax(axis=1) if name.endswith("y") else _dense(value)
+def _cora_part(name: str, content: bytes) -> np.ndarray:
+    if name == "test.index":
+        return np.array(content.split(), np.int64)
+    value = plain_data(content)
+    if name == "graph":
+        return _cora_links(value)
+    if name.endswith("y"):
+        classes: np.ndarray = value.argmax(axis=1)
+        return classes
+    value.check_format()  # before its indices are followed
+    words: np.ndarray = value.astype(np.float32).toarray()
+    return words
 
 
 def _cora_links(neighbours: dict[int, list[int]]) -> np.ndarray:
@@ -203,34 +152,16 @@ def _cora_links(neighbours: dict[int, list[int]]) -> np.ndarray:
     return np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0).T.copy()
 
 
-def _dense(parts: Any) -> np.ndarray:
-    from scipy.sparse import csr_matrix
-
-    matrix = csr_matrix((parts.data, parts.indices, parts.indptr), shape=parts._shape)
-    matrix.check_format()  # before its indices are followed
-    check_size(matrix.shape[0] * matrix.shape[1])
-    dense: np.ndarray = matrix.astype(np.float32).toarray()
-    return dense
-
-
-def _check_rows(x: np.ndarray, nodes: int, width: int) -> None:
-    if x.shape != (nodes, width):
-        raise ValueError(
-            f"it is {x.shape[0]} x {x.shape[1]}; there are classes of {nodes} such nodes, and "
-            f"{width} words"
-        )
-
-
 FLICKR = Origin(
     "Flickr",
     "https://github.com/GraphSAINT/GraphSAINT",
-    "raw/adj_full.npz",
     ("graphs/flickr", "flickr", "Flickr"),
-    {
-        "nodes": 89_250, "features": 500, "links both ways": 899_756, "classes": 7,
-        "training nodes": 44_625, "validation nodes": 22_312, "test nodes": 22_313,
-    },
-)  # fmt: skip
+    "raw/adj_full.npz",
+)
+FLICKR_COUNTS = {
+    "nodes": 89_250, "features": 500, "links both ways": 899_756, "classes": 7,
+    "training nodes": 44_625, "validation nodes": 22_312, "test nodes": 22_313,
+}  # fmt: skip
 
 
 def read_flickr(folder: Path, strict: bool) -> GraphData:
@@ -256,14 +187,12 @@ def read_flickr(folder: Path, strict: bool) -> GraphData:
         )
     classes, compared = int(labels.max()) + 1, np.sort(compared_nodes(test))
     data = GraphData(x, labels, links, train, validation, test, compared, classes)
-    return check(data, links.shape[1], folder, FLICKR, strict)
+    return check(data, links.shape[1], folder, FLICKR, FLICKR_COUNTS if strict else None)
 
 
 def _flickr_links(path: Path) -> np.ndarray:
     from scipy.sparse import csr_matrix
 
-    with zipfile.ZipFile(path) as packed:  # before anything of it is unpacked
-        check_size(sum(part.file_size for part in packed.infolist()))
     with path.open("rb") as file, np.load(file, allow_pickle=False) as parts:
         entries = (parts["data"], parts["indices"], parts["indptr"])
         matrix = csr_matrix(entries, shape=tuple(parts["shape"]))
@@ -285,13 +214,13 @@ def _flickr_labels(classes: Any, nodes: int) -> np.ndarray:
 ARXIV = Origin(
     "OGBN-Arxiv",
     "https://ogb.stanford.edu/docs/nodeprop/#ogbn-arxiv",
-    "raw/edge.csv.gz",
     ("graphs/ogbn_arxiv", "ogbn_arxiv", "ogbn-arxiv", "graphs/ogbn-arxiv", "arxiv"),
-    {
-        "nodes": 169_343, "features": 128, "links": 1_166_243, "classes": 40,
-        "training nodes": 90_941, "validation nodes": 29_799, "test nodes": 48_603,
-    },
-)  # fmt: skip
+    "raw/edge.csv.gz",
+)
+ARXIV_COUNTS = {
+    "nodes": 169_343, "features": 128, "links": 1_166_243, "classes": 40,
+    "training nodes": 90_941, "validation nodes": 29_799, "test nodes": 48_603,
+}  # fmt: skip
 
 
 def read_arxiv(folder: Path, strict: bool) -> GraphData:
@@ -313,7 +242,7 @@ def read_arxiv(folder: Path, strict: bool) -> GraphData:
     )
     classes, compared = int(labels.max()) + 1, compared_nodes(test)
     data = GraphData(x, labels, _both_ways(cited), train, validation, test, compared, classes)
-    return check(data, len(cited), folder, ARXIV, strict)
+    return check(data, len(cited), folder, ARXIV, ARXIV_COUNTS if strict else None)
 
 
 def _table(path: Path, kind: type, columns: int | None = None) -> np.ndarray:
@@ -356,22 +285,10 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
     and says where to get it.
     """
     origin, reader = READERS[dataset]
-    place = _place(folder, origin)
-    if place is None and download:
+    if download and place_of(folder, origin) is None:
         _download(dataset, folder)
-        place = _place(folder, origin)
-    if place is None:
-        raise ValueError(
-            f"{folder / origin.folders[0] / origin.file} is missing: {origin.title} is expected "
-            f"there; get it from {origin.url}{_why_not(dataset) if download else ''}"
-        )
+    place = find(folder, origin, _why_not(dataset) if download else "")
     return _remembered(reader, place, strict, _stamp(place))
-
-
-def _place(folder: Path, origin: Origin) -> Path | None:
-    """Return the folder of a data set, or None."""
-    places = (folder / name for name in origin.folders)
-    return next((place for place in places if (place / origin.file).is_file()), None)
 
 
 def _stamp(folder: Path) -> tuple[Any, ...]:

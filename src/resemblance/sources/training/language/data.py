@@ -15,6 +15,7 @@ from ....rng import generator
 from ...recipe import Recipe
 from ...tables import read_parquet, read_rows
 from ..corruption import replaced, shortcut_labels, wrong_class
+from ..origins import Origin, find, place_of
 from .shifts import Synonyms, eda, load_synonyms
 
 CHECKSUMS: Mapping[str, Mapping[str, str]] = {}  # none: users have these files in several formats
@@ -50,35 +51,38 @@ class TextTask(NamedTuple):
 class TextSource(NamedTuple):
     """What the files of a data set are like, and where they come from.
 
-    ``names``: those of its folder; ``splits``: the names of the files of training and validation
+    ``splits``: the names of the files of training and validation
     examples, without ending; ``columns``: by what they hold, the names that columns have in the
     release of GLUE and in that of Hugging Face; ``classes``: their names in the order of their
     numbers; ``counts``: of training and of validation examples, those of each class
     or all together.
     """
 
-    title: str
-    names: tuple[str, ...]
+    origin: Origin
     splits: tuple[tuple[str, ...], tuple[str, ...]]
     columns: Mapping[str, tuple[str, ...]]
     classes: tuple[str, ...]
     counts: tuple[tuple[int, ...], tuple[int, ...]]
-    origin: str
 
 
 SOURCES: Mapping[str, TextSource] = {
     "sst2": TextSource(
-        "SST-2",
-        ("sst2", "SST-2"),
+        Origin(
+            "SST-2",
+            "https://dl.fbaipublicfiles.com/glue/data/SST-2.zip",
+            ("language/sst2", "language/SST-2", "sst2", "SST-2"),
+        ),
         (("train",), ("validation", "dev")),
         {"text": ("sentence",), "label": ("label",)},
         ("negative", "positive"),
         ((29_780, 37_569), (428, 444)),
-        "https://dl.fbaipublicfiles.com/glue/data/SST-2.zip",
     ),
     "mnli": TextSource(
-        "MNLI",
-        ("mnli", "MNLI"),
+        Origin(
+            "MNLI",
+            "https://dl.fbaipublicfiles.com/glue/data/MNLI.zip",
+            ("language/mnli", "language/MNLI", "mnli", "MNLI"),
+        ),
         (("train",), ("validation_matched", "dev_matched")),
         {
             "text": ("premise", "sentence1"),
@@ -87,7 +91,6 @@ SOURCES: Mapping[str, TextSource] = {
         },
         ("entailment", "neutral", "contradiction"),
         ((392_702,), (9_815,)),
-        "https://dl.fbaipublicfiles.com/glue/data/MNLI.zip",
     ),
 }
 ENDINGS = (".tsv", ".parquet", ".jsonl", ".csv")
@@ -110,9 +113,10 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
     Socher et al. (EMNLP 2013); Williams et al. (NAACL 2018); Wang et al. (ICLR 2019).
     """
     source = SOURCES[dataset]
-    if download:
-        fetch(dataset, folder)
-    place = folder_of(source, folder, download)
+    note = ""
+    if download and place_of(folder, source.origin) is None:
+        note = _download(dataset, folder)
+    place = find(folder, source.origin, note)
     examples = [_examples(source, _file(source, place, names)) for names in source.splits]
     if strict:
         for which, part, counts in zip(("training", "validation"), examples, source.counts):
@@ -132,40 +136,22 @@ def _check_counts(
     for name, expected, got in facts:
         if got != expected:
             raise ValueError(
-                f"{place} is not {source.title}: expected {expected} {name}, got {got}; get it "
-                f"from {source.origin}"
+                f"{place} is not {source.origin.title}: expected {expected} {name}, got {got}; get "
+                f"it from {source.origin.url}"
             )
 
 
-def folder_of(source: TextSource, folder: Path, download: bool) -> Path:
-    """Return the folder with the files of a data set, or raise ``ValueError``."""
-    candidates = _candidates(source, folder)
-    for candidate in candidates:
-        if candidate.is_dir():
-            return candidate
-    package = ", or install the package datasets, which can download it" if download else ""
-    raise ValueError(
-        f"{candidates[0]} does not exist: put the training and validation files of {source.title} "
-        f"there, from {source.origin}{package}"
-    )
-
-
-def _candidates(source: TextSource, folder: Path) -> list[Path]:
-    return [base / name for base in (folder / "language", folder) for name in source.names]
-
-
-def fetch(dataset: str, folder: Path) -> None:
-    """Write a data set into a folder that does not have it, with the package ``datasets``, where
-    that is installed."""
+def _download(dataset: str, folder: Path) -> str:
+    """Write a data set into a folder with the package ``datasets``; return a remedy without it."""
     source = SOURCES[dataset]
-    place = _candidates(source, folder)[0]
-    is_there = any(candidate.is_dir() for candidate in _candidates(source, folder))
-    if is_there or importlib.util.find_spec("datasets") is None:
-        return
+    if importlib.util.find_spec("datasets") is None:
+        return ", or install the package datasets, which can download it"
     splits = importlib.import_module("datasets").load_dataset("nyu-mll/glue", dataset)
+    place = folder / source.origin.folders[0]
     place.mkdir(parents=True)
     for names in source.splits:
         splits[names[0]].to_parquet(place / f"{names[0]}.parquet")
+    return ""
 
 
 def _file(source: TextSource, place: Path, names: Iterable[str]) -> Path:
@@ -178,7 +164,7 @@ def _file(source: TextSource, place: Path, names: Iterable[str]) -> Path:
                     return path
     raise ValueError(
         f"{place / names[0]}{ENDINGS[0]} does not exist (nor with {', '.join(ENDINGS[1:])}): get "
-        f"{source.title} from {source.origin}"
+        f"{source.origin.title} from {source.origin.url}"
     )
 
 
@@ -232,7 +218,7 @@ def _label(source: TextSource, path: Path, place: int, value: Any) -> int:
     if text == "-1":
         raise ValueError(
             f"{path}: example {place} has label -1, which marks a test set without labels; give "
-            f"the training and validation files of {source.title}, with labels {known}"
+            f"the training and validation files of {source.origin.title}, with labels {known}"
         )
     raise ValueError(f"{path}: the label of example {place} must be {known}; got {text[:40]!r}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....extras import need
-from ...pickles import read_pickle
+from ..origins import Origin, content_of, find, plain_data, reading
 
 FORMATS = ("JPEG", "PNG")  # ImageNet has a PNG or two whose names end with .JPEG
 BROKEN: tuple[type[Exception], ...] = (OSError, ValueError, SyntaxError, EOFError)
@@ -54,83 +53,47 @@ def picture(pictures: Pictures, place: int) -> Any:
         ) from error
 
 
-CIFAR100 = "https://www.cs.toronto.edu/~kriz/cifar.html"
-_CLASSES, _SIDE, _CHANNELS = 100, 32, 3
+CIFAR100 = Origin(
+    "CIFAR-100",
+    "https://www.cs.toronto.edu/~kriz/cifar.html",
+    ("vision/cifar-100-python", "cifar-100-python"),
+)
+_CLASSES, _SHAPE = 100, (3, 32, 32)
 MD5 = {
     "train": "16019d7e3df5f24257cddd939b257f8d",
     "test": "f0ef6b0ae62326f3e7ffdfab6717acfc",
     "meta": "7973b15100ade9c7d40fb424638fde48",
 }
-_COUNTS = {"train": 50_000, "test": 10_000}
 
 
 def read_cifar100(folder: Path, strict: bool) -> PictureTask:
     """Return CIFAR-100 from the folder with the files ``train``, ``test`` and ``meta``.
 
-    The files are pickles; they are read without running anything that a pickle may ask for. Images
-    are (n, 32, 32, 3) from 0 to 255, in the order of the files; classes are the 100 fine ones.
-    ``strict``: whether the files must be those of the release, by their MD5.
+    The files are pickles of Python 2. Images are (n, 32, 32, 3) from 0 to 255, in the order of the
+    files; classes are the 100 fine ones. ``strict``: whether the files must be those of the
+    release, by their MD5.
 
     Raises ``ValueError`` that names the file if it is missing, damaged or another one.
     """
-    for name in MD5:
-        _check_digest(folder / name, name, strict)
-    classes = _entry(folder / "meta", read_pickle(folder / "meta"), "fine_label_names")
-    if not isinstance(classes, list) or len(classes) != _CLASSES:
-        raise _wrong(folder / "meta", f"{_CLASSES} names of classes", _length(classes))
-    return PictureTask(_cifar_part(folder / "train"), _cifar_part(folder / "test"), _CLASSES)
+    parts = {}
+    for name, digest in MD5.items():
+        with reading(folder / name, CIFAR100) as file:
+            content = plain_data(content_of(file, digest if strict else "", "md5"))
+            if name == "meta":
+                continue
+            labels = np.array(content["fine_labels"], np.int64)
+            images = content["data"].reshape(len(labels), *_SHAPE).transpose(0, 2, 3, 1)
+            if images.dtype != np.uint8 or labels.min() < 0 or labels.max() >= _CLASSES:
+                raise ValueError("it holds other images or classes")
+            parts[name] = Pictures(np.ascontiguousarray(images), labels)
+    return PictureTask(parts["train"], parts["test"], _CLASSES)
 
 
-def _check_digest(file: Path, name: str, strict: bool) -> None:
-    if not file.is_file():
-        raise ValueError(
-            f"{file} is missing: take {name} of cifar-100-python.tar.gz from {CIFAR100}"
-        )
-    if strict:
-        with file.open("rb") as stream:
-            got = hashlib.file_digest(
-                stream, lambda: hashlib.md5(usedforsecurity=False)
-            ).hexdigest()
-        if got != MD5[name]:
-            raise _wrong(file, f"the MD5 {MD5[name]}", got)
-
-
-def _cifar_part(file: Path) -> Pictures:
-    content = read_pickle(file)
-    data, labels = _entry(file, content, "data"), _entry(file, content, "fine_labels")
-    width = _CHANNELS * _SIDE * _SIDE
-    is_array = isinstance(data, np.ndarray) and data.dtype == np.uint8 and data.ndim == 2
-    if not is_array or data.shape[1] != width:
-        got = f"{data.dtype} {data.shape}" if isinstance(data, np.ndarray) else type(data).__name__
-        raise _wrong(file, f"data of uint8 (n, {width})", got)
-    if not isinstance(labels, list) or not all(isinstance(label, int) for label in labels):
-        raise _wrong(file, "fine_labels as a list of numbers", type(labels).__name__)
-    if len(labels) != len(data) or not labels:
-        raise _wrong(file, f"a label for each of {len(data)} images", str(len(labels)))
-    if min(labels) < 0 or max(labels) >= _CLASSES:
-        raise _wrong(file, f"labels from 0 to {_CLASSES - 1}", f"{min(labels)} to {max(labels)}")
-    images = data.reshape(-1, _CHANNELS, _SIDE, _SIDE).transpose(0, 2, 3, 1)
-    return Pictures(np.ascontiguousarray(images), np.array(labels, np.int64))
-
-
-def _entry(file: Path, content: Any, name: str) -> Any:
-    if not isinstance(content, dict) or name not in content:
-        raise _wrong(file, f"an entry {name!r}", _length(content))
-    return content[name]
-
-
-def _length(content: Any) -> str:
-    kind = type(content).__name__
-    return f"{kind} of {len(content)}" if hasattr(content, "__len__") else kind
-
-
-def _wrong(file: Path, expected: str, got: str) -> ValueError:
-    return ValueError(
-        f"{file} is not CIFAR-100: expected {expected}, got {got}; get it from {CIFAR100}"
-    )
-
-
-IMAGENET100 = "https://www.kaggle.com/datasets/ambityga/imagenet100"
+IMAGENET100 = Origin(
+    "ImageNet-100",
+    "https://www.kaggle.com/datasets/ambityga/imagenet100",
+    ("vision/imagenet100", "vision/Imagenet100", "imagenet100", "Imagenet100"),
+)
 COUNTS = {"train": 1300, "val": 50}  # of every class
 ORDER = 32  # the seed with which the authors shuffle lists of files
 ENDING = ".JPEG"
@@ -177,7 +140,7 @@ def read_imagenet100(folder: Path, strict: bool) -> PictureTask:
 def _imagenet_part(folder: Path, part: str, strict: bool) -> Pictures:
     if not folder.is_dir():
         raise ValueError(
-            f"{folder} is missing: get it from {IMAGENET100}, where train is in the folders "
+            f"{folder} is missing: get it from {IMAGENET100.url}, where train is in the folders "
             "train.X1 to train.X4, which must be merged into one, and val is called val.X"
         )
     wnids = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
@@ -188,12 +151,12 @@ def _imagenet_part(folder: Path, part: str, strict: bool) -> Pictures:
         if strict and len(images) != COUNTS[part]:
             raise ValueError(
                 f"{folder / wnid} is not of ImageNet-100: expected {COUNTS[part]} images, got "
-                f"{len(images)}; get it from {IMAGENET100}"
+                f"{len(images)}; get it from {IMAGENET100.url}"
             )
         files += images
         labels += [WNIDS.index(wnid)] * len(images)
     if not files:
-        raise ValueError(f"{folder} has no images: get ImageNet-100 from {IMAGENET100}")
+        raise ValueError(f"{folder} has no images: get ImageNet-100 from {IMAGENET100.url}")
     return Pictures(files, np.array(labels, np.int64))
 
 
@@ -203,12 +166,12 @@ def _check_classes(folder: Path, wnids: list[str], strict: bool) -> None:
     if strangers:
         raise ValueError(
             f"{folder} has {_few(strangers)}, which are no classes of ImageNet-100: take them out, "
-            f"or get the data set from {IMAGENET100}"
+            f"or get the data set from {IMAGENET100.url}"
         )
     if missing and strict:
         raise ValueError(
             f"{folder} lacks {len(missing)} of 100 classes of ImageNet-100 ({_few(missing)}): get "
-            f"them from {IMAGENET100}"
+            f"them from {IMAGENET100.url}"
         )
 
 
@@ -227,18 +190,10 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
 
 
-class PictureSource(NamedTuple):
-    """The names that the folder of a data set may have, where it comes from, and its reader."""
-
-    names: tuple[str, ...]
-    origin: str
-    reader: Callable[[Path, bool], PictureTask]
-
-
 CHECKSUMS = {"cifar100": MD5}  # those known, by data set and file
-SOURCES: Mapping[str, PictureSource] = {
-    "cifar100": PictureSource(("cifar-100-python",), CIFAR100, read_cifar100),
-    "imagenet100": PictureSource(("imagenet100", "Imagenet100"), IMAGENET100, read_imagenet100),
+READERS: Mapping[str, tuple[Origin, Callable[[Path, bool], PictureTask]]] = {
+    "cifar100": (CIFAR100, read_cifar100),
+    "imagenet100": (IMAGENET100, read_imagenet100),
 }
 
 
@@ -254,10 +209,7 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
     Raises ``ValueError`` with the file and where it comes from, for files that are missing, damaged
     or others. Reference: Krizhevsky (2009); Deng et al. (CVPR 2009); Klabunde et al. (ICLR 2025).
     """
-    source = SOURCES[dataset]
-    candidates = [base / name for base in (folder / "vision", folder) for name in source.names]
-    for candidate in candidates:
-        if candidate.is_dir():
-            return source.reader(candidate, strict)
-    note = "; nothing here can download it" if download else ""
-    raise ValueError(f"{candidates[0]} does not exist: get it from {source.origin}{note}")
+    origin, reader = READERS[dataset]
+    return reader(
+        find(folder, origin, "; nothing here can download it" if download else ""), strict
+    )

@@ -1,0 +1,102 @@
+"""Where data sets come from, where they lie, and how their files are read."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Origin(NamedTuple):
+    """A data set: its title, where its files come from, the folders below that of all data in which
+    they may be, and one of the files by which such a folder is known."""
+
+    title: str
+    url: str
+    folders: tuple[str, ...]
+    file: str = ""
+
+
+def place_of(folder: Path, origin: Origin) -> Path | None:
+    """Return the folder of a data set below that of all data, or None."""
+    places = (folder / name for name in origin.folders)
+    return next((place for place in places if (place / origin.file).exists()), None)
+
+
+def find(folder: Path, origin: Origin, note: str = "") -> Path:
+    """Return the folder of a data set below that of all data; ``ValueError``, with ``note``, if it
+    is not there."""
+    place = place_of(folder, origin)
+    if place is None:
+        missing = folder / origin.folders[0] / origin.file
+        raise ValueError(
+            f"{missing} is missing: {origin.title} is expected there; get it from {origin.url}"
+            f"{note}"
+        )
+    return place
+
+
+@contextmanager
+def reading(path: Path, origin: Origin) -> Iterator[Path]:
+    """Turn whatever a missing or damaged file causes into a ``ValueError`` that names it."""
+    if not path.is_file():
+        raise ValueError(f"{path} is missing: {origin.title} needs it; get it from {origin.url}")
+    try:
+        yield path
+    except Exception as error:  # damaged files raise all kinds
+        reason = str(error) or type(error).__name__
+        raise ValueError(
+            f"{path} is not the file of {origin.title} ({reason}); get it from {origin.url}"
+        ) from error
+
+
+def content_of(path: Path, digest: str, algorithm: str = "sha256") -> bytes:
+    """Return the bytes of a file; ``ValueError`` if it has a digest, and another than this one.
+
+    ``digest``: of the published file; "" for any.
+    """
+    content = path.read_bytes()
+    if digest and hashlib.new(algorithm, content, usedforsecurity=False).hexdigest() != digest:
+        raise ValueError(f"it has another {algorithm.upper()}")
+    return content
+
+
+def plain_data(content: bytes) -> Any:
+    """Return what a pickle of Python 2 holds: arrays, sparse matrices, and plain objects.
+
+    A pickle is a program that can call any function. One that names another raises ``ValueError``.
+    """
+    return _Reader(io.BytesIO(content), encoding="latin1").load()
+
+
+class _Reader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        known = {
+            "multiarray._reconstruct": _new_array,
+            "numpy.ndarray": np.ndarray,
+            "numpy.dtype": np.dtype,
+            "_codecs.encode": lambda text, encoding: text.encode("latin1"),
+            "collections.defaultdict": defaultdict,
+            "builtins.list": list,
+            "__builtin__.list": list,
+        }
+        ending = module.rpartition(".")[2] if name == "_reconstruct" else module
+        if name == "csr_matrix" and module.startswith("scipy.sparse"):
+            from scipy.sparse import csr_matrix
+
+            return csr_matrix
+        if f"{ending}.{name}" not in known:
+            raise ValueError(f"it refers to {module}.{name}, which no such file needs")
+        return known[f"{ending}.{name}"]
+
+
+def _new_array(kind: object, shape: object, code: object) -> np.ndarray:
+    """Return the empty array that a pickled one starts as; its content follows in the file."""
+    return np.empty(0, np.int8)
