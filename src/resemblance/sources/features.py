@@ -26,7 +26,6 @@ IDENTITY = {
     ),
     "data": ("kind", "n_samples", "fingerprint"),
 }  # fmt: skip
-TRAITS_OF_STORE = ("architecture", "pooling", "accuracy", "model", "data")
 AGAIN = "remove its folder, and extract the features again"
 
 
@@ -62,17 +61,15 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> Subject:
     pooling is meant.
     """
     place = _model_folder(Path(folder))
-    facts = read_facts(place)
-    subjects = {s.traits["pooling"]: s for s in read_subject(place, name=facts.name)}
+    read_facts(place)  # that it is a store, and complete
+    subjects = {s.traits["pooling"]: s for s in read_subject(place, defaults={})}
     if pool is None and len(subjects) > 1:
         raise ValueError(
             f"{place} has several poolings: pass pool={' or '.join(map(repr, subjects))}"
         )
     if pool is not None and pool not in subjects:
         raise ValueError(f"{place} has no pooling {pool!r}; it has {', '.join(subjects)}")
-    subject = subjects[pool] if pool else next(iter(subjects.values()))
-    traits = {name: subject.traits[name] for name in TRAITS_OF_STORE if name in subject.traits}
-    return replace(subject, traits=traits)
+    return subjects[pool] if pool else next(iter(subjects.values()))
 
 
 def read_facts(folder: Path) -> StoreFacts:

@@ -25,6 +25,7 @@ PASS = ".pass-"  # the start of the name of a folder of an extraction that goes 
 Verify = bool | Literal["changed"]
 NOT_LAYERS = ("outputs", "labels")
 OWN = ("name", "layers", "maps", "files")  # entries of the traits that are not the model's own
+OF_STORES = ("format", "settings", "modules", "n_batches")  # likewise, in a store of features
 LONGEST, LONGEST_FILE = 200, 250  # bytes of the name of a layer, and of a file without its ending
 
 
@@ -47,7 +48,8 @@ def read_subjects(folder: str | Path, *, verify: Verify = False) -> tuple[Subjec
     (n_samples, n_classes) with logits and ``labels.npy`` (n_samples,) with the true classes, from
     which a missing accuracy is computed. Without ``layers``, all other arrays are layers, in
     natural order ("block2" before "block10"). A model with several poolings is one subject for
-    each. Layers stay on disk until they are needed.
+    each. Layers stay on disk until they are needed. A benchmark takes an entry that is missing for
+    the first of these words, or 0; the traits of the subject have what the folder states.
 
     ``verify``: compare each array with its checksum in the entry ``files``, if there is one;
     ``"changed"``: only those whose size or time of change is not the one recorded there. An array
@@ -55,12 +57,22 @@ def read_subjects(folder: str | Path, *, verify: Verify = False) -> tuple[Subjec
 
     Raises ``ValueError`` for a folder without a model and for traits or arrays that do not fit.
     """
-    root = Path(folder)
+    return _read_all(Path(folder), verify, {})
+
+
+def read_models(folder: str | Path, *, verify: Verify = False) -> tuple[Subject, ...]:
+    """Return subjects as :func:`read_subjects`, with the traits that a benchmark needs."""
+    return _read_all(Path(folder), verify, DEFAULTS)
+
+
+def _read_all(root: Path, verify: Verify, defaults: Mapping[str, Any]) -> tuple[Subject, ...]:
     files = [file for file in root.rglob(TRAITS) if not _is_partial(file.parent.relative_to(root))]
     if not files:
         raise ValueError(f"{root} holds no model: no folder inside it has a {TRAITS}")
-    ordered = sorted(files, key=natural)
-    return tuple(s for file in ordered for s in read_subject(file.parent, verify=verify))
+    folders = [file.parent for file in sorted(files, key=natural)]
+    return tuple(
+        s for place in folders for s in read_subject(place, verify=verify, defaults=defaults)
+    )
 
 
 def folders_left_out(folder: str | Path) -> dict[str, str]:
@@ -73,7 +85,7 @@ def folders_left_out(folder: str | Path) -> dict[str, str]:
 
 
 def read_subject(
-    folder: str | Path, *, verify: Verify = False, name: str | None = None
+    folder: str | Path, *, verify: Verify = False, defaults: Mapping[str, Any] = DEFAULTS
 ) -> tuple[Subject, ...]:
     """Return the subjects, one per pooling, of the model in a folder; see :func:`read_subjects`."""
     folder = Path(folder)
@@ -82,22 +94,22 @@ def read_subject(
     check_outputs(folder, outputs, labels)
     if "accuracy" not in traits and outputs is not None and labels is not None:
         traits["accuracy"] = float((outputs.argmax(axis=1) == labels).mean())
-    maps, title = traits.pop("maps", {}), traits.pop("name", None)
-    traits.pop("files", None)
-    title, ids = name or title or subject_name(traits), _ids(folder)
+    ids, title = _ids(folder), traits.get("name") or subject_name({**DEFAULTS, **traits})
+    layers_of, maps = _layer_files(folder, traits.get("layers")), traits.get("maps", {})
+    own = {k: value for k, value in traits.items() if k not in (*OWN, *OF_STORES)}
     by_pooling = {
         pooling: {
             layer: Representation(_checked(file, verify), f"{title}/{layer}", ids=ids)
             for layer, file in files.items()
         }
-        for pooling, files in _layer_files(folder, traits.pop("layers", None)).items()
+        for pooling, files in layers_of.items()
     }
     widths = {k: r.shape[1] for layers in by_pooling.values() for k, r in layers.items()}
     check_maps(f"{folder / TRAITS}", maps, widths)
     shapes = {layer: (shape[0], shape[1], shape[2]) for layer, shape in maps.items()}
     subjects = []
     for pooling, layers in by_pooling.items():
-        about = traits | {"pooling": pooling}
+        about = {**defaults, **own} | ({"pooling": pooling} if pooling or defaults else {})
         maps = {layer: shape for layer, shape in shapes.items() if layer in layers}
         subjects.append(Subject(title, layers, outputs, about, labels, maps))
     return tuple(subjects)
@@ -199,7 +211,7 @@ def _is_partial(folder: Path) -> bool:
 
 
 def _traits(folder: Path) -> dict[str, Any]:
-    """Return the traits in a folder, and the defaults of those that it lacks."""
+    """Return what a folder says of its model."""
     file = folder / TRAITS
     content = read_document(file, lambda entries: entries, "an object of traits")
     if not isinstance(content, dict):
@@ -209,9 +221,8 @@ def _traits(folder: Path) -> dict[str, Any]:
             f"{folder} has no complete layers yet: its extraction was interrupted; the same call "
             "of extract_features continues it"
         )
-    traits = {**DEFAULTS, **content}
-    check_traits(file, traits)
-    return traits
+    check_traits(file, {**DEFAULTS, **content})
+    return content
 
 
 def check_traits(file: Path, traits: Mapping[str, Any]) -> None:
@@ -383,7 +394,7 @@ def save_subject(subject: Subject, folder: str | Path) -> Path:
 def _traits_of(subject: Subject) -> dict[str, Any]:
     """Return the traits that are written, which JSON can hold."""
     pooling, layers = subject.traits.get("pooling", ""), list(subject.layers)
-    if clashes := sorted(subject.traits.keys() & OWN):
+    if clashes := sorted(subject.traits.keys() & {*OWN, *OF_STORES}):
         raise ValueError(f"save_subject: {clashes[0]!r} in traits is a part of its own; rename it")
     traits = {**subject.traits, "name": subject.name}
     traits["layers"] = layers if pooling == "" else {pooling: layers}
