@@ -177,6 +177,7 @@ def test_files_that_are_no_weights(resources, tmp_path):
     path = stored(which, state, resources)
     whole = path.read_bytes()
     contents = [Payload(tmp_path / "marker"), {"a": Payload(tmp_path / "marker")}, [1], {"a": "b"}]
+    contents += [{}, {"state_dict": [1, 2]}, torch.zeros(3)]
     for content in contents:
         torch.save(content, path)
         with pytest.raises(ValueError, match=r"model_s2.pt (cannot be read|does not hold)"):

@@ -253,19 +253,6 @@ def test_the_learning_rate_is_that_of_hugging_face():
         schedule.step()
 
 
-@pytest.mark.parametrize(
-    ("which", "problem"),
-    [
-        (("sst2", "gcn"), "no architecture 'gcn' is trained on 'sst2'"),
-        (("cola", "bert"), "no architecture 'bert' is trained on 'cola'"),
-        (("sst2", "bert", "text"), "hyperparameters must be one of resi-code, paper; got 'text'"),
-    ],
-)
-def test_options_of_models_that_there_are_not(which, problem):
-    with pytest.raises(ValueError, match=problem):
-        train.options(*which)
-
-
 def test_steps_and_epochs_depend_on_the_setting():
     options = train.options("sst2", "bert", "resi-code", False)
     recipe = Recipe("language", "sst2", "bert", "shortcut", 1.0, 0, options)
@@ -285,34 +272,6 @@ def test_every_epoch_has_every_text_once(order):
     first, second = np.concatenate(taken[:4]), np.concatenate(taken[4:])
     assert sorted(first) == sorted(second) == list(range(20))
     assert first.tolist() != second.tolist()
-
-
-@pytest.mark.parametrize("architecture", ["bert", "minilm"])
-def test_a_killed_training_continues_to_the_same_weights(
-    folder, tmp_path, monkeypatch, architecture
-):
-    recipe = recipe_of(architecture, epochs=2, evaluate=3, rate=1e-2)
-    resources = resources_of(folder, checkpoints=tmp_path, every=0.0)
-    expected = train.fit(recipe, resources_of(folder))
-    whole = train.objective_of
-
-    def interrupted(*arguments):
-        objective, calls = whole(*arguments), iter(range(8))
-
-        def loss(rows):
-            next(calls)  # ends with StopIteration, in the place of a kill
-            return objective.loss(rows)
-
-        return objective._replace(loss=loss)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(train, "objective_of", interrupted)
-        with pytest.raises(StopIteration):
-            train.fit(recipe, resources)
-    assert list(tmp_path.glob("*.pt"))
-    state = train.fit(recipe, resources)
-    assert not list(tmp_path.glob("*.pt"))
-    assert all((state[name] == value).all() for name, value in expected.items())
 
 
 def test_the_weights_with_the_lowest_validation_loss_are_returned(folder, monkeypatch):

@@ -12,7 +12,7 @@ from factories.image_data import make_cifar100, make_imagenet100, make_vit
 from PIL import Image
 
 from resemblance.sources.recipe import Recipe
-from resemblance.sources.training import DATASETS, Portion
+from resemblance.sources.training import Portion
 from resemblance.sources.training import paper_recipes as recipes
 from resemblance.sources.training.loop import Resources
 from resemblance.sources.training.vision import paper as train
@@ -67,23 +67,6 @@ def test_every_architecture_is_trained_and_seen_on_both_data_sets(data, dataset,
         assert all(0 <= value <= 1 for value in seen.accuracies.values())
 
 
-@pytest.mark.parametrize(("setting", "strength"), SETTINGS)
-@pytest.mark.parametrize("dataset", ["cifar100", "imagenet100"])
-def test_the_same_recipe_gives_the_same_weights(data, dataset, setting, strength):
-    one = recipe(dataset, "vgg11", setting, strength)
-    weights = train.fit(one, data)
-    assert same(weights, train.fit(one, data))
-    assert not same(weights, train.fit(one._replace(seed=1), data))
-
-
-def test_all_initial_weights_depend_on_the_seed_and_the_architecture(data):
-    start = {
-        seed: train.fit(recipe(seed=seed, epochs=0), data)["module.module.conv0.weight"]
-        for seed in (0, 1)
-    }
-    assert (start[0] != start[1]).all()
-
-
 def test_images_are_loaded_by_threads_with_the_same_result(data, monkeypatch):
     one = recipe("imagenet100", "vgg11")
     weights = train.fit(one, data)
@@ -96,58 +79,6 @@ def test_a_network_learns(tmp_path):
     one = recipe(architecture="vgg11", epochs=4, lr=0.03, most=200, batch=32)
     where = Resources(tmp_path, device="cpu")
     assert train.extract(one, train.fit(one, where), where).accuracies["test"] > 0.6
-
-
-@pytest.mark.parametrize(
-    "one",
-    [
-        recipe(architecture="resnet18", epochs=2),
-        recipe(
-            "imagenet100", "vit-b32", "augmentation", 0.5, epochs=2, batch=4, accumulate=4, most=24
-        ),
-    ],
-    ids=["sgd", "accumulated adamw"],
-)
-def test_an_interrupted_training_ends_with_the_same_weights(data, tmp_path, monkeypatch, one):
-    class Interruption(BaseException):
-        pass
-
-    expected, save = train.fit(one, data), train.Checkpoint.save
-    where = data._replace(checkpoints=tmp_path, every=0.0)
-    for allowed in (0, 1):  # steps before the one that is interrupted
-        left = iter(range(allowed))
-
-        def interrupting(self, state, left=left):
-            save(self, state)
-            if next(left, None) is None:
-                raise Interruption
-
-        monkeypatch.setattr(train.Checkpoint, "save", interrupting)
-        with pytest.raises(Interruption):
-            train.fit(one, where)
-        assert len(list(tmp_path.iterdir())) == 1
-    monkeypatch.setattr(train.Checkpoint, "save", save)
-    assert same(expected, train.fit(one, where))
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_resumed_training_does_not_begin_anew(data, tmp_path, monkeypatch):
-    """The states above would also end alike if they were ignored."""
-    one, steps = recipe(epochs=2), []
-    save = train.Checkpoint.save
-
-    def saving(self, state):
-        save(self, state)
-        steps.append(state["step"])
-        if steps == [1, 2, 3, 4]:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(train.Checkpoint, "save", saving)
-    where = data._replace(checkpoints=tmp_path, every=0.0)
-    with pytest.raises(KeyboardInterrupt):
-        train.fit(one, where)
-    train.fit(one, where)
-    assert steps == [1, 2, 3, 4, 5, 6]  # 40 images in batches of 16, twice
 
 
 def test_accumulated_batches_are_one_large_batch(data):
@@ -315,23 +246,7 @@ def test_recipes_of_other_kinds_are_refused(data, change, problem):
         train.fit(recipe()._replace(**change), data)
 
 
-def test_missing_options_are_named(data):
-    one = recipe()
-    few = {name: one.options[name] for name in one.options if name not in ("dot", "lr")}
-    with pytest.raises(ValueError, match="options lack dot, lr; start from"):
-        train.fit(one._replace(options=few), data)
-
-
-def test_hyperparameters_of_another_name_are_refused():
-    with pytest.raises(ValueError, match="must be one of resi-code, paper; got 'mine'"):
-        train.options("cifar100", "vgg11", "mine")
-
-
 def test_weights_of_another_network_are_refused(data):
     weights = train.fit(recipe(epochs=0), data)
     with pytest.raises(ValueError, match="weights are of another network"):
         train.extract(recipe(architecture="vgg11"), weights, data)
-
-
-def test_titles_are_those_of_the_paper():
-    assert DATASETS["imagenet100"].architectures["vit-l32"].title == "ViT-L/32"

@@ -118,23 +118,6 @@ def test_shortcuts_show_the_class_at_the_rate(rate, share):
 # ------------------------------------------------------------------------------------------- models
 
 
-def test_the_same_recipe_is_the_same_model_whatever_ran_before(trained):
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(7)
-    torch.rand(3)
-    for name in ("normal 0", "augmentation 0", "shortcut 1"):
-        given, before, seen = trained[name]
-        again = fit(given)
-        assert before.keys() == again.keys()
-        assert all(np.array_equal(before[key], again[key]) for key in before)
-        assert np.array_equal(extract(given, again).outputs, seen.outputs)
-
-
-def test_models_differ(trained):
-    outputs = [seen.outputs for _, _, seen in trained.values()]
-    assert all(not np.allclose(a, b) for i, a in enumerate(outputs) for b in outputs[:i])
-
-
 def test_inputs_are_the_same_for_all_models(trained):
     labels = [seen.labels for _, _, seen in trained.values()]
     assert all(np.array_equal(labels[0], other) for other in labels)
@@ -277,14 +260,6 @@ def test_synonyms_are_used_when_there_is_a_wordnet(tmp_path):
 def test_recipes_that_cannot_be_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         fit(recipe(**change))
-
-
-def test_missing_options_are_named():
-    given = recipe()._replace(
-        options={key: OPTIONS[key] for key in OPTIONS if key not in ("rate", "wordnet")}
-    )
-    with pytest.raises(ValueError, match="lack rate, wordnet"):
-        extract(given, {})
 
 
 def test_the_suites_hold_every_option():

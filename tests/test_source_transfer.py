@@ -74,27 +74,6 @@ def test_unknown_sizes_and_domains_are_refused():
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_the_same_recipe_and_start_is_the_same_model(domain, trained):
-    import torch
-
-    torch.manual_seed(7)
-    recipe = child(domain)
-    start = fit(recipe.parent)
-    again = fit(recipe, start=start)
-    assert all(np.array_equal(start[name], trained[domain, 0][name]) for name in start)
-    state, before = trained[domain, 0, 0]
-    assert again.keys() == state.keys()
-    assert all(np.array_equal(again[name], state[name]) for name in state)
-    assert extract(recipe, again).accuracies == before.accuracies
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_both_seeds_make_another_model(domain, trained):
-    outputs = [trained[domain, p, seed][1].outputs for p, seed in ((0, 0), (0, 1), (1, 0))]
-    assert not any(np.allclose(a, b) for i, a in enumerate(outputs) for b in outputs[:i])
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
 def test_all_but_the_head_starts_from_the_parent_and_heads_from_the_seed(domain, trained):
     """Without training, what is left is the start: weights of the parent, and a head that only the
     seed decides."""
@@ -274,13 +253,3 @@ def test_options_that_do_not_fit_are_refused(domain, options, message, trained):
     recipe = child(domain)
     with pytest.raises(ValueError, match=message):
         fit(recipe._replace(options=recipe.options | options), start=trained[domain, 0])
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_missing_options_are_named(domain):
-    recipe = child(domain)
-    options = {
-        name: value for name, value in recipe.options.items() if name not in ("shots", "epochs")
-    }
-    with pytest.raises(ValueError, match="lack epochs, shots"):
-        fit(recipe._replace(options=options), start={})

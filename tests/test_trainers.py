@@ -1,0 +1,178 @@
+"""What all trainings have in common: of small networks on data of the package, of those that are
+fine-tuned, and of those of the paper, here on made data in the layout of the real ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from factories import graph_data, image_data, text_data
+from pins.trainings import FEW, digest
+
+from resemblance.sources import training
+from resemblance.sources.recipe import Recipe
+from resemblance.sources.training.loop import Checkpoint, Resources
+from resemblance.suites.sensitivity.models import recipes
+
+DOMAINS = training.DOMAINS
+VISION = {"most": 40, "batch": 16}
+
+
+@pytest.fixture(scope="module")
+def resources(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    graph_data.write_cora(folder / "graphs" / "cora")
+    text_data.write_all(folder)
+    image_data.make_cifar100(folder, train=60, test=20, classes=4)
+    image_data.make_imagenet100(folder)
+    image_data.make_vit(folder, "vit-b32")
+    return Resources(folder, device="cpu")
+
+
+def packaged(domain, architecture, setting="normal", strength=0.0, seed=0):
+    trainer, dataset = training.domain_of(domain), DOMAINS[domain].dataset
+    options = trainer.OPTIONS["standard"][architecture] | FEW[domain]
+    return Recipe(domain, dataset, architecture, setting, strength, seed, options, trainer.VERSION)
+
+
+def finetuned(domain):
+    return next(r for r in recipes("small", [domain]) if r.setting == "finetuned")
+
+
+def of_paper(dataset, architecture, setting="normal", strength=0.0, **changes):
+    domain = training.DATASETS[dataset].domain
+    trainer = training.part_of(dataset, "paper")
+    options = trainer.options(dataset, architecture, reduced=True) | changes
+    return Recipe(domain, dataset, architecture, setting, strength, 0, options, trainer.VERSION)
+
+
+SAME = [
+    *(packaged(d, a, "shortcut", 0.5) for d, about in DOMAINS.items() for a in about.architectures),
+    *(packaged(d, about.chosen, "augmentation", 1.0) for d, about in DOMAINS.items()),
+    *(packaged(d, about.chosen, "labels", 0.5) for d, about in DOMAINS.items()),
+    *(of_paper("cora", a, "shortcut", 0.5) for a in ("gcn", "pgnn")),
+    of_paper("sst2", "bert-small", "labels", 1.0),
+    *(of_paper("cifar100", "vgg11", s, 0.5, **VISION) for s in ("labels", "shortcut")),
+    of_paper("imagenet100", "vgg11", "augmentation", 0.5, **VISION),
+]
+
+
+def test_a_recipe_always_gives_the_same_model(resources, subtests):
+    for one in SAME:
+        with subtests.test(one.name):
+            first = training.fit(one, resources)
+            torch.manual_seed(7)
+            expected = torch.rand(3)
+            torch.manual_seed(7)
+            again = training.fit(one, resources)
+            seen = [training.extract(one, state, resources) for state in (first, again)]
+            assert torch.equal(torch.rand(3), expected)  # PyTorch is left as it was
+            assert digest(first) == digest(again)
+            assert np.array_equal(seen[0].outputs, seen[1].outputs)
+            assert seen[0].accuracies == seen[1].accuracies
+            share = (seen[0].outputs.argmax(axis=1) == seen[0].labels).mean()
+            assert seen[0].accuracies["test"] == share
+            other = training.fit(one._replace(seed=1), resources)
+            assert digest(first) != digest(other)
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_a_recipe_and_its_start_always_give_the_same_model(domain):
+    child = finetuned(domain)
+    starts = {seed: training.fit(child._replace(pretrain=seed).parent) for seed in (0, 1)}
+    states = [
+        training.fit(child._replace(seed=seed, pretrain=start), start=starts[start])
+        for start, seed in ((0, 0), (0, 0), (0, 1), (1, 0))
+    ]
+    first, again, *others = map(digest, states)
+    assert first == again
+    assert len({first, *others}) == 3
+
+
+CONTINUED = [
+    of_paper("cora", "gcn", "augmentation", 0.25, epochs=4),
+    of_paper("cora", "sage", "layers", epochs=4),
+    of_paper("cora", "gat", "labels", 0.25, epochs=4),
+    of_paper("cora", "pgnn", "shortcut", 0.5, epochs=4),
+    of_paper("sst2", "bert", epochs=1, train=64, evaluate=3, rate=1e-2),
+    of_paper("sst2", "minilm", epochs=1, train=64, evaluate=2, rate=1e-2),
+    of_paper("cifar100", "resnet18", epochs=2, **VISION),
+    of_paper("imagenet100", "vit-b32", "augmentation", 0.5, epochs=2, batch=4, accumulate=4)
+    ._replace(seed=2),
+]  # fmt: skip
+
+
+def test_an_interrupted_training_goes_on_to_the_same_weights(resources, tmp_path, subtests):
+    for k, one in enumerate(CONTINUED):
+        with subtests.test(one.name), pytest.MonkeyPatch.context() as patch:
+            expected = training.fit(one, resources)
+            stored = resources._replace(checkpoints=tmp_path / str(k), every=0.0)
+            save, steps = Checkpoint.save, []
+
+            def stop(self, state, save=save, steps=steps):
+                save(self, state)
+                steps.append(state["step"])
+                if len(steps) in (1, 3):
+                    raise KeyboardInterrupt
+
+            patch.setattr(Checkpoint, "save", stop)
+            for _ in range(2):
+                with pytest.raises(KeyboardInterrupt):
+                    training.fit(one, stored)
+                assert len(list(stored.checkpoints.glob("*.pt"))) == 1
+            assert digest(training.fit(one, stored)) == digest(expected)
+            assert steps == list(range(1, len(steps) + 1))  # none was repeated
+            assert len(steps) > 3
+            assert not list(stored.checkpoints.glob("*.pt"))
+
+
+def test_a_state_of_another_recipe_or_precision_is_not_continued(resources, tmp_path):
+    one, stored = of_paper("cora", "gcn"), resources._replace(checkpoints=tmp_path)
+    Checkpoint(one, stored).save({"epoch": 1})
+    assert Checkpoint(one, stored._replace(precision="bfloat16")).load() is None
+    assert Checkpoint(one._replace(seed=7), stored).load() is None
+    assert Checkpoint(one, stored).load() == {"epoch": 1}
+
+
+LACKING = [
+    *((packaged(d, about.chosen), ("epochs", "layers")) for d, about in DOMAINS.items()
+      if d != "vision"),
+    (packaged("vision", "resnet"), ("batch", "blocks")),
+    *((finetuned(d), ("epochs", "shots")) for d in DOMAINS),
+    (of_paper("cifar100", "resnet18"), ("dot", "lr")),
+]  # fmt: skip
+
+
+def test_missing_options_are_named(resources, subtests):
+    for one, names in LACKING:
+        with subtests.test(one.name):
+            options = {name: one.options[name] for name in one.options if name not in names}
+            lacking = one._replace(options=options)
+            for call in (training.fit, lambda r, where: training.extract(r, {}, where)):
+                with pytest.raises(ValueError, match=f"lack {', '.join(names)}; start from"):
+                    call(lacking, resources)
+
+
+@pytest.mark.parametrize(
+    ("which", "problem"),
+    [
+        (("flickr", "pgnn"), "no architecture 'pgnn' is trained on 'flickr'"),
+        (("sst2", "gcn"), "no architecture 'gcn' is trained on 'sst2'"),
+        (("cora", "gcn", "text"), "hyperparameters must be one of resi-code, paper; got 'text'"),
+        (("mnli", "bert", "text"), "hyperparameters must be one of resi-code, paper; got 'text'"),
+        (("cifar100", "vgg11", "mine"), "must be one of resi-code, paper; got 'mine'"),
+    ],
+)
+def test_options_of_models_that_there_are_not(which, problem):
+    with pytest.raises(ValueError, match=problem):
+        training.part_of(which[0], "paper").options(*which)
+
+
+@pytest.mark.parametrize("dataset", training.DATASETS)
+def test_data_that_are_not_there(tmp_path, dataset):
+    one = of_paper(dataset, next(iter(training.DATASETS[dataset].architectures)))
+    with pytest.raises(ValueError, match=r"is missing: .* get it from http"):
+        training.fit(one, Resources(tmp_path, device="cpu"))
+    with pytest.raises(ValueError, match="resources must say where they are"):
+        training.fit(one)
