@@ -280,7 +280,7 @@ def test_one_pretrained_model_is_too_few_for_the_fourth(tmp_path):
 
 
 def test_severities_are_averaged(models):
-    tuned = [s for s in read_subjects(models) if s.traits["setting"] == "finetuned"]
+    tuned = [s for s in read_subjects(models) if s.traits.get("setting") == "finetuned"]
     found = functionalities(tuned)
     assert list(found) == ["fog", "rain"]
     first = tuned[0].traits["accuracies"]

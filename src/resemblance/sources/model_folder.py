@@ -57,22 +57,12 @@ def read_subjects(folder: str | Path, *, verify: Verify = False) -> tuple[Subjec
 
     Raises ``ValueError`` for a folder without a model and for traits or arrays that do not fit.
     """
-    return _read_all(Path(folder), verify, {})
-
-
-def read_models(folder: str | Path, *, verify: Verify = False) -> tuple[Subject, ...]:
-    """Return subjects as :func:`read_subjects`, with the traits that a benchmark needs."""
-    return _read_all(Path(folder), verify, DEFAULTS)
-
-
-def _read_all(root: Path, verify: Verify, defaults: Mapping[str, Any]) -> tuple[Subject, ...]:
+    root = Path(folder)
     files = [file for file in root.rglob(TRAITS) if not _is_partial(file.parent.relative_to(root))]
     if not files:
         raise ValueError(f"{root} holds no model: no folder inside it has a {TRAITS}")
     folders = [file.parent for file in sorted(files, key=natural)]
-    return tuple(
-        s for place in folders for s in read_subject(place, verify=verify, defaults=defaults)
-    )
+    return tuple(s for place in folders for s in read_subject(place, verify=verify, defaults={}))
 
 
 def folders_left_out(folder: str | Path) -> dict[str, str]:

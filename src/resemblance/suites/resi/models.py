@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...packs import open_pack
 from ...packs.archive import IDENTITY
 from ...sources import training
-from ...sources.model_folder import folders_left_out, read_models
+from ...sources.model_folder import folders_left_out, read_subjects
 from ...sources.recipe import Recipe
 from ...sources.training import DATASETS, DOMAINS, Portion, part_of
 from ...sources.training.loop import Resources
@@ -117,7 +117,7 @@ def material_of(
         pack = open_pack(folder if folder.exists() else wanted.models)
         return of_pack(pack.folder, pack.manifest.facts)
     if wanted.models:
-        subjects = read_models(wanted.models, verify=True)
+        subjects = read_subjects(wanted.models, verify=True)
         return Material(subjects, left_out=folders_left_out(wanted.models))
     plan = recipes(wanted.size, wanted.more["domains"])
     failed = train(plan, None)
@@ -127,7 +127,7 @@ def material_of(
 
 def of_pack(folder: Path, facts: Mapping[str, Any]) -> Material:
     """Return the models of a pack."""
-    return Material(read_models(folder / MODELS), reliabilities=facts.get(RELIABILITY, {}))
+    return Material(read_subjects(folder / MODELS), reliabilities=facts.get(RELIABILITY, {}))
 
 
 def _complete(folder: Path, plan: Sequence[Recipe], known: Purpose) -> list[Recipe]:

@@ -88,7 +88,7 @@ def evaluate(
 
     Parameters
     ----------
-    subjects : models seen on fixed inputs, from :func:`resemblance.read_models`,
+    subjects : models seen on fixed inputs, from :func:`resemblance.read_subjects`,
         :func:`resemblance.subject_from_model` or elsewhere. Those that agree in domain, dataset,
         architecture and pooling are compared; ``setting``, ``strength`` and ``seed`` say which
         tests they make.

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...measure import Measure
 from ...results.result import Result
-from ...sources.model_folder import read_models
+from ...sources.model_folder import read_subjects
 from ..case import Case, cell_name
 from ..pinned import MODELS, Layers, Pinned, Reduction, all_layers_of, pin_model
 from ..reliability import is_reliable
@@ -50,7 +50,7 @@ def _last_of(traits: Mapping[str, Any]) -> Layers:
 
 def cases_of(pinned: Pinned) -> list[Case]:
     """Return the cells of the six tests that count for the ranking."""
-    cases = six_tests(read_models(pinned.folder / MODELS)).cases
+    cases = six_tests(read_subjects(pinned.folder / MODELS)).cases
     known = with_reliabilities(cases, pinned.facts.get(RELIABILITY, {}))
     return [c for c in known if c.cell[1] in RANKED and is_reliable(c.reliability)]
 

@@ -91,7 +91,7 @@ def run(
         trained on data of the package; ``"paper"``: the paper's models, trained on its data, and
         ``"paper-slice"`` to try that out.
     domains : some of "graphs", "language", "vision"; default: all.
-    models : a folder of models of your own (see :func:`resemblance.read_models`) instead of
+    models : a folder of models of your own (see :func:`resemblance.read_subjects`) instead of
         trained ones.
     executor : a ``concurrent.futures`` executor of processes, for training and comparing.
     trainer : one for training alone, such as one whose workers have accelerators.

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...measure import Measure
 from ...results.result import Result
-from ...sources.model_folder import read_models
+from ...sources.model_folder import read_subjects
 from ...sources.recipe import Recipe
 from ...sources.training import DOMAINS
 from ..case import Case
@@ -75,7 +75,7 @@ def _first_pooling(traits: Mapping[str, Any]) -> dict[str, list[str]]:
 def cases_of(pinned: Pinned) -> list[Case]:
     """Return what the measures are ranked by: the order of distances from the best representation,
     for each benchmark, family of models and functionality by both correlations."""
-    size, subjects = SIZES[pinned.facts["size"]], read_models(pinned.folder / MODELS)
+    size, subjects = SIZES[pinned.facts["size"]], read_subjects(pinned.folder / MODELS)
     known = pinned.facts.get(RELIABILITY, {})
     return [
         case

@@ -19,7 +19,7 @@ from ...provenance import environment
 from ...results.headlines import OWN, few_models, is_trial
 from ...results.result import Result
 from ...results.sections import Section
-from ...sources.model_folder import folders_left_out, read_models
+from ...sources.model_folder import folders_left_out, read_subjects
 from ...sources.recipe import Recipe
 from ...sources.training import DOMAINS
 from ...subject import Subject
@@ -105,7 +105,7 @@ def run(
         (as many models and samples as the paper; many hours).
     only : names of benchmarks: "layers", "deletion", "finetuning", "pretraining". Default: all.
     domains : of the models that are trained: "graphs", "language", "vision".
-    models : a folder of your own models instead (see :func:`resemblance.read_models`); each takes
+    models : a folder of your own models instead (see :func:`resemblance.read_subjects`); each takes
         the benchmarks for which it has the data, and the result gives the reason for every other.
         "normal" models with ``labels.npy`` take the first two, "finetuned" ones with ``accuracies``
         on other inputs the others.
@@ -135,7 +135,7 @@ def run(
     tested = get_measures(measures if measures is not None else MEASURES)
     source = None if models is None else str(Path(models).resolve())
     # mistakes in the folder of a user are found before the work
-    subjects: Sequence[Subject] = () if source is None else read_models(source)
+    subjects: Sequence[Subject] = () if source is None else read_subjects(source)
     settings = {benchmark.setting for benchmark in benchmarks}
     plan = () if source else [r for r in recipes(size, domains) if r.setting in settings]
     show = progress or (lambda stage, done, total: None)
