@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..subject import MapShape
+from ..subject import MapShape, Subject
 
 DEFAULTS: Mapping[str, Any] = {  # of the traits that tell models apart
     "domain": "own", "dataset": "own", "architecture": "model", "pooling": "", "setting": "normal",
@@ -19,6 +20,11 @@ DEFAULTS: Mapping[str, Any] = {  # of the traits that tell models apart
 CORRUPTED = ("labels", "shortcut", "augmentation")
 TRANSFER = ("pretrained", "finetuned")
 SETTINGS = ("normal", "layers", *CORRUPTED, *TRANSFER)
+
+
+def with_defaults(subject: Subject) -> Subject:
+    """Return a model with all traits that tell models apart, those not stated as in most models."""
+    return replace(subject, traits={**DEFAULTS, **subject.traits})
 
 
 def subject_name(traits: Mapping[str, Any]) -> str:

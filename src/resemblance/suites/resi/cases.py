@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ import numpy as np
 
 from ...measures import disagreement, jensen_shannon
 from ...representation import Representation, Undefined
-from ...sources.recipe import DEFAULTS, Recipe
+from ...sources.recipe import Recipe, with_defaults
 from ...sources.training import Members
 from ...subject import Subject
 from ..case import Case, Part, cell_name
@@ -124,7 +123,7 @@ def with_reliabilities(
 def _families(subjects: Iterable[Subject]) -> dict[ModelFamily, list[Subject]]:
     families: dict[ModelFamily, list[Subject]] = defaultdict(list)
     for subject in subjects:
-        subject = replace(subject, traits={**DEFAULTS, **subject.traits})
+        subject = with_defaults(subject)
         traits = subject.traits
         family = ModelFamily(*(traits[name] for name in ModelFamily._fields))
         if any(other.name == subject.name for other in families[family]):

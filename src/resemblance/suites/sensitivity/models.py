@@ -7,14 +7,13 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from ...representation import fingerprint
-from ...sources.recipe import DEFAULTS, Recipe
+from ...sources.recipe import Recipe
 from ...sources.training import DOMAINS, check_domains, domain_of
 from ...subject import Subject
 from ..training import ModelFamily
@@ -105,7 +104,7 @@ def families(subjects: Iterable[Subject]) -> dict[ModelFamily, list[Subject]]:
     models."""
     members = defaultdict[ModelFamily, list[Subject]](list)
     first: dict[str, str] = {}
-    for s in (replace(s, traits={**DEFAULTS, **s.traits}) for s in subjects):
+    for s in subjects:
         family = ModelFamily(*(s.traits[name] for name in ModelFamily._fields))
         if first.setdefault("/".join(family[:3]), family.pooling) == family.pooling:
             members[family].append(s)

@@ -20,7 +20,7 @@ from ...results.headlines import OWN, few_models, is_trial
 from ...results.result import Result
 from ...results.sections import Section
 from ...sources.model_folder import folders_left_out, read_subjects
-from ...sources.recipe import Recipe
+from ...sources.recipe import Recipe, with_defaults
 from ...sources.training import DOMAINS
 from ...subject import Subject
 from ..case import Case
@@ -135,7 +135,8 @@ def run(
     tested = get_measures(measures if measures is not None else MEASURES)
     source = None if models is None else str(Path(models).resolve())
     # mistakes in the folder of a user are found before the work
-    subjects: Sequence[Subject] = () if source is None else read_subjects(source)
+    own = () if source is None else read_subjects(source)
+    subjects: Sequence[Subject] = tuple(map(with_defaults, own))
     settings = {benchmark.setting for benchmark in benchmarks}
     plan = () if source else [r for r in recipes(size, domains) if r.setting in settings]
     show = progress or (lambda stage, done, total: None)
