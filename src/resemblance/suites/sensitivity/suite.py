@@ -135,8 +135,7 @@ def run(
     tested = get_measures(measures if measures is not None else MEASURES)
     source = None if models is None else str(Path(models).resolve())
     # mistakes in the folder of a user are found before the work
-    own = () if source is None else read_subjects(source)
-    subjects: Sequence[Subject] = tuple(map(with_defaults, own))
+    subjects: Sequence[Subject] = [*map(with_defaults, read_subjects(source))] if source else ()
     settings = {benchmark.setting for benchmark in benchmarks}
     plan = () if source else [r for r in recipes(size, domains) if r.setting in settings]
     show = progress or (lambda stage, done, total: None)
