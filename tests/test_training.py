@@ -184,7 +184,7 @@ def test_labels_are_not_needed_but_must_fit(tmp_path):
 def test_the_seed_of_a_parent_is_a_number(tmp_path, pretrain):
     np.save(tmp_path / "a.npy", np.eye(3))
     (tmp_path / "traits.json").write_text(f'{{"layers": ["a"], "pretrain": {pretrain}}}')
-    with pytest.raises(ValueError, match="pretrain must be a number"):
+    with pytest.raises(ValueError, match="pretrain must be a whole number"):
         read_subjects(tmp_path)
 
 

@@ -303,7 +303,6 @@ def _finish(
     for pooling, dot, layer in (name.partition(".") for name in names):
         if dot:
             layers[pooling].append(layer)
-    n_batches = arrays.written.batches
-    facts = merged(facts, data, layers, list(todo.modules), order, n_batches=n_batches)
+    facts = merged(facts, data, layers, list(todo.modules), order)
     ids = samples.ids or [f"{fingerprint[:12]}/{i}" for i in range(n)]
     finish_pass(folder, [arrays.path(name) for name in names], facts, ids)

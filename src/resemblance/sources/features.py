@@ -36,8 +36,8 @@ class StoreFacts:
     ``model``: where the model comes from, its class, and a hash of its weights. ``data``: name,
     kind and hash of the samples. ``settings``: what else decides the values, such as the size of
     batches. ``layers``: by pooling, the layers in the order of the model. ``modules``: by pooling,
-    the modules that were watched, whose outputs are these layers. ``n_batches``: how many batches
-    the model was run on. ``files``: what is recorded of each array.
+    the modules that were watched, whose outputs are these layers. ``files``: what is recorded of
+    each array.
     """
 
     name: str
@@ -46,7 +46,6 @@ class StoreFacts:
     settings: Mapping[str, Any]
     layers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     modules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    n_batches: int = 0
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
@@ -194,8 +193,6 @@ def merged(
     layers: Mapping[str, Sequence[str]],
     modules: Sequence[str],
     order: Sequence[str],
-    *,
-    n_batches: int,
 ) -> StoreFacts:
     """Return what a store is about after a pass that added layers, by pooling, of some modules.
 
@@ -213,13 +210,7 @@ def merged(
         all_layers[pooling] = tuple(sorted(both, key=place))
         both = dict.fromkeys([*facts.modules.get(pooling, ()), *modules])
         all_modules[pooling] = tuple(both)
-    return replace(
-        facts,
-        data=dict(data),
-        layers=all_layers,
-        modules=all_modules,
-        n_batches=facts.n_batches + n_batches,
-    )
+    return replace(facts, data=dict(data), layers=all_layers, modules=all_modules)
 
 
 def pass_folder(folder: Path, *parts: Any) -> Path:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,7 +25,7 @@ PASS = ".pass-"  # the start of the name of a folder of an extraction that goes 
 Verify = bool | Literal["changed"]
 NOT_LAYERS = ("outputs", "labels")
 OWN = ("name", "layers", "maps", "files")  # entries of the traits that are not the model's own
-OF_STORES = ("format", "settings", "modules", "n_batches")  # likewise, in a store of features
+OF_STORES = ("format", "settings", "modules")  # likewise, in a store of features
 LONGEST, LONGEST_FILE = 200, 250  # bytes of the name of a layer, and of a file without its ending
 
 
@@ -86,7 +86,7 @@ def read_subject(
         traits["accuracy"] = float((outputs.argmax(axis=1) == labels).mean())
     ids, title = _ids(folder), traits.get("name") or subject_name({**DEFAULTS, **traits})
     layers_of, maps = _layer_files(folder, traits.get("layers")), traits.get("maps", {})
-    own = {k: value for k, value in traits.items() if k not in (*OWN, *OF_STORES)}
+    entries = {k: value for k, value in traits.items() if k not in (*OWN, *OF_STORES)}
     by_pooling = {
         pooling: {
             layer: Representation(_checked(file, verify), f"{title}/{layer}", ids=ids)
@@ -99,7 +99,7 @@ def read_subject(
     shapes = {layer: (shape[0], shape[1], shape[2]) for layer, shape in maps.items()}
     subjects = []
     for pooling, layers in by_pooling.items():
-        about = {**defaults, **own} | ({"pooling": pooling} if pooling or defaults else {})
+        about = {**defaults, **entries} | ({"pooling": pooling} if pooling or defaults else {})
         maps = {layer: shape for layer, shape in shapes.items() if layer in layers}
         subjects.append(Subject(title, layers, outputs, about, labels, maps))
     return tuple(subjects)
@@ -211,48 +211,51 @@ def _traits(folder: Path) -> dict[str, Any]:
             f"{folder} has no complete layers yet: its extraction was interrupted; the same call "
             "of extract_features continues it"
         )
-    check_traits(file, {**DEFAULTS, **content})
+    check_traits(file, content)
     return content
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and value.isprintable()
+
+
+def _is_number(value: Any, kind: Any = int | float) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _is_share(value: Any) -> bool:
+    return _is_number(value) and 0 <= value <= 1  # nor NaN
+
+
+def _are_shares(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        k and _is_word(k) and _is_share(v) for k, v in value.items()
+    )
+
+
+WORD, WHOLE, SHARE = "a word that can be printed", "a whole number", "a number between 0 and 1"
+FITTING: Mapping[str, tuple[Callable[[Any], bool], str]] = {  # what entries of the traits must be
+    "setting": (lambda value: value in SETTINGS, f"one of {', '.join(SETTINGS)}"),
+    "domain": (_is_word, WORD),
+    "dataset": (_is_word, WORD),
+    "architecture": (_is_word, WORD),
+    "name": (lambda value: isinstance(value, str) and bool(value), "a word"),
+    "seed": (lambda value: _is_number(value, int), WHOLE),
+    "pretrain": (lambda value: _is_number(value, int), WHOLE),
+    "strength": (_is_share, SHARE),
+    "accuracy": (_is_share, SHARE),
+    "accuracies": (
+        _are_shares,
+        "an object of numbers between 0 and 1 by names that can be printed",
+    ),
+}
 
 
 def check_traits(file: Path, traits: Mapping[str, Any]) -> None:
     """Raise ``ValueError`` for traits that do not describe a model, but for its layers and maps."""
-    if traits["setting"] not in SETTINGS:
-        raise ValueError(
-            f"{file}: setting must be one of {', '.join(SETTINGS)}; got {traits['setting']!r}"
-        )
-    _check_numbers(file, traits)
-    for name in ("domain", "dataset", "architecture"):
-        if not isinstance(traits[name], str) or not traits[name].isprintable():
-            raise ValueError(
-                f"{file}: {name} must be a word that can be printed; got {traits[name]!r}"
-            )
-    title = traits.get("name", "model")
-    if not isinstance(title, str) or not title:
-        raise ValueError(f"{file}: name must be a word; got {title!r}")
-    _check_accuracies(file, traits.get("accuracies", {}))
-
-
-def _check_numbers(file: Path, traits: Mapping[str, Any]) -> None:
-    numbers = {"strength": int | float, "seed": int, "accuracy": int | float, "pretrain": int}
-    for name, kind in numbers.items():
-        value = traits.get(name, 0)
-        if isinstance(value, bool) or not isinstance(value, kind):
-            raise ValueError(f"{file}: {name} must be a number; got {value!r}")
-    for name in ("strength", "accuracy"):
-        if not 0 <= traits.get(name, 0) <= 1:  # nor NaN
-            raise ValueError(f"{file}: {name} must be between 0 and 1; got {traits[name]}")
-
-
-def _check_accuracies(file: Path, accuracies: Any) -> None:
-    values = accuracies.values() if isinstance(accuracies, dict) else [None]
-    if not all(isinstance(v, int | float) and 0 <= v <= 1 for v in values):
-        raise ValueError(
-            f"{file}: accuracies must be an object of numbers between 0 and 1; got {accuracies!r}"
-        )
-    for name in accuracies:
-        if not name.isprintable() or not name:
-            raise ValueError(f"{file}: names of accuracies must be printable; got {name!r}")
+    for name, (fits, words) in FITTING.items():
+        if name in traits and not fits(traits[name]):
+            raise ValueError(f"{file}: {name} must be {words}; got {traits[name]!r}")
 
 
 def check_outputs(folder: Path, outputs: np.ndarray | None, labels: np.ndarray | None) -> None:
@@ -375,7 +378,7 @@ def save_subject(subject: Subject, folder: str | Path) -> Path:
     if folder.exists():
         raise ValueError(f"save_subject: {folder} exists; choose another folder, or remove it")
     arrays, traits, ids = _arrays_of(subject), _traits_of(subject), _ids_of(subject)
-    check_traits(folder / TRAITS, {**DEFAULTS, **traits})
+    check_traits(folder / TRAITS, traits)
     check_outputs(folder, arrays.get("outputs"), arrays.get("labels"))
     _write(folder, arrays, traits, ids=ids)
     return folder
