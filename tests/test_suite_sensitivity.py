@@ -20,6 +20,7 @@ from resemblance.packs import open_pack
 from resemblance.results import headlines
 from resemblance.results.result import Result, load_result
 from resemblance.sources.model_folder import read_subjects
+from resemblance.sources.recipe import with_defaults
 from resemblance.suites.pinned import Pinned, build_pack, pack_cases, pinned_cells, run_pack
 from resemblance.suites.sensitivity.cases import FamilySets, without_rounding
 from resemblance.suites.sensitivity.findings import KINDS, Correlations, Findings
@@ -280,7 +281,8 @@ def test_one_pretrained_model_is_too_few_for_the_fourth(tmp_path):
 
 
 def test_severities_are_averaged(models):
-    tuned = [s for s in read_subjects(models) if s.traits.get("setting") == "finetuned"]
+    subjects = map(with_defaults, read_subjects(models))
+    tuned = [s for s in subjects if s.traits["setting"] == "finetuned"]
     found = functionalities(tuned)
     assert list(found) == ["fog", "rain"]
     first = tuned[0].traits["accuracies"]

@@ -9,7 +9,7 @@ from typing import Any
 from ...measure import Measure
 from ...results.result import Result
 from ...sources.model_folder import read_subjects
-from ...sources.recipe import Recipe
+from ...sources.recipe import Recipe, with_defaults
 from ...sources.training import DOMAINS
 from ..case import Case
 from ..pinned import MODELS, Pinned, Reduction, pin_model
@@ -75,7 +75,8 @@ def _first_pooling(traits: Mapping[str, Any]) -> dict[str, list[str]]:
 def cases_of(pinned: Pinned) -> list[Case]:
     """Return what the measures are ranked by: the order of distances from the best representation,
     for each benchmark, family of models and functionality by both correlations."""
-    size, subjects = SIZES[pinned.facts["size"]], read_subjects(pinned.folder / MODELS)
+    size = SIZES[pinned.facts["size"]]
+    subjects = [*map(with_defaults, read_subjects(pinned.folder / MODELS))]
     known = pinned.facts.get(RELIABILITY, {})
     return [
         case
