@@ -17,7 +17,7 @@ from papers.shesha.correlations import Cell, gathered
 from papers.shesha.models import SPLIT, TASKS, deep_models, labellings, logistic_probe
 from resemblance.results.result import load_result
 from resemblance.sources.training import recipes
-from resemblance.suites.stability import models, weight_changes
+from resemblance.suites.stability import alarms, models
 from resemblance.suites.stability import run as run_suite
 
 ON_MODELS = ("steering", "canary", "fewshot")
@@ -166,8 +166,8 @@ def test_new_tasks_are_questions_about_the_same_inputs():
         )
 
 
-def verdicts(done):
-    claims = judged(CANARY, weight_changes.disturbed_models(done))
+def verdicts(disturbed):
+    claims = judged(CANARY, disturbed)
     return {claim.number: claim.verdict for claim in claims}
 
 
@@ -200,27 +200,28 @@ def test_claims_hold_in_the_world_of_the_paper_and_fail_in_others():
 
 
 def test_a_missing_measure_is_no_data_and_not_a_verdict():
-    found = verdicts(
-        _without(world(lambda a: a**2, lambda a: a**2, lambda a: a), weight_changes.CKA)
-    )
+    models = world(lambda a: a**2, lambda a: a**2, lambda a: a)
+    found = verdicts([_without(model, alarms.CKA) for model in models])
     assert found["10 follows"] == "no data"
     assert found["10 warns"] == "reproduced"
 
 
-def _without(done, spec):
-    for _, value in done:
-        for point in value["points"]:
-            del point["differences"][spec], point["drifts"][spec]
-        del value["unchanged"][spec]
-    return done
+def _without(model, spec):
+    def fewer(values):
+        return {m: value for m, value in values.items() if m != spec}
+
+    points = [
+        p._replace(differences=fewer(p.differences), drifts=fewer(p.drifts)) for p in model.points
+    ]
+    return model._replace(points=tuple(points), unchanged=fewer(model.unchanged))
 
 
 def test_few_models_decide_nothing():
     done = world(lambda a: a**1.8, lambda a: a**2, lambda a: a**0.9)
-    for part in (done[:5], []):
-        claims = judged(CANARY, weight_changes.disturbed_models(part))
+    for part in (done[:1], []):
+        claims = judged(CANARY, part)
         assert {c.verdict for c in claims} == {"no data"}
-        assert claims[0].note.startswith(f"{len(part) // 5} models and ")
+        assert claims[0].note.startswith(f"{len(part)} models and ")
 
 
 def test_the_best_measure_is_only_best_by_more_than_chance():

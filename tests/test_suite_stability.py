@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import sqlite3
 
 import numpy as np
 import pytest
-from factories.disturbed_models import WATCHED, world
+from factories.disturbed_models import WATCHED, changed, world
 from factories.output import assert_fits
 
 import resemblance as rs
 from resemblance.cli import run as command
+from resemblance.comparison import info_of
+from resemblance.representation import Undefined
 from resemblance.results import headlines
 from resemblance.results.claims import REPRODUCED, Claim
 from resemblance.results.result import load_result
-from resemblance.suites.experiments import RunConfig, part_file
-from resemblance.suites.stability import detection, perturbed, spectral, weight_changes
-from resemblance.suites.stability.spectral import DeletionCurve, harmonic
-from resemblance.suites.stability.suite import EXPERIMENTS, SIZES, run
-from resemblance.suites.stability.weights import CANARY as WEIGHTS
-from resemblance.suites.status import status
-from resemblance.suites.study import Purpose, remember
+from resemblance.suites.case import Score
+from resemblance.suites.ranks import overview_of
+from resemblance.suites.scoring import score
+from resemblance.suites.stability import alarms, page, perturbed
+from resemblance.suites.stability.spectral import case_of, harmonic
+from resemblance.suites.stability.suite import run
+from resemblance.suites.stability.weights import Observation, WeightChange, cases_of_copies, part_of
 
 MEASURES = ["cka[estimator=debiased]", "linear_regression"]
 
@@ -44,16 +46,30 @@ def test_deletion_grades_measures_and_says_what_it_cannot(small):
     assert not section.claims
 
 
+@rs.measure(
+    label="Moved", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
+    symmetric=True, reference="none",
+)  # fmt: skip
+def moved(x, y):
+    """How far the first number moved; it has no value for 13."""
+    if 13.0 in (x.array[0, 0], y.array[0, 0]):
+        raise Undefined("too hard")
+    return abs(float(x.array[0, 0] - y.array[0, 0]))
+
+
 def test_a_failed_comparison_is_named_and_leaves_no_score():
-    curve = DeletionCurve((0, 1), (1.0, None), (0.0, None), ("", "too hard"))
-    section = spectral.conclude({"cka": curve}, {"cka": "CKA"})
-    assert section.scores == {"order": {"cka": None}}
-    assert section.reasons == {"CKA": "1 removed: too hard"}
+    points = harmonic(0)
+    points[0] += 13 - points[0, 0]
+    case = case_of(points, "small")
+    (row,) = score([case], [moved])
+    assert np.isnan(row.value)
+    assert row.reason == "7 comparisons failed; most often: too hard"
+    assert (row.reliability, case.models) == (1.0, "spectral")
 
 
 def test_claims_are_made_from_the_facts_of_a_section():
-    def judge(curves):
-        return [Claim("1", "both run", "2", str(len(curves)), REPRODUCED)]
+    def judge(comparison):
+        return [Claim("1", "both run", "2", str(len(comparison.measures)), REPRODUCED)]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(headlines, "TRIALS", {})
@@ -62,20 +78,15 @@ def test_claims_are_made_from_the_facts_of_a_section():
 
 
 def test_the_result_is_read_as_it_was_saved_and_a_second_run_computes_nothing(small):
+    def rows():
+        with sqlite3.connect(folder / "comparisons.db") as db:
+            return db.execute("SELECT * FROM scores ORDER BY 1, 2, 3").fetchall()
+
     folder, result = small
     assert load_result(folder / "result.json") == result
-    before = {p: p.stat().st_mtime_ns for p in (folder / "parts").rglob("*.json")}
-    assert run(folder, size="small", measures=MEASURES, only=["spectral"]) == result
-    assert {p: p.stat().st_mtime_ns for p in (folder / "parts").rglob("*.json")} == before
-
-
-def test_experiments_have_names_of_their_own_and_parts_at_every_size():
-    measures = tuple(rs.get_measure(m) for m in MEASURES)
-    assert [e.name for e in EXPERIMENTS] == ["spectral", "canary"]
-    for size in SIZES:
-        for experiment in EXPERIMENTS:
-            parts = experiment.parts(RunConfig(Path("nowhere"), size, measures))
-            assert 0 < len({str(p) for p in parts}) == len(parts)
+    before = rows()
+    again = run(folder, size="small", measures=MEASURES, only=["spectral"])
+    assert (again.scores(), rows()) == (result.scores(), before)
 
 
 @pytest.mark.parametrize(
@@ -189,180 +200,202 @@ def test_shuffled_weights_are_the_same_numbers_elsewhere(state):
 
 def test_area_under_the_curve():
     positive = np.array([False, False, True, True])
-    assert detection.auc(np.array([1, 2, 3, 4]), positive) == 1
-    assert detection.auc(np.array([4, 3, 2, 1]), positive) == 0
-    assert detection.auc(np.ones(4), positive) == 0.5
-    assert detection.auc(np.array([1, 3, 2, 4]), positive) == 0.75
-    assert np.isnan(detection.auc(np.ones(4), np.ones(4, bool)))
+    assert alarms.auc(np.array([1, 2, 3, 4]), positive) == 1
+    assert alarms.auc(np.array([4, 3, 2, 1]), positive) == 0
+    assert alarms.auc(np.ones(4), positive) == 0.5
+    assert alarms.auc(np.array([1, 3, 2, 4]), positive) == 0.75
+    assert np.isnan(alarms.auc(np.ones(4), np.ones(4, bool)))
 
 
 def test_the_curve_has_the_area_and_squaring_does_not_change_it(rng):
     values, positive = rng.integers(10, size=60).astype(float), rng.random(60) < 0.4
-    points = np.array(detection.roc(values, positive))
-    assert np.trapezoid(points[:, 1], points[:, 0]) == pytest.approx(
-        detection.auc(values, positive)
-    )
+    points = np.array(alarms.roc(values, positive))
+    assert np.trapezoid(points[:, 1], points[:, 0]) == pytest.approx(alarms.auc(values, positive))
     assert points[0].tolist() == [0, 0]
     assert points[-1].tolist() == [1, 1]
-    assert detection.roc(values**2, positive) == detection.roc(values, positive)
+    assert alarms.roc(values**2, positive) == alarms.roc(values, positive)
     with pytest.raises(ValueError, match="positive and negative"):
-        detection.roc(values, np.zeros(60, bool))
+        alarms.roc(values, np.zeros(60, bool))
 
 
 def test_significance_of_a_loss():
-    assert detection.loss_p_value(5, 0) == pytest.approx(1 / 32)
-    assert detection.loss_p_value(0, 0) == 1
-    assert detection.loss_p_value(10, 10) > 0.5
-    assert detection.first_above([0.0, 0.1, 0.2], [0, 3, 9], 2) == 0.1
-    assert detection.first_above([0.0, 0.1], [0, 1], 5) == float("inf")
+    assert alarms.loss_p_value(5, 0) == pytest.approx(1 / 32)
+    assert alarms.loss_p_value(0, 0) == 1
+    assert alarms.loss_p_value(10, 10) > 0.5
+    assert alarms.first_above([0.0, 0.1, 0.2], [0, 3, 9], 2) == 0.1
+    assert alarms.first_above([0.0, 0.1], [0, 1], 5) == float("inf")
 
 
-def _section(done, measures=WATCHED):
-    return WEIGHTS.conclude(RunConfig(Path("nowhere"), "small", tuple(measures)), done)
+def section_of(models, measures=WATCHED, scores=()):
+    overview = overview_of("stability", scores, map(info_of, measures), {}, measures, is_trial=True)
+    return page.canary_section(models, {}, overview)
 
 
 def test_calibrated_thresholds_are_exactly_the_same_for_a_root_and_a_square(rng):
     disturbance = dict(zip([k / 20 for k in range(11)] + [0.01, 1.0], np.sort(rng.random(13))))
     disturbance[0.0] = 0.0
-    values = {
-        f: world(*(lambda a, f=f: f(disturbance[a]) for _ in range(3)))
+    worlds = [
+        world(*(lambda a, f=f: f(disturbance[a]) for _ in range(3)))
         for f in (np.sqrt, np.square, np.float64)
-    }
+    ]
     found = [
         (
-            weight_changes.rates(models, weight_changes.CKA, weight_changes.calibrated),
-            [
-                weight_changes.first_alarm(m, weight_changes.CKA, weight_changes.calibrated)
-                for m in models
-            ],
+            alarms.rates(models, alarms.CKA, alarms.calibrated),
+            [alarms.first_alarm(m, alarms.CKA, alarms.calibrated) for m in models],
         )
-        for models in map(weight_changes.disturbed_models, values.values())
+        for models in worlds
     ]
     assert found[0] == found[1] == found[2]
     assert found[0][0].caught > 0
-    models = weight_changes.disturbed_models(world(lambda a: a**2, lambda a: a**2, lambda a: a))
-    fixed = [
-        weight_changes.rates(models, s, weight_changes.scaled).false_alarms
-        for s in (WATCHED[2].spec, WATCHED[3].spec)
-    ]
-    assert fixed[0] > fixed[1]
+    models = world(lambda a: a**2, lambda a: a**2, lambda a: a)
+    specs = (alarms.PROCRUSTES, alarms.SQUARED)
+    root, squared = (alarms.rates(models, s, alarms.scaled).false_alarms for s in specs)
+    assert root > squared
 
 
-def test_a_measure_without_values_has_no_score_and_raises_no_alarm():
-    done = world(lambda a: None, lambda a: a**2, lambda a: a)
-    section = _section(done)
-    (cell,) = (c for c in section.scores if "noise" in c)
-    assert section.scores[cell][weight_changes.RDM] is None
-    assert f"{cell}: {weight_changes.RDM}" in section.reasons
-    assert f"vision/digits/resnet/normal/seed0: {weight_changes.RDM}" in section.reasons
-    assert section.scores[cell][weight_changes.CKA] > 0.8
-    assert np.isnan(
-        weight_changes.rates(
-            weight_changes.disturbed_models(done), weight_changes.RDM, weight_changes.scaled
-        )[0]
-    )
-
-
-def test_failing_where_it_is_hard_does_not_pay():
-    done = world(lambda a: a**2, lambda a: a**2, lambda a: a)
-    for _, value in done[:2]:
-        hard = next(p for p in value["points"] if p["level"] == 0.3)
-        hard["differences"][weight_changes.CKA] = hard["drifts"][weight_changes.CKA] = None
-        value["reasons"][f"{weight_changes.CKA}, 0.3"] = "too hard"
-    section, models = _section(done), weight_changes.disturbed_models(done)
-    (cell,) = (c for c in section.scores if "noise" in c)
-    assert section.scores[cell][weight_changes.CKA] is None
-    assert section.reasons[f"{cell}: {weight_changes.CKA}"].endswith("seed0, 0.3: too hard")
-    assert section.scores[cell][weight_changes.RDM] > 0.8
-    assert np.isnan(weight_changes.rates(models, weight_changes.CKA, weight_changes.scaled).caught)
-    assert weight_changes.pooled(models, weight_changes.CKA)[0].size == 0
-    for _, value in done[
-        :2
-    ]:  # unchanged weights are left out: a measure without a value for them loses nothing
-        value["points"][0]["differences"][weight_changes.RDM] = None
-    assert _section(done).scores[cell] == section.scores[cell]
+def test_a_measure_without_values_raises_no_alarm():
+    models = world(lambda a: None, lambda a: a**2, lambda a: a)
+    assert f"{models[0].name}: {alarms.RDM}" in section_of(models).reasons
+    assert np.isnan(alarms.rates(models, alarms.RDM, alarms.scaled)[0])
 
 
 def test_a_similarity_without_a_bound_has_a_scale():
-    bounded = weight_changes.disturbed_models(world(lambda a: a**2, lambda a: a, lambda a: a))
-    shifted = weight_changes.disturbed_models(world(lambda a: a**2 - 0.9, lambda a: a, lambda a: a))
+    bounded = world(lambda a: a**2, lambda a: a, lambda a: a)
+    shifted = world(lambda a: a**2 - 0.9, lambda a: a, lambda a: a)
     for before, after in zip(bounded, shifted):
-        points = after.of("noise")
-        assert weight_changes.scale(after, weight_changes.RDM) == pytest.approx(1)
+        assert alarms.scale(after, alarms.RDM) == pytest.approx(1)
         np.testing.assert_allclose(
-            weight_changes.shares(after, points, weight_changes.RDM),
-            weight_changes.shares(before, before.of("noise"), weight_changes.RDM),
+            alarms.shares(after, after.of("noise"), alarms.RDM),
+            alarms.shares(before, before.of("noise"), alarms.RDM),
             atol=1e-12,
         )
-    of = [
-        weight_changes.rates(models, weight_changes.RDM, weight_changes.scaled)
-        for models in (bounded, shifted)
-    ]
+    of = [alarms.rates(models, alarms.RDM, alarms.scaled) for models in (bounded, shifted)]
     assert of[0] == of[1]
 
 
 def test_differences_are_rounded_relative_to_the_largest():
     values = np.array([0.0, 1.0, 1.0 + 1e-12, 2.0, np.nan])
     for unit in (1.0, 2.0**-60, 2.0**60):
-        kept = weight_changes.trimmed(unit * values)
+        kept = alarms.trimmed(unit * values)
         assert kept[1] == kept[2] == unit
         assert kept[3] == 2 * unit
         assert np.isnan(kept[4])
-    assert weight_changes.trimmed(np.zeros(3)).tolist() == [0, 0, 0]
+    assert alarms.trimmed(np.zeros(3)).tolist() == [0, 0, 0]
 
 
-def test_few_losses_are_told_by_rank_and_no_quality_counts_twice():
-    done = world(lambda a: a**2, lambda a: a**2, lambda a: a)
-    models = weight_changes.disturbed_models(done)
-    assert weight_changes.lost(models, "noise", 0.02) == (30, 30)
-    assert weight_changes.lost(models, "rounding", 0.02) == (3, 3)
-    assert weight_changes.detection(models, weight_changes.RDM, "noise", 0.02) == 1
-    assert np.isnan(weight_changes.detection(models, weight_changes.RDM, "rounding", 0.02))
-    section = _section(done)
-    assert list(section.scores) == [
-        "vision/resnet, noise: AUC",
-        "vision/resnet, rounding: Spearman",
-    ]
-    assert {rule.models for rule in section.rules.values()} == {"vision/resnet"}
-    assert list(section.rules) == list(section.scores)
-    assert (
-        section.reasons["vision/resnet, rounding: AUC"]
-        == "3 copies lost more than 2 points, 3 did not"
-    )
+def test_few_losses_are_no_area():
+    models = world(lambda a: a**2, lambda a: a**2, lambda a: a)
+    assert alarms.lost(models, "noise", 0.02) == (30, 30)
+    assert alarms.lost(models, "rounding", 0.02) == (3, 3)
+    assert alarms.detection(models, alarms.RDM, "noise", 0.02) == 1
+    assert np.isnan(alarms.detection(models, alarms.RDM, "rounding", 0.02))
+    why = section_of(models).reasons["vision/resnet, rounding: AUC"]
+    assert why == "3 copies lost more than 2 points, 3 did not"
 
 
 def test_the_first_loss_is_corrected_for_the_number_of_tests():
-    assert detection.holm([0.01, 0.04, 0.03], 0.05) == [True, False, False]
-    assert detection.holm([0.01, 0.02, 0.03], 0.05) == [True, True, True]
-    assert not any(detection.holm([0.04] * 16, 0.05))
-    done = world(lambda a: a**2, lambda a: a**2, lambda a: a)
-    for _, value in done[:5]:
-        if len(value["points"]) > 2:
-            value["points"][1].update(lost=5, gained=0)  # p = 0.03, one of ten
-    model = weight_changes.disturbed_models(done)[0]
+    assert alarms.holm([0.01, 0.04, 0.03], 0.05) == [True, False, False]
+    assert alarms.holm([0.01, 0.02, 0.03], 0.05) == [True, True, True]
+    assert not any(alarms.holm([0.04] * 16, 0.05))
+    models = world(lambda a: a**2, lambda a: a**2, lambda a: a)
+    p_value = alarms.loss_p_value(5, 0)  # 0.03, one of ten
+    model, *_ = changed(models, lambda p: p._replace(p=p_value) if p.level == 0.05 else p)
     assert model.of("noise", 1)[1].harmed
-    assert weight_changes.first_harm(model) > 0.3
+    assert alarms.first_harm(model) > 0.3
 
 
 def test_all_measures_are_in_tables_and_curves_and_those_of_the_paper_first():
-    done = world(lambda a: a**2, lambda a: a**2, lambda a: a)
     mine = rs.cka.where(kernel="rbf")
-    for _, value in done:
-        for where in (value["unchanged"], *(p["differences"] for p in value["points"])):
-            where[mine.spec] = where[weight_changes.RDM]
-    section = _section(done, (mine, *WATCHED))
+
+    def with_mine(values):
+        return {**values, mine.spec: values[alarms.RDM]}
+
+    models = changed(
+        world(lambda a: a**2, lambda a: a**2, lambda a: a),
+        lambda p: p._replace(differences=with_mine(p.differences)),
+    )
+    models = [m._replace(unchanged=with_mine(m.unchanged)) for m in models]
+    section = section_of(models, (mine, *WATCHED))
     assert section.tables[0].columns[3:5] == ("RDM drift", "CKA, debiased")
     assert section.tables[0].columns[-1] == mine.label
     for figure in (section.figures[0], next(f for f in section.figures if f.name == "canary_roc")):
         assert mine.label in [line.name for line in figure.lines]
 
 
-def test_status_counts_the_parts_of_all_experiments_of_a_study(tmp_path):
-    """Also of those that another program runs there, besides the ones of the suite."""
-    remember(tmp_path, Purpose("stability", "small"))
-    for name in (WEIGHTS.name, "another"):
-        file = part_file(tmp_path, name, 1, {"model": "a"})
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("{}")
-    (file.parent / f".{file.name}-77").touch()  # unfinished
-    assert status(tmp_path).parts == 2
+# ------------------------------------------------------------------------------ cells of the canary
+
+INPUTS = 200
+
+
+def observation(kind, draw, levels, *, lost, moves, seed=0):
+    """A model whose copies lose ``lost`` answers each, and whose first number moves."""
+    layers = [np.ones((30, 3)) for _ in range(len(levels) + 1)]
+    losses = np.zeros((len(levels), INPUTS), int)
+    for row, layer, count, move in zip(losses, layers[1:], lost, moves, strict=True):
+        row[:count], layer[0, 0] = 1, move
+    changes = [
+        WeightChange(str(at), at, 0.9 - count / INPUTS, count, 0) for at, count in zip(levels, lost)
+    ]
+    part = {"model": f"vision/digits/resnet/normal/seed{seed}", "kind": kind, "draw": draw}
+    return Observation(part, 0.9, tuple(changes), np.ones((30, 3)), tuple(layers), losses)
+
+
+def cases_of(*seen):
+    return {c.cell: c for c in cases_of_copies(seen, list(map(part_of, seen)))}
+
+
+LEVELS = [0.0] + [k / 10 for k in range(1, 13)]
+LOST = [0, 0, 1, 0, 1, 2, 3, 20, 30, 40, 50, 60, 70]
+
+
+def test_a_kind_of_models_has_one_cell_for_each_disturbance_of_which_some_lose_accuracy():
+    moves = [1 + at for at in LEVELS]
+    few = {"levels": [8, 2], "lost": [0, 9], "moves": [1.0, 2.0]}
+    cases = cases_of(
+        observation("noise", 0, LEVELS, lost=LOST, moves=moves),
+        observation("noise", 1, LEVELS, lost=LOST, moves=moves),
+        observation("rounding", 0, **few),
+        observation("adapters", 0, [0.1, 0.2], lost=[0, 0], moves=[1.0, 2.0]),
+        observation("shuffled", 0, [1], lost=[150], moves=[9.0]),
+    )
+    area, ranks = ("vision", "resnet, noise: AUC"), ("vision", "resnet, rounding: Spearman")
+    assert list(cases) == [area, ranks]
+    assert {case.models for case in cases.values()} == {"vision/resnet"}
+    rows = {row.cell: row for row in score(list(cases.values()), [moved])}
+    assert (rows[area].value, rows[area].pairs) == (1.0, 24)  # unchanged weights are left out
+    assert rows[ranks].value == 1.0
+
+
+def test_failing_where_it_is_hard_does_not_pay():
+    moves = [1 + at for at in LEVELS]
+    moves[0] = 13.0  # nothing was done there
+    cell = ("vision", "resnet, noise: AUC")
+    easy = cases_of(observation("noise", 0, LEVELS, lost=LOST, moves=moves))[cell]
+    assert score([easy], [moved])[0].value == 1.0
+    moves[8] = 13.0
+    (row,) = score(
+        [cases_of(observation("noise", 0, LEVELS, lost=LOST, moves=moves))[cell]], [moved]
+    )
+    assert np.isnan(row.value)
+    assert row.reason == "1 comparisons failed; most often: too hard"
+
+
+def test_losses_that_do_not_repeat_on_other_inputs_are_shown_and_not_ranked(rng):
+    moves = [1 + at for at in LEVELS]
+    sure = observation("noise", 0, LEVELS, lost=LOST, moves=moves)
+    noise = rng.integers(-1, 2, (len(LEVELS), INPUTS))
+    noise -= np.sort(noise, axis=1)[:, ::-1] * (noise.sum(axis=1)[:, None] > 9)
+    changes = [c._replace(accuracy=0.9 - row.mean()) for c, row in zip(sure.changes, noise)]
+    unsure = sure._replace(changes=tuple(changes), losses=noise)
+    repeats = [next(iter(cases_of(seen).values())).reliability for seen in (sure, unsure)]
+    assert repeats[0] > 0.9
+    assert repeats[1] < 0.5
+    packed = sure._replace(losses=None)  # a pack that does not say it
+    (case,) = cases_of(packed).values()
+    assert case.reliability is None
+    (case,) = cases_of_copies([packed], [part_of(packed)], {"vision/resnet, noise: AUC": 0.3})
+    assert case.reliability == 0.3
+    row = Score("canary", case.cell, alarms.RDM, "RDM drift", 0.5, reliability=0.3)
+    section = section_of(world(lambda a: a**2, lambda a: a**2, lambda a: a), scores=[row])
+    table = next(t for t in section.tables if t.name == "canary scores")
+    assert table.hints[1].endswith("on other inputs the losses repeat by 0.30")

@@ -11,7 +11,7 @@ import numpy as np
 from papers.judging import Claims, Evidence, NoData, claim, number
 from resemblance.rng import generator
 from resemblance.significance import percentile_interval
-from resemblance.suites.stability.weight_changes import (
+from resemblance.suites.stability.alarms import (
     CKA,
     DRIFTS,
     PROCRUSTES,

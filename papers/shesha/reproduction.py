@@ -93,14 +93,13 @@ def run(
             claims=CLAIMS,
         )
         sections |= {"canary": canary["canary"]}
-        seconds |= canary.seconds
         labels |= canary.labels
     result = Result(
         "stability",
         size,
         tuple(sections[name] for name in names),
         labels,
-        {name: seconds[name] for name in names},
+        {name: seconds[name] for name in names if name in seconds},
         environment(),
     )
     result.save(Path(folder) / "result.json")

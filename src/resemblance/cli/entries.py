@@ -235,7 +235,7 @@ def plain_suite(name: str) -> SuiteCommands:
         suite.run,
         tuple(suite.SIZES),
         lambda options: suite.MEASURES,
-        experiments=tuple(e.name for e in getattr(suite, "EXPERIMENTS", ())),
+        experiments=tuple(getattr(suite, "EXPERIMENTS", ())),
     )
 
 

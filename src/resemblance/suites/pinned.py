@@ -195,7 +195,7 @@ def pack_cases(pack: Pack) -> list[Case]:
 def _module(suite: str) -> Any:
     if suite not in SUITES:
         raise ValueError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
-    module = "suite" if suite == "manifolds" else "pinned"
+    module = "suite" if suite in ("manifolds", "stability") else "pinned"
     return importlib.import_module(f"{__package__}.{suite}.{module}")
 
 

@@ -1,20 +1,13 @@
-"""The trained models that experiments of the stability suite share."""
+"""The trained models of the stability suite, by size."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from ...sources.model_folder import read_subject
 from ...sources.recipe import Recipe
 from ...sources.training import DOMAINS, recipes
-from ...sources.training.loop import State
-from ...subject import Subject
-from ..experiments import Part, RunConfig
-from ..training import model_folder
 
 
 class Plan(NamedTuple):
@@ -39,18 +32,11 @@ def plan_of(size: str) -> Plan:
     return PLANS[size]
 
 
-def plain_models(config: RunConfig) -> Sequence[Recipe]:
-    """Return the recipes of the models that nothing was done to; none where a pack has them."""
-    if config.pinned:
-        return []
-    return models_of(config, ("normal",))
-
-
-def models_of(config: RunConfig, kinds: Sequence[str]) -> list[Recipe]:
-    """Return the recipes of some kinds ("normal", "layers") that can be trained here."""
-    plan = plan_of(config.size)
-    settings = [(kind, 0.0, plan.seeds) for kind in kinds]
+def plain_models(size: str) -> list[Recipe]:
+    """Return the recipes of the models that nothing was done to and that can be trained here."""
+    plan = plan_of(size)
     domains = [domain for domain in plan.domains if not missing(domain)]
+    settings = [("normal", 0.0, plan.seeds)]
     return [recipe for domain in domains for recipe in recipes(domain, plan.suite, settings)]
 
 
@@ -67,40 +53,7 @@ def absent(domains: Iterable[str]) -> dict[str, str]:
     }
 
 
-def absent_of(config: RunConfig) -> dict[str, str]:
-    """Return the domains that a run leaves out, and why."""
-    if config.pinned:
-        return {}
-    return absent(plan_of(config.size).domains)
-
-
-def names_of(recipe: Recipe) -> dict[str, Any]:
-    """Return a model as a part names it: by name and fingerprint of its recipe."""
-    return {"model": recipe.name, "recipe": recipe.fingerprint}
-
-
-def recipe_of(config: RunConfig, part: Part) -> Recipe:
-    """Return the recipe of the model that a part is about."""
-    return next(r for r in models_of(config, ("normal", "layers")) if r.name == part["model"])
-
-
 def family(name: str) -> str:
     """Return what comparable models share: "vision/resnet" of "vision/digits/resnet/..."."""
     domain, _, architecture, *_ = name.split("/")
     return f"{domain}/{architecture}"
-
-
-def subjects(config: RunConfig, recipe: Recipe) -> tuple[Subject, ...]:
-    """Return the subjects, one per pooling, of a trained model."""
-    return read_subject(model_folder(config.folder, recipe))
-
-
-def weights(config: RunConfig, recipe: Recipe) -> State:
-    """Return the weights of a trained model."""
-    with np.load(model_folder(config.folder, recipe) / "weights.npz", allow_pickle=False) as arrays:
-        return dict(arrays)
-
-
-def labels_of(config: RunConfig, recipe: Recipe) -> np.ndarray:
-    """Return the true classes of the inputs that a trained model was seen on."""
-    return np.load(model_folder(config.folder, recipe) / "labels.npy", allow_pickle=False)

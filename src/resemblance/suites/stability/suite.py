@@ -2,22 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...catalogue import get_measures, preset
+from ...comparison import Comparison, info_of
 from ...display import did_you_mean
 from ...engine.memory import parse_bytes
 from ...measure import Measure
+from ...provenance import environment
+from ...representation import Representation
+from ...results.headlines import is_trial
 from ...results.result import Result
-from ..experiments import chosen, run_experiments
-from ..pinned import Pinned
-from ..study import Judge, Progress
-from .models import PLANS
-from .spectral import SPECTRAL
-from .weight_changes import DRIFTS
-from .weights import CANARY
+from ...results.sections import Section
+from ...results.values import known
+from ...statistics.rdm import rows, unit
+from ..case import Case, Part, cell_name
+from ..page import failures_section, times_section
+from ..pinned import Pinned, Reduction
+from ..ranks import overview_of, ranked_cells, with_scores
+from ..reliability import LEAST_RELIABILITY, is_reliable
+from ..scoring import Compared, compare_cases, failures_of, scores_of, seconds_of
+from ..study import Judge, Progress, Purpose, judged_by, log, purpose, study_folder
+from .alarms import (
+    DRIFTS,
+    PROCRUSTES,
+    SQUARED,
+    DisturbedCopy,
+    DisturbedModel,
+    loss_p_value,
+    trimmed,
+)
+from .models import PLANS, absent, plain_models, plan_of
+from .page import canary_section, deletion_section
+from .spectral import SEED, WHOLE, case_of, harmonic
+from .weights import (
+    TRACKING,
+    Observation,
+    cases_of_copies,
+    part_of,
+    prepare,
+    read_pack,
+    stored,
+    write_pack,
+)
 
 SIZES = tuple(PLANS)
 SLOW = ("imd", "rtd")  # seconds for one pair
@@ -42,7 +75,10 @@ INTRODUCTION = (
     "of trained networks are disturbed more and more. A measure should follow both, after Raju "
     "2026 (arXiv 2601.09173)."
 )
-EXPERIMENTS = (SPECTRAL, CANARY)
+EXPERIMENTS = ("spectral", "canary")
+RELIABILITY = "reliability"  # of the cells, in the manifest of a pack
+# a distance between shapes of size 1 is divided by this in the paper
+AS_IN_PAPER = {PROCRUSTES: 2**0.5, SQUARED: 2.0}
 
 
 def run(
@@ -55,14 +91,13 @@ def run(
     memory: int | str = "half",
     progress: Progress | None = None,
     claims: Mapping[str, Judge] | None = None,
-    pinned: Pinned | None = None,
 ) -> Result:
     """Run the stability suite in a folder, or continue there, and return its result.
 
     Parameters
     ----------
-    folder : keeps trained models, every finished part and the result (``result.json``); without it
-        nothing is kept.
+    folder : keeps trained models, the layers of disturbed ones, every comparison
+        (``comparisons.db``) and the result (``result.json``); without it nothing is kept.
     measures : measures, names, specifications, presets that are put to the test. Default:
         ``MEASURES``, the drifts of the paper and the 24 of ReSi but IMD and RTD, which take seconds
         for one pair.
@@ -72,10 +107,10 @@ def run(
     executor : a ``concurrent.futures`` executor; the result does not depend on it.
     memory : for views of representations at a time, as in :func:`resemblance.compare`; arrays are
         small here.
-    progress : called with (stage, done, total); the stages are "training" and "experiments".
-    claims : by the name of a section, a function that makes claims from its facts: from the curves
-        of "spectral", from the disturbed models of "canary".
-    pinned : the content of a pack, on which nothing is trained.
+    progress : called with (stage, done, total); the stages are "training", "disturbing" and
+        "comparing".
+    claims : by the name of a section, a function that makes claims from its facts: from the
+        comparison of "spectral", from the disturbed models of "canary".
 
     Raises ``ValueError`` for a size, an experiment or a measure that does not exist.
 
@@ -84,23 +119,245 @@ def run(
     """
     check_size(size)
     parse_bytes(memory)
-    return run_experiments(
-        "stability",
-        chosen(EXPERIMENTS, only),
-        folder,
-        size=size,
-        measures=get_measures(measures if measures is not None else MEASURES),
-        claims=claims,
-        executor=executor,
-        memory=memory,
-        progress=progress,
-        pinned=pinned,
-        title=TITLE,
-        about=INTRODUCTION,
-    )
+    chosen = set(EXPERIMENTS if only is None else only)
+    for name in sorted(chosen - set(EXPERIMENTS)):
+        raise ValueError(f"no experiment {name!r}{did_you_mean(name, EXPERIMENTS)}")
+    usual = get_measures(MEASURES)
+    tested = usual if measures is None else get_measures(measures)
+    with study_folder(folder, Purpose("stability", size)) as (place, _):
+        show = progress or (lambda stage, done, total: None)
+        content = Content(
+            size,
+            harmonic(SEED) if "spectral" in chosen else None,
+            prepare(place, size, executor, show) if "canary" in chosen else None,
+            absent=absent(plan_of(size).domains),
+        )
+        options = {"executor": executor, "memory": memory, "progress": progress}
+        result = _result(place, content, tested, usual, claims or {}, **options)
+        _publish(place, result)
+    return result
+
+
+def run_pinned(
+    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
+) -> Result:
+    """Run measures through both experiments on the arrays of a pack, or continue in a folder.
+
+    ``options``: executor, memory and progress.
+    """
+    with study_folder(folder, Purpose("stability", models=pinned.identity)) as (place, _):
+        result = pinned.named(_result(place, _content_of(pinned), measures, measures, **options))
+        _publish(place, result)
+    return result
+
+
+def _publish(place: Path, result: Result) -> None:
+    result.save(place / "result.json")
+    log(place, f"stability: {len(result.sections)} sections, {len(result.claims)} claims")
 
 
 def check_size(size: str) -> None:
     """Raise ``ValueError`` for a size that does not exist."""
     if size not in SIZES:
         raise ValueError(f"size cannot be {size!r}{did_you_mean(size, SIZES)}")
+
+
+# ----------------------------------------------------------------------------------- what is tested
+
+
+class Content(NamedTuple):
+    """What measures are put to: the representation whose components are deleted, and disturbed
+    models; None for an experiment that is not run.
+
+    ``reliabilities``: by the name of a cell, where a pack says it. ``absent``: why models are not
+    there.
+    """
+
+    size: str
+    points: np.ndarray | None
+    seen: Sequence[Observation] | None
+    reliabilities: Mapping[str, float] = {}
+    absent: Mapping[str, str] = {}
+
+
+def _content_of(pinned: Pinned) -> Content:
+    points = np.load(pinned.folder / WHOLE, allow_pickle=False).astype(np.float64)
+    facts, seen = pinned.facts, list(read_pack(pinned.folder))
+    return Content(facts["size"], points, seen, facts.get(RELIABILITY, {}))
+
+
+def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
+    """Write the layers of disturbed models, and the representation whose components are deleted,
+    into a pack; return what the pack must remember.
+
+    How far losses of accuracy repeat on other inputs is that of the study, with all its inputs.
+    """
+    size = purpose(study).size
+    seen = list(stored(study, size))
+    write_pack(pack, seen, reduction)
+    np.save(pack / WHOLE, harmonic(SEED).astype(np.float32))
+    cases = cases_of_copies(seen, list(map(part_of, seen)))
+    return {
+        "size": size,
+        "recipes": {r.name: r.fingerprint for r in plain_models(size)},
+        RELIABILITY: {cell_name(c.cell): c.reliability for c in cases if c.reliability is not None},
+    }
+
+
+def cases_of(pinned: Pinned) -> list[Case]:
+    """Return what the measures are ranked by: the deletion, and the disturbances of which some lose
+    accuracy."""
+    content = _content_of(pinned)
+    return [case for case in (*_deletions(content), *_copies(content)) if _is_ranked(case)]
+
+
+def _deletions(content: Content) -> list[Case]:
+    return [] if content.points is None else [case_of(content.points, content.size)]
+
+
+def _copies(content: Content, parts: Sequence[Part] = ()) -> list[Case]:
+    seen = content.seen or ()
+    return cases_of_copies(seen, parts or list(map(part_of, seen)), content.reliabilities)
+
+
+def _is_ranked(case: Case) -> bool:
+    return is_reliable(case.reliability)
+
+
+def _result(
+    place: Path,
+    content: Content,
+    measures: Sequence[Measure],
+    usual: Sequence[Measure],
+    claims: Mapping[str, Judge] | None = None,
+    **options: Any,
+) -> Result:
+    """Compare all that measures are put to in one run, and return the result.
+
+    ``options``: executor, memory and progress.
+    """
+    seen, drifts = content.seen or (), tuple(m for m in measures if m.spec in DRIFTS)
+    parts = list(map(part_of, seen))
+    units = [_with_unit_rows(part) for part in parts] if drifts else []
+    deletions, copies = _deletions(content), _copies(content, parts)
+    whole = [Case("canary", (part.name,), TRACKING, (part,)) for part in parts]
+    on_units = [Case("drifts", (u.name,), TRACKING, (u,), measures=drifts) for u in units]
+    wanted, file = [*deletions, *whole, *on_units, *copies], place / "comparisons.db"
+    compared = compare_cases(wanted, measures, save=file, **options)
+    scored = [*deletions, *copies]
+    scores = [row for case in scored for row in scores_of(case, compared)]
+    overview = overview_of(
+        "stability",
+        scores,
+        [info_of(m) for m in measures],
+        {cell: of for cell, of in ranked_cells(scored, scores).items() if _has_score(of[0])},
+        usual,
+        is_trial=is_trial("stability", content.size),
+    )
+    sections, facts = list[Section](), dict[str, Any]()
+    for (part,) in (case.parts for case in deletions):
+        facts["spectral"] = compared[part.key]
+        of_case = [row for row in scores if row.test == "spectral"]
+        sections.append(deletion_section(compared[part.key], part.expected, of_case, overview))
+    if content.seen is not None:
+        facts["canary"] = _disturbed_models(seen, parts, units, compared)
+        sections.append(canary_section(facts["canary"], content.absent, overview))
+    for i, section in enumerate(sections):
+        cells = {c: of for c, of in overview.cells.items() if c[0] == section.name}
+        judged = judged_by(claims or {}, section.name, facts[section.name])
+        sections[i] = with_scores(section, cells)._replace(claims=judged)
+    timed = [*deletions, *whole]
+    sections.append(times_section(overview, seconds_of(timed, compared, lambda case: case.test)))
+    if failed := failures_of(timed, compared, lambda case: (case.test, case.cell[0])):
+        sections.append(failures_section(overview.names, failed))
+    return Result(
+        "stability",
+        content.size,
+        tuple(sections),
+        overview.names,
+        provenance=environment(),
+        facts=_facts_of(content),
+        remarks=tuple(_remarks(copies)),
+        title=TITLE,
+        about=INTRODUCTION,
+    )
+
+
+def _has_score(scores: Mapping[str, float | None]) -> bool:
+    return any(value is not None for value in scores.values())
+
+
+def _with_unit_rows(part: Part) -> Part:
+    """Return a comparison on rows of length 1, as the drifts of the paper are."""
+    sides = (part.rows, part.columns or {})
+    first, others = (
+        {name: Representation(unit(rows(x)), name) for name, x in of.items()} for of in sides
+    )
+    return part._replace(rows=first, columns=others)
+
+
+def _disturbed_models(
+    seen: Sequence[Observation], parts: Sequence[Part], units: Sequence[Part], compared: Compared
+) -> list[DisturbedModel]:
+    """Return what measures report of every model, in the order of the models."""
+    models = dict[str, DisturbedModel]()
+    for i, (of, part) in enumerate(zip(seen, parts)):
+        comparison, name = compared[part.key], of.part["model"]
+        reasons = defaultdict[str, dict[str, str]](dict)
+        for failure in comparison.failures:
+            reasons[failure.y][failure.measure] = failure.reason
+        differences = _differences(comparison)
+        drifts = _differences(compared[units[i].key]) if units else {}
+        copies = [
+            DisturbedCopy(
+                of.part["kind"],
+                of.part["draw"],
+                change.name,
+                change.level,
+                round(of.accuracy - change.accuracy, 12),
+                loss_p_value(change.lost, change.gained),
+                {spec: known(values[j]) for spec, values in differences.items()},
+                {spec: known(v[j] / AS_IN_PAPER.get(spec, 1.0)) for spec, v in drifts.items()},
+                dict(reasons[change.name]),
+            )
+            for j, change in enumerate(of.changes, 1)
+        ]
+        unchanged = {spec: known(values[0]) for spec, values in differences.items()}
+        model = models.setdefault(name, DisturbedModel(name, of.accuracy, (), unchanged))
+        models[name] = model._replace(points=(*model.points, *copies))
+    return list(models.values())
+
+
+def _differences(comparison: Comparison) -> dict[str, np.ndarray]:
+    return {m.spec: trimmed(comparison.difference(m.spec)[0]) for m in comparison.measures}
+
+
+def _facts_of(content: Content) -> dict[str, str]:
+    """Return the data sets, models and seeds of disturbed models."""
+    names = dict.fromkeys(of.part["model"] for of in content.seen or ())
+    if not names:
+        return {"models": "none are trained"}
+    _, datasets, architectures, *_, seeds = (
+        dict.fromkeys(of) for of in zip(*(n.split("/") for n in names))
+    )
+    return {
+        "data sets": ", ".join(datasets),
+        "models": f"{len(names)}: {', '.join(architectures)}",
+        "seeds": str(len(seeds)),
+    }
+
+
+def _remarks(copies: Sequence[Case]) -> Iterator[str]:
+    """Yield in which cells measures are not ranked since what is expected is noise, and in which
+    it is not known whether it is."""
+    noise = [f"{'/'.join(c.cell)} ({c.reliability:.2f})" for c in copies if not _is_ranked(c)]
+    if noise:
+        yield (
+            "Shown and not ranked, since what is expected would be different on other inputs (a "
+            f"reliability below {LEAST_RELIABILITY}): {'; '.join(noise)}."
+        )
+    if any(case.reliability is None for case in copies):
+        yield (
+            "How far losses of accuracy repeat on other inputs is not known: the answers of the "
+            "disturbed models are not kept."
+        )

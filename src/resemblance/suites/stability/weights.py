@@ -1,40 +1,45 @@
 """The canary: do measures warn before a model whose weights are disturbed loses accuracy?
 
 After Raju 2026, Section 10. Weights get noise, fewer bits or a random adapter, and the
-representation of the last layer is compared with the one before.
+representation of the last layer is compared with the one before. A study, as a pack, keeps the
+layers as arrays, so that nothing is done twice.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...arrays import to_numpy
-from ...compare import compare
-from ...measure import Measure
+from ...engine.workers import Call, run, single_threaded
+from ...grounding import Rule, by_reference, spearman
+from ...json_files import read_document, replacing, write_atomically
 from ...representation import Representation
-from ...results.sections import Section
-from ...results.values import known
+from ...sources.model_folder import read_subject
 from ...sources.recipe import Recipe
 from ...sources.training import extract
 from ...sources.training.loop import State
-from ...statistics.rdm import rows, unit
-from ..experiments import Experiment, Part, RunConfig, claims_of, measured
-from .models import absent_of, labels_of, names_of, plain_models, recipe_of, subjects, weights
-from .observations import Observation, WeightChange, pinned_parts, read_observation
+from ..case import Case, Part, cell_name
+from ..pinned import Reduction
+from ..reliability import reliability
+from ..study import Progress, log
+from ..training import model_folder, train
+from .alarms import FEWEST, KINDS, POINTS, trimmed, warning
+from .models import family, plain_models
 from .perturbed import adapted, noisy, rounded, shuffled
-from .weight_changes import DRIFTS, PROCRUSTES, SQUARED, disturbed_models, trimmed
-from .weights_sections import conclude
 
+INDEX, LAYERS = "canary.json", "canary"  # of a pack; the second also of a study
+VERSION = 1  # raise it when other arrays are kept of a part
 UNCHANGED = "unchanged"
-AS_IN_PAPER = {
-    PROCRUSTES: 2**0.5,
-    SQUARED: 2.0,
-}  # a distance between shapes of size 1 is divided by this
-Differences = Mapping[str, np.ndarray]  # by specification, one for every layer that was compared
+TRACKING = Rule(by_reference, spearman, is_complete=True, rounded=trimmed)
+WARNING = TRACKING._replace(quality=warning)
 
 
 class Levels(NamedTuple):
@@ -57,19 +62,43 @@ LEVELS: Mapping[str, Levels] = {
     "paper": Levels(tuple(k / 100 for k in range(51)), (8, 7, 6, 5, 4, 3, 2), _ADAPTERS, 3),
 }
 Disturbance = Callable[[State], State]
+Disturbances = Mapping[str, Any]  # model and fingerprint of its recipe, kind, draw, levels
 
 
-def _parts(config: RunConfig) -> list[Part]:
-    measures = measured(config.measures)
-    if config.pinned:
-        pinned = {"pack": config.pinned.identity, "measures": measures}
-        return [{**part, **pinned} for part in pinned_parts(config.pinned.folder)]
-    return [{**part, "measures": measures} for part in planned_parts(config)]
+class WeightChange(NamedTuple):
+    """One change of weights and its effect on the answers: the accuracy with them, and how many
+    answers became wrong or right."""
+
+    name: str
+    level: float
+    accuracy: float
+    lost: int
+    gained: int
 
 
-def planned_parts(config: RunConfig) -> list[Part]:
-    """Return what is done to every model, without measures."""
-    levels = LEVELS[config.size]
+class Observation(NamedTuple):
+    """A model before and after the changes of one part.
+
+    ``part``: what is done to which model. ``accuracy``: before. ``reference``: its last layer as it
+    was trained, (n_samples, n_features); ``layers``: that layer with unchanged weights, computed
+    again, and after each change. ``losses``: (n_changes, n_inputs), 1 where an answer became wrong
+    and -1 where it became right; None in packs.
+    """
+
+    part: Disturbances
+    accuracy: float
+    changes: tuple[WeightChange, ...]
+    reference: np.ndarray
+    layers: tuple[np.ndarray, ...]
+    losses: np.ndarray | None = None
+
+
+# ----------------------------------------------------------------------------- what weights become
+
+
+def planned(size: str) -> list[tuple[Recipe, Disturbances]]:
+    """Return what is done to every model."""
+    levels = LEVELS[size]
     plan: list[tuple[str, int, Any]] = [
         ("noise", 0, levels.noise),
         ("noise", 1, levels.noise),
@@ -78,13 +107,19 @@ def planned_parts(config: RunConfig) -> list[Part]:
         ("shuffled", 0, range(levels.shuffles)),
     ]
     return [
-        {**names_of(recipe), "kind": kind, "draw": draw, "levels": list(of)}
-        for recipe in plain_models(config)
+        (
+            recipe,
+            {
+                **{"model": recipe.name, "recipe": recipe.fingerprint},
+                **{"kind": kind, "draw": draw, "levels": list(of)},
+            },
+        )
+        for recipe in plain_models(size)
         for kind, draw, of in plan
     ]
 
 
-def _changes(part: Part) -> Iterator[tuple[str, float, Disturbance]]:
+def _changes(part: Disturbances) -> Iterator[tuple[str, float, Disturbance]]:
     """Yield what a part does to weights: a name, the level, and the function."""
     labels = (0, "canary", part["model"])  # of what is drawn
     for level in part["levels"]:
@@ -104,69 +139,25 @@ def _after(change: Callable[..., State], options: tuple[Any, ...], state: State)
     return change(state, *options)
 
 
-def _compute(config: RunConfig, part: Part) -> Any:
-    """What disturbed weights do to the accuracy, and to the last layer by every measure."""
-    pinned = config.pinned
-    seen = read_observation(pinned.folder, part) if pinned else observed(config, part)
-    names = (UNCHANGED, *(change.name for change in seen.changes))
-    layers = {name: Representation(layer) for name, layer in zip(names, seen.layers)}
-    differences, drifts, reasons = _compared(config, Representation(seen.reference), layers)
-    points = [
-        {**change._asdict(), "differences": _at(differences, i), "drifts": _at(drifts, i)}
-        for i, change in enumerate(seen.changes, 1)
-    ]
-    unchanged = _at(differences, 0)
-    return {"accuracy": seen.accuracy, "unchanged": unchanged, "points": points, "reasons": reasons}
-
-
-def observed(config: RunConfig, part: Part) -> Observation:
+def observed(folder: Path, recipe: Recipe, part: Disturbances) -> Observation:
     """Return the last layer and the answers of a trained model after each change of its weights."""
-    recipe = recipe_of(config, part)
-    reference, state = subjects(config, recipe)[0], weights(config, recipe)
-    labels = labels_of(config, recipe)
-    assert reference.outputs is not None
-    before = reference.outputs.argmax(axis=1) == labels
-    layers, changes = [_seen(recipe, state)[0]], list[WeightChange]()
+    model = model_folder(folder, recipe)
+    before = read_subject(model)[0]
+    with np.load(model / "weights.npz", allow_pickle=False) as arrays:
+        state = dict(arrays)
+    assert before.outputs is not None
+    right = before.outputs.argmax(axis=1) == before.labels
+    layers, changes, losses = [_seen(recipe, state)[0]], list[WeightChange](), []
     for name, level, change in _changes(part):
         layer, outputs = _seen(recipe, change(state))
-        now = outputs.argmax(axis=1) == labels
-        answers = float(now.mean()), int((before & ~now).sum()), int((now & ~before).sum())
+        now = outputs.argmax(axis=1) == before.labels
+        lost = right.astype(int) - now
         layers.append(layer)
+        losses.append(lost)
+        answers = float(now.mean()), int((lost > 0).sum()), int((lost < 0).sum())
         changes.append(WeightChange(name, level, *answers))
-    first = to_numpy(reference.last.source)
-    return Observation(float(before.mean()), tuple(changes), first, tuple(layers))
-
-
-def _compared(
-    config: RunConfig, reference: Representation, layers: Mapping[str, Representation]
-) -> tuple[Differences, Differences, dict[str, str]]:
-    """Return the differences by all measures, the drifts of the paper, and why some are missing."""
-    differences, reasons = _differences(config, config.measures, reference, layers)
-    first, *others = (Representation(unit(rows(x))) for x in (reference, *layers.values()))
-    chosen = [m for m in config.measures if m.spec in DRIFTS]
-    drifts = _differences(config, chosen, first, dict(zip(layers, others)))[0] if chosen else {}
-    return (
-        differences,
-        {spec: v / AS_IN_PAPER.get(spec, 1.0) for spec, v in drifts.items()},
-        reasons,
-    )
-
-
-def _differences(
-    config: RunConfig,
-    measures: Sequence[Measure],
-    reference: Representation,
-    layers: Mapping[str, Representation],
-) -> tuple[Differences, dict[str, str]]:
-    comparison = compare(
-        {"reference": reference}, layers, measures=measures, memory=config.memory, progress=False
-    )
-    reasons = {f"{f.measure}, {f.y}": f.reason for f in comparison.failures}
-    return {m.spec: trimmed(comparison.difference(m.spec)[0]) for m in comparison.measures}, reasons
-
-
-def _at(differences: Differences, position: int) -> dict[str, float | None]:
-    return {spec: known(values[position]) for spec, values in differences.items()}
+    first, accuracy = to_numpy(before.last.source), float(right.mean())
+    return Observation(part, accuracy, tuple(changes), first, tuple(layers), np.array(losses))
 
 
 def _seen(recipe: Recipe, state: State) -> tuple[np.ndarray, np.ndarray]:
@@ -177,15 +168,196 @@ def _seen(recipe: Recipe, state: State) -> tuple[np.ndarray, np.ndarray]:
     return list(layers.values())[-1], extraction.outputs
 
 
-def _conclude(config: RunConfig, done: Sequence[tuple[Part, Any]]) -> Section:
-    models = disturbed_models(done)
-    reasons = absent_of(config) | {
-        f"{part['model']}: {what}": why
-        for part, value in done
-        for what, why in value["reasons"].items()
-    }
-    section = conclude(config.measures, models, reasons)
-    return section._replace(claims=claims_of(config, section.name, models))
+# ------------------------------------------------------------------------------- studies and packs
 
 
-CANARY = Experiment("canary", _parts, _compute, _conclude, plain_models, version=2)
+def prepare(
+    folder: Path, size: str, executor: Executor | None, progress: Progress
+) -> list[Observation]:
+    """Train the models of a size and disturb them, as far as the study lacks that, and return what
+    became of them."""
+    plan = {_file(folder, part): (recipe, part) for recipe, part in planned(size)}
+    train(folder, list({r.name: r for r, _ in plan.values()}.values()), executor, progress)
+    (folder / LAYERS).mkdir(exist_ok=True)
+    for unfinished in (folder / LAYERS).glob(".*"):
+        unfinished.unlink()
+    absent = {file: of for file, of in plan.items() if _read(file, of[1]) is None}
+    calls = [Call(_name(of[1]), _observe, (folder, *of)) for of in absent.values()]
+    done = len(plan) - len(absent)
+    progress("disturbing", done, len(plan))
+    for _, future in run(calls, executor, partial(log, folder)):
+        future.result()
+        done += 1
+        progress("disturbing", done, len(plan))
+    return list(stored(folder, size))
+
+
+def stored(folder: Path, size: str) -> Iterator[Observation]:
+    """Yield what a study keeps of every part; ``ValueError`` for a part that it lacks."""
+    for _, part in planned(size):
+        seen = _read(_file(folder, part), part)
+        if seen is None:
+            raise ValueError(f"{folder} lacks the {_name(part)}: finish the study first")
+        yield seen
+
+
+def _name(part: Disturbances) -> str:
+    return f"{part['model']} after {part['kind']}, draw {part['draw']}"
+
+
+def _file(folder: Path, part: Disturbances) -> Path:
+    """Return the file of the arrays of a part; what they are is in one of the same name."""
+    key = json.dumps([VERSION, part], sort_keys=True, allow_nan=False)
+    return folder / LAYERS / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npy"
+
+
+def _observe(folder: Path, recipe: Recipe, part: Disturbances) -> None:
+    """Disturb a model and keep what becomes of it, the description last."""
+    with single_threaded():
+        seen = observed(folder, recipe, part)
+    file = _file(folder, part)
+    with replacing(file) as partial_file, partial_file.open("wb") as stream:
+        np.save(stream, np.stack([seen.reference, *seen.layers]))
+    assert seen.losses is not None
+    entry = {**_entry(seen), "losses": seen.losses.tolist()}
+    write_atomically(file.with_suffix(".json"), json.dumps(entry, allow_nan=False))
+
+
+def _read(file: Path, part: Disturbances) -> Observation | None:
+    """Return what a study keeps of a part; None where that is missing, damaged, or of another."""
+    try:
+        entry = read_document(file.with_suffix(".json"), dict, "what becomes of disturbed models")
+        seen = _observation(entry, np.load(file, mmap_mode="r", allow_pickle=False))
+    except (ValueError, OSError, EOFError):
+        return None
+    return seen if seen.part == json.loads(json.dumps(part)) else None
+
+
+def _entry(seen: Observation) -> dict[str, Any]:
+    changes = [list(change) for change in seen.changes]
+    return {"part": dict(seen.part), "accuracy": seen.accuracy, "changes": changes}
+
+
+def _observation(entry: Mapping[str, Any], arrays: np.ndarray) -> Observation:
+    changes = tuple(WeightChange(*change) for change in entry["changes"])
+    losses = np.array(entry["losses"]) if "losses" in entry else None
+    return Observation(
+        entry["part"], entry["accuracy"], changes, arrays[0], tuple(arrays[1:]), losses
+    )
+
+
+def write_pack(pack: Path, seen: Sequence[Observation], reduction: Reduction) -> None:
+    """Write the arrays of all parts into a pack, and their index."""
+    (pack / LAYERS).mkdir()
+    for number, of in enumerate(seen):
+        dataset = of.part["model"].split("/")[1]
+        arrays = [reduction.array(a, dataset) for a in (of.reference, *of.layers)]
+        np.save(pack / LAYERS / f"{number}.npy", np.stack(arrays))
+    text = json.dumps(list(map(_entry, seen)), indent=1)
+    (pack / INDEX).write_text(text + "\n", encoding="utf-8")
+
+
+def read_pack(pack: Path) -> Iterator[Observation]:
+    """Yield what a pack has of each part."""
+    for number, entry in enumerate(read_document(pack / INDEX, list, "the index of a pack")):
+        yield _observation(entry, np.load(pack / LAYERS / f"{number}.npy", allow_pickle=False))
+
+
+# ------------------------------------------------------------------------------------------- cases
+
+
+def part_of(seen: Observation) -> Part:
+    """Return the comparison of a model with itself and with its disturbed copies."""
+    names = (UNCHANGED, *(change.name for change in seen.changes))
+    columns = {n: Representation(of, n) for n, of in zip(names, seen.layers, strict=True)}
+    model = seen.part["model"]
+    return Part({"before": Representation(seen.reference, "before")}, None, columns, model)
+
+
+def cases_of_copies(
+    seen: Sequence[Observation],
+    parts: Sequence[Part],
+    reliabilities: Mapping[str, float] | None = None,
+) -> list[Case]:
+    """Return, by kind of model, the disturbances of which some lose accuracy; ``parts`` are those
+    of what was seen.
+
+    One quality of each, so that the same copies do not count twice: the area under the ROC where
+    copies enough lost more than two points and did not, Spearman's correlation elsewhere.
+    ``reliabilities``: by the name of a cell, where no answers of the models are known.
+    """
+    groups: dict[str, dict[str, dict[str, list[tuple[Observation, Part]]]]] = {}
+    for of, part in zip(seen, parts, strict=True):
+        by_kind = groups.setdefault(family(of.part["model"]), {})
+        by_model = by_kind.setdefault(of.part["kind"], {})
+        by_model.setdefault(of.part["model"], []).append((of, part))
+    cases = list[Case]()
+    for models, by_kind in groups.items():
+        for kind in KINDS:
+            disturbed = [_disturbed(of_model) for of_model in by_kind.get(kind, {}).values()]
+            cases += _cell(models, kind, disturbed, reliabilities or {})
+    return cases
+
+
+def _disturbed(draws: Sequence[tuple[Observation, Part]]) -> tuple[Part, np.ndarray | None]:
+    """Return a model and its disturbed copies, with the accuracy that each lost, and the losses by
+    input.
+
+    The weight is the number of pairs of copies of which one lost more than two points.
+    """
+    copies, losses, counts = dict[str, Representation](), list[float](), list[int]()
+    by_input = list[np.ndarray]()
+    for draw, (seen, part) in enumerate(draws):
+        layers = list((part.columns or {}).values())[1:]
+        disturbed = [i for i, change in enumerate(seen.changes) if change.level > 0]
+        copies |= {f"{seen.changes[i].name}, draw {draw}": layers[i] for i in disturbed}
+        losses += [round(seen.accuracy - seen.changes[i].accuracy, 12) for i in disturbed]
+        by_input += [] if seen.losses is None else [seen.losses[disturbed]]
+        counts.append(len(disturbed))
+    lost, (first, whole) = np.array(losses), draws[0]
+    harmed = int((lost > POINTS[1]).sum())
+    weight = float(harmed * (len(lost) - harmed))
+    part = Part(whole.rows, lost, copies, first.part["model"], weight, draws=tuple(counts))
+    return part, np.concatenate(by_input) if len(by_input) == len(draws) else None
+
+
+def _cell(
+    models: str,
+    kind: str,
+    disturbed: Sequence[tuple[Part, np.ndarray | None]],
+    reliabilities: Mapping[str, float],
+) -> list[Case]:
+    """Return the cell of a kind of models and disturbances; none where no accuracy was lost."""
+    domain, architecture = models.split("/")
+    both = [(part, losses) for part, losses in disturbed if part.weight]
+    harmed = sum(int((part.expected > POINTS[1]).sum()) for part, _ in both)
+    others = sum(len(part.expected) for part, _ in both) - harmed
+    is_area = min(harmed, others) >= FEWEST
+    chosen = (
+        both
+        if is_area
+        else [
+            (part._replace(weight=1.0), of) for part, of in disturbed if np.ptp(part.expected) > 0
+        ]
+    )
+    if not chosen:
+        return []
+    cell = (domain, f"{architecture}, {kind}: {'AUC' if is_area else 'Spearman'}")
+    repeats = _repeats(chosen, is_area)
+    repeats = reliabilities.get(cell_name(cell)) if repeats is None else repeats
+    parts, rule = tuple(part for part, _ in chosen), WARNING if is_area else TRACKING
+    return [Case("canary", cell, rule, parts, models, reliability=repeats)]
+
+
+def _repeats(chosen: Sequence[tuple[Part, np.ndarray | None]], is_area: bool) -> float | None:
+    """Return how far what is expected of copies repeats on other inputs: the losses of accuracy, or
+    which are above two points, the mean over models weighted as their scores are."""
+    expected = (lambda lost: (lost > POINTS[1]).astype(float)) if is_area else np.asarray
+    known = list[tuple[float, float]]()
+    for part, losses in chosen:
+        if losses is not None and (value := reliability(losses, expected)) is not None:
+            known.append((value, part.weight))
+    if not known:
+        return None
+    values, weights = zip(*known)
+    return float(np.average(values, weights=weights))

@@ -1,15 +1,16 @@
-"""How far disturbed models moved by every measure, and whether that foretells their accuracy."""
+"""How far disturbed models moved by every measure, and whether that warns of a loss of accuracy:
+thresholds, curves, and the significance of a loss."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import binom
 
-from ...grounding import BlockScore, Rule, by_reference, spearman
-from ..experiments import Part
-from .detection import auc, first_above, holm, loss_p_value
+from ...grounding import BlockScore, spearman
+from ...significance import ranks_of_rows
 from .models import family
 
 RDM, PEARSON = "rsa[rdm=cosine]", "rsa[compare=pearson,rdm=cosine]"
@@ -43,10 +44,6 @@ def trimmed(differences: np.ndarray) -> np.ndarray:
 def warning(measured: np.ndarray, losses: np.ndarray) -> BlockScore:
     """The area under the ROC curve for detecting a loss of more than two points."""
     return BlockScore(auc(measured, losses > POINTS[1]))
-
-
-TRACKING = Rule(by_reference, spearman, is_complete=True, rounded=trimmed)
-WARNING = TRACKING._replace(quality=warning)
 
 
 class DisturbedCopy(NamedTuple):
@@ -95,38 +92,6 @@ class Rates(NamedTuple):
 
     false_alarms: float
     caught: float
-
-
-def disturbed_models(done: Sequence[tuple[Part, Any]]) -> tuple[DisturbedModel, ...]:
-    """Return the models of all parts, in their order."""
-    points: dict[str, list[DisturbedCopy]] = {}
-    first: dict[str, Mapping[str, Any]] = {}
-    for part, value in done:
-        first.setdefault(part["model"], value)
-        points.setdefault(part["model"], []).extend(_point(part, value, p) for p in value["points"])
-    return tuple(
-        DisturbedModel(n, first[n]["accuracy"], tuple(copies), first[n]["unchanged"])
-        for n, copies in points.items()
-    )
-
-
-def _point(part: Part, value: Mapping[str, Any], p: Mapping[str, Any]) -> DisturbedCopy:
-    reasons = {
-        spec: value["reasons"].get(f"{spec}, {p['name']}", "no value")
-        for spec, d in p["differences"].items()
-        if d is None
-    }
-    return DisturbedCopy(
-        part["kind"],
-        part["draw"],
-        p["name"],
-        p["level"],
-        round(value["accuracy"] - p["accuracy"], 12),
-        loss_p_value(p["lost"], p["gained"]),
-        p["differences"],
-        p["drifts"],
-        reasons,
-    )
 
 
 def differences(points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
@@ -311,3 +276,64 @@ def pooled(models: Iterable[DisturbedModel], spec: str) -> tuple[np.ndarray, np.
         losses.append(np.array([p.loss for p in points]))
     a, b = np.concatenate(values), np.concatenate(losses)
     return (a, b) if not np.isnan(a).any() else (a[:0], b[:0])
+
+
+# ------------------------------------------------------------------------------------- statistics
+
+
+def auc(values: np.ndarray, positive: np.ndarray) -> float:
+    """Return the area under the ROC curve, in [0, 1]: do positive cases have larger values?
+
+    The probability that a positive case has a larger value than a negative one, ties counting half.
+    NaN when all cases are positive or none is.
+    """
+    positive = np.asarray(positive, bool)
+    count, others = int(positive.sum()), int((~positive).sum())
+    if not count or not others:
+        return float("nan")
+    ranks = ranks_of_rows(values)
+    return float((ranks[positive].sum() - count * (count + 1) / 2) / (count * others))
+
+
+def roc(values: np.ndarray, positive: np.ndarray) -> list[tuple[float, float]]:
+    """Return the points (false positive rate, true positive rate) of all thresholds.
+
+    From (0, 0) to (1, 1).
+
+    A case is called positive when its value is larger than the threshold; equal values share a
+    point. Raises ``ValueError`` when all cases are positive or none is.
+    """
+    positive = np.asarray(positive, bool)
+    if positive.all() or not positive.any():
+        raise ValueError("roc: there must be positive and negative cases")
+    order = np.argsort(-np.asarray(values), kind="stable")
+    ordered, hits = np.asarray(values)[order], positive[order]
+    ends = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)
+    true, false = np.cumsum(hits)[ends] / hits.sum(), np.cumsum(~hits)[ends] / (~hits).sum()
+    return [(0.0, 0.0), *((float(x), float(y)) for x, y in zip(false, true))]
+
+
+def loss_p_value(lost: int, gained: int) -> float:
+    """Return the exact one-sided p-value of McNemar's test for lost correct answers.
+
+    ``lost``: samples that were right and are wrong now; ``gained``: the opposite. If neither were
+    more likely, lost would be binomial with probability 1/2 out of both.
+    """
+    return float(binom.sf(lost - 1, lost + gained, 0.5))
+
+
+def holm(p_values: Sequence[float], level: float) -> list[bool]:
+    """Return which hypotheses are rejected at a familywise error rate (Holm 1979)."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    rejected, going = [False] * len(p_values), True
+    for position, i in enumerate(order):
+        going = going and p_values[i] <= level / (len(p_values) - position)
+        rejected[i] = going
+    return rejected
+
+
+def first_above(levels: Sequence[float], values: Sequence[float], threshold: float) -> float:
+    """Return the smallest level whose value exceeds the threshold; infinity when there is none."""
+    return min(
+        (level for level, value in zip(levels, values) if value > threshold), default=float("inf")
+    )

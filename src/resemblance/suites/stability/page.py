@@ -1,21 +1,38 @@
-"""The canary as tables, figures, claims and scores."""
+"""The page of the stability suite: deletions, and the canary, as tables, figures and scores."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ...measure import Measure
-from ...results.figures import Bar, Bars, Chart, Line
-from ...results.sections import Entry, RankRule, Section, Table
+from ...comparison import Comparison, MeasureInfo
+from ...results.figures import Bar, Bars, Chart, Figure, Line
+from ...results.sections import Entry, Section, Table
 from ...results.values import distinct, known, mean
-from . import weight_changes
-from .detection import roc
-from .weight_changes import DRIFTS, FEWEST, KINDS, POINTS, SHARE, DisturbedModel, shares
+from ..case import Score
+from ..page import ScoreColumn, data_table, scores_section
+from ..ranks import Overview
+from . import alarms
+from .alarms import DRIFTS, FEWEST, KINDS, POINTS, SHARE, DisturbedModel, roc, shares
+from .spectral import without_rounding
 
-ABOUT = (
+SHOWN = (0, 1, 10, 30, 50)  # components removed, in the table
+HALF = 0.5
+BLIND = (
+    "the same value whatever is removed: it sees only what a deletion keeps, such as the mean of "
+    "the points, or fits fewer samples than features without error"
+)
+DELETION = "Spectral deletion"
+ABOUT_DELETION = (
+    "A representation of 200 samples and 256 features has singular values that fall as 100 / i; "
+    "the leading principal components are deleted one after the other, and what is left is "
+    "compared with the whole. The curves show how much of its largest difference each measure "
+    "reports after each deletion. A measure scores well when its difference grows with the number "
+    "of components that are missing."
+)
+ABOUT_CANARY = (
     "A canary in a mine falls silent before the miners notice the gas. Does the representation of "
     "a network change before its answers get worse? The weights of trained networks are "
     "disturbed: by noise of a standard deviation of α times that of each parameter, by rounding "
@@ -27,64 +44,136 @@ ABOUT = (
     "no value for a change has none for that kind of change, and comes last there: a measure must "
     "not gain by failing in hard cases."
 )
-TITLE = "Canary: weights that drift"
+CANARY = "Canary: weights that drift"
 SCALE = "share of the scale: 0 for unchanged weights, 1 for shuffled ones"
 TITLES = {
     "noise": "Noise in the weights",
     "rounding": "Weights of few bits",
     "adapters": "Random adapters",
 }
-
-
 Labels = Mapping[str, str]  # of measures, by specification
+Deletions = Mapping[str, Mapping[int, float]]  # by measure and components removed
 
 
-def conclude(
-    measures: Sequence[Measure], models: Sequence[DisturbedModel], reasons: Mapping[str, str]
+def labels_of(measures: Iterable[MeasureInfo]) -> dict[str, str]:
+    """Return what measures are called, the drifts of the paper before all others."""
+    special = {
+        alarms.RDM: "RDM drift",
+        alarms.CKA: "CKA, debiased",
+        alarms.PROCRUSTES: "Procrustes (root)",
+        alarms.SQUARED: "Procrustes (squared)",
+    }
+    labels = {m.spec: special.get(m.spec, m.label) for m in measures}
+    first = [spec for spec in DRIFTS if spec in labels]
+    return distinct({spec: labels[spec] for spec in dict.fromkeys([*first, *labels])})
+
+
+# ---------------------------------------------------------------------------------------- deletions
+
+
+def deletion_section(
+    comparison: Comparison, removed: Sequence[int], scores: Sequence[Score], overview: Overview
+) -> Section:
+    """Return what measures report after each deletion, and how well they follow it."""
+    names = overview.names
+    values = {m: dict(zip(removed, comparison[m][0].tolist())) for m in names}
+    differences = {
+        m: dict(zip(removed, without_rounding(comparison.difference(m)[0]).tolist())) for m in names
+    }
+    seen, rows = {m: _shares(of) for m, of in differences.items()}, list[dict[str, Entry]]()
+    order = {s.measure: known(s.value) for s in scores}
+    for m, name in names.items():
+        half = next((float(k) for k, share in seen[m].items() if share >= HALF), None)
+        shown = {str(k): known(values[m].get(k)) for k in SHOWN}
+        rows.append({"measure": name, **shown, "half seen at": half, "order": order[m]})
+    table = Table.of(
+        rows,
+        "sensitivity",
+        "Values of all measures by components removed",
+        "“Half seen at”: components removed when half of the largest difference is reported. "
+        "“Order”: rank correlation of differences with components removed.",
+    )
+    lines = (Line(names[m], tuple((float(k), s) for k, s in of.items())) for m, of in seen.items())
+    chart = Chart(
+        "measures",
+        "How soon measures see a deletion",
+        "components removed",
+        "share of the largest difference",
+        tuple(line for line in lines if line.points),
+        "0: the smallest difference that the measure reports, 1: the largest. Measures without a "
+        "value are left out.",
+        threshold=HALF,
+    )
+    reasons = {names[m]: BLIND for m, of in seen.items() if not of}
+    columns = dict(zip(comparison.columns, removed))
+    for failure in reversed(comparison.failures):
+        reasons[names[failure.measure]] = f"{columns[failure.y]} removed: {failure.reason}"
+    tables = (table, data_table(overview, "scores", scores, ("cell",)))
+    return Section("spectral", DELETION, ABOUT_DELETION, tables, (chart,), reasons=reasons)
+
+
+def _shares(differences: Mapping[int, float]) -> dict[int, float]:
+    """Return differences as shares of the largest, by number of components removed.
+
+    Without a spread there are none.
+    """
+    numbers = {k: d for k, d in differences.items() if not np.isnan(d)}
+    low, high = min(numbers.values(), default=0.0), max(numbers.values(), default=0.0)
+    return {k: (d - low) / (high - low) for k, d in numbers.items() if high > low}
+
+
+# ------------------------------------------------------------------------------------------- canary
+
+
+def canary_section(
+    models: Sequence[DisturbedModel], reasons: Mapping[str, str], overview: Overview
 ) -> Section:
     """Return the section that follows from disturbed models.
 
-    ``reasons``: why models could not be trained, or comparisons failed.
+    ``reasons``: why models could not be trained.
     """
     if not models:
-        return Section("canary", TITLE, ABOUT, reasons=reasons)
-    labels = _labels(measures)
-    scores, why, rules = _scores(models, labels)
-    return Section(
-        "canary",
-        TITLE,
-        ABOUT,
-        (
-            *(_levels(models, labels, kind) for kind in KINDS),
-            _measures(models, labels),
-            _alarms(models, labels),
-        ),
-        (
-            *_curves(models, labels),
-            _scatter(models, labels),
-            _rocs(models, labels),
-            *_bars(models, labels),
-        ),
-        scores=scores,
-        reasons={**reasons, **_unscaled(models, labels), **why},
-        rules=rules,
+        return Section("canary", CANARY, ABOUT_CANARY, reasons=reasons)
+    labels = labels_of(overview.measures)
+    counts = dict[str, str]()
+    for name, members in alarms.families(models).items():
+        for kind in KINDS:
+            harmed, others = alarms.lost(members, kind, POINTS[1])
+            if min(harmed, others) < FEWEST:
+                words = f"{harmed} copies lost more than 2 points, {others} did not"
+                counts[f"{name}, {kind}: AUC"] = words
+    scores = [s for s in overview.scores if s.test == "canary"]
+    tables = (
+        *(_levels(models, labels, kind) for kind in KINDS),
+        _measures(models, labels),
+        _alarms(models, labels),
+        *scores_section(
+            overview, list(_columns(scores)), name="canary scores", title="Scores"
+        ).tables,
+        data_table(overview, "scores", scores, ("domain", "cell")),
     )
+    figures: tuple[Figure, ...] = (
+        *_curves(models, labels),
+        _scatter(models, labels),
+        _rocs(models, labels),
+        *_bars(models, labels),
+    )
+    why = {**reasons, **_unscaled(models, labels), **counts}
+    return Section("canary", CANARY, ABOUT_CANARY, tables, figures, reasons=why)
 
 
-def _labels(measures: Sequence[Measure]) -> dict[str, str]:
-    """What measures are called, the drifts of the paper before all others."""
-    special = {
-        weight_changes.RDM: "RDM drift",
-        weight_changes.CKA: "CKA, debiased",
-        weight_changes.PROCRUSTES: "Procrustes (root)",
-        weight_changes.SQUARED: "Procrustes (squared)",
-    }
-    by_spec = {m.spec: special.get(m.spec, m.label) for m in measures}
-    first = [spec for spec in DRIFTS if spec in by_spec]
-    return distinct({spec: by_spec[spec] for spec in dict.fromkeys([*first, *by_spec])})
+def _columns(scores: Sequence[Score]) -> Iterator[ScoreColumn]:
+    """Yield the columns of the table of scores: a cell, and how far its losses repeat."""
+    cells = dict.fromkeys((s.cell, s.reliability) for s in scores)
+    for cell, repeats in cells:
+        models, _, rest = "/".join(cell).partition(", ")
+        says = "it is not known how far the losses repeat on other inputs"
+        if repeats is not None:
+            says = f"on other inputs the losses repeat by {repeats:.2f}"
+        yield ScoreColumn("canary", cell, models, rest, f"{'/'.join(cell)}; {says}")
 
 
-# ------------------------------------------------------------------------------------------- tables
+# ------------------------------------------------------------------------------ tables of canaries
 
 
 def _levels(models: Sequence[DisturbedModel], labels: Labels, kind: str) -> Table:
@@ -108,8 +197,8 @@ def _measures(models: Sequence[DisturbedModel], labels: Labels) -> Table:
     rows: list[tuple[Entry, ...]] = [
         (
             label,
-            *(known(weight_changes.tracking(models, spec, k)) for k in KINDS),
-            *(known(weight_changes.tracking(models, spec, k, linear=True)) for k in KINDS),
+            *(known(alarms.tracking(models, spec, k)) for k in KINDS),
+            *(known(alarms.tracking(models, spec, k, linear=True)) for k in KINDS),
             *(_area(models, spec, loss) for loss in POINTS),
         )
         for spec, label in labels.items()
@@ -133,30 +222,30 @@ def _area(models: Sequence[DisturbedModel], spec: str, loss: float) -> float | N
     None where the measure lacks one.
     """
     areas = [
-        weight_changes.detection(group, spec, kind, loss)
-        for group in weight_changes.families(models).values()
+        alarms.detection(group, spec, kind, loss)
+        for group in alarms.families(models).values()
         for kind in KINDS
-        if min(weight_changes.lost(group, kind, loss)) >= FEWEST
+        if min(alarms.lost(group, kind, loss)) >= FEWEST
     ]
     return known(float(np.mean(areas))) if areas else None
 
 
 def _alarms(models: Sequence[DisturbedModel], labels: Labels) -> Table:
     thresholds = {
-        "0.05": weight_changes.as_printed,
-        "5 % of the scale": weight_changes.scaled,
-        "calibrated": weight_changes.calibrated,
+        "0.05": alarms.as_printed,
+        "5 % of the scale": alarms.scaled,
+        "calibrated": alarms.calibrated,
     }
     rows: list[tuple[Entry, ...]] = []
     for spec, label in labels.items():
         row: list[Entry] = [label]
         for threshold in thresholds.values():
-            row.append(_typical([weight_changes.first_alarm(m, spec, threshold) for m in models]))
-            row += map(known, weight_changes.rates(models, spec, threshold))
+            row.append(_typical([alarms.first_alarm(m, spec, threshold) for m in models]))
+            row += map(known, alarms.rates(models, spec, threshold))
         rows.append(tuple(row))
-    copies = [p for m in models for p in weight_changes.tested(m)]
-    counts = sorted(len(weight_changes.calibration(m)) for m in models)
-    harm = _typical([weight_changes.first_harm(m) for m in models])
+    copies = [p for m in models for p in alarms.tested(m)]
+    counts = sorted(len(alarms.calibration(m)) for m in models)
+    harm = _typical([alarms.first_harm(m) for m in models])
     note = (
         "Median over models of the first α that raises the alarm (none: never), and the share of "
         f"{len(copies)} disturbed models that raise it, of the {sum(not p.harmed for p in copies)} "
@@ -180,11 +269,11 @@ def _typical(levels: Sequence[float]) -> float | None:
     return known(float(np.quantile(levels, 0.5, method="higher")))
 
 
-# ------------------------------------------------------------------------------------------ figures
+# ----------------------------------------------------------------------------- figures of canaries
 
 
 def _curves(models: Sequence[DisturbedModel], labels: Labels) -> Iterator[Chart]:
-    for name, members in weight_changes.families(models).items():
+    for name, members in alarms.families(models).items():
         levels = sorted({p.level for p in members[0].of("noise")})
         losses = [_relative_loss(members, level) for level in levels]
         lines = [_line(members, spec, label) for spec, label in labels.items()]
@@ -217,7 +306,7 @@ def _line(models: Sequence[DisturbedModel], spec: str, label: str) -> Line:
 
 def _scatter(models: Sequence[DisturbedModel], labels: Labels) -> Chart:
     shown = [spec for spec in labels if spec in DRIFTS][:5]
-    pooled = {labels[spec]: weight_changes.pooled(models, spec) for spec in shown}
+    pooled = {labels[spec]: alarms.pooled(models, spec) for spec in shown}
     return Chart(
         "canary_losses",
         "Accuracy lost against difference",
@@ -232,7 +321,7 @@ def _scatter(models: Sequence[DisturbedModel], labels: Labels) -> Chart:
 def _rocs(models: Sequence[DisturbedModel], labels: Labels) -> Chart:
     lines = []
     for spec in labels:
-        values, losses = weight_changes.pooled(models, spec)
+        values, losses = alarms.pooled(models, spec)
         positive = losses > POINTS[1]
         if positive.any() and not positive.all():
             lines.append(Line(labels[spec], tuple(roc(values, positive))))
@@ -248,9 +337,9 @@ def _rocs(models: Sequence[DisturbedModel], labels: Labels) -> Chart:
 
 
 def _bars(models: Sequence[DisturbedModel], labels: Labels) -> tuple[Bars, Bars]:
-    scaled = weight_changes.scaled
-    follows = [Bar(labels[s], weight_changes.tracking(models, s, "noise")) for s in labels]
-    alarms = [Bar(labels[s], weight_changes.rates(models, s, scaled).false_alarms) for s in labels]
+    scaled = alarms.scaled
+    follows = [Bar(labels[s], alarms.tracking(models, s, "noise")) for s in labels]
+    false = [Bar(labels[s], alarms.rates(models, s, scaled).false_alarms) for s in labels]
     return (
         Bars(
             "canary_follows",
@@ -262,7 +351,7 @@ def _bars(models: Sequence[DisturbedModel], labels: Labels) -> tuple[Bars, Bars]
             "canary_false",
             "False alarms at 5 % of the scale",
             "share of harmless changes",
-            tuple(sorted(filter(_has_value, alarms), key=lambda bar: bar.value)),
+            tuple(sorted(filter(_has_value, false), key=lambda bar: bar.value)),
             "The same information, squared or not, has other rates of false alarms: the threshold "
             "decides.",
         ),
@@ -273,60 +362,11 @@ def _has_value(bar: Bar) -> bool:
     return math.isfinite(bar.value)
 
 
-# ------------------------------------------------------------------------------------------- scores
-
-
-Scores = dict[str, dict[str, float | None]]
-
-
-def _scores(
-    models: Sequence[DisturbedModel], labels: Labels
-) -> tuple[Scores, dict[str, str], dict[str, RankRule]]:
-    """Return how well every measure detects losses of accuracy, by kind of model and disturbance;
-    why it has no number; and the models of every cell.
-
-    One quality of each, so that the same copies do not count twice: the area under the ROC where
-    copies enough lost more than two points and did not, Spearman's correlation elsewhere, none
-    where no accuracy was lost.
-    """
-    cells, reasons, rules = Scores(), dict[str, str](), dict[str, RankRule]()
-    for name, members in weight_changes.families(models).items():
-        for kind in KINDS:
-            harmed, others = weight_changes.lost(members, kind, POINTS[1])
-            is_enough = min(harmed, others) >= FEWEST
-            if is_enough:
-                scores = {
-                    s: known(weight_changes.detection(members, s, kind, POINTS[1])) for s in labels
-                }
-            else:
-                why = f"{harmed} copies lost more than 2 points, {others} did not"
-                reasons[f"{name}, {kind}: AUC"] = why
-                scores = {s: known(weight_changes.tracking(members, s, kind)) for s in labels}
-            cell = f"{name}, {kind}: {'AUC' if is_enough else 'Spearman'}"
-            if any(v is not None for v in scores.values()):
-                cells[cell], rules[cell] = scores, RankRule(models=name)
-                reasons |= {
-                    f"{cell}: {s}": _why(members, s, kind) for s, v in scores.items() if v is None
-                }
-    return cells, reasons, rules
-
-
-def _why(models: Sequence[DisturbedModel], spec: str, kind: str) -> str:
-    """The first failed comparison, or that nothing was seen."""
-    failed = (
-        f"{m.name}, {p.name}: {p.reasons[spec]}"
-        for m in models
-        for p in m.disturbed(kind)
-        if spec in p.reasons
-    )
-    return next(failed, "the same difference whatever was done")
-
-
 def _unscaled(models: Sequence[DisturbedModel], labels: Labels) -> dict[str, str]:
     why = "no scale: unchanged or shuffled weights have no value, or shuffled ones are not farther"
     return {
         f"{m.name}: {spec}": why
         for m in models
         for spec in labels
-        if np.isnan(weight_changes.scale(m, spec))
+        if np.isnan(alarms.scale(m, spec))
     }
