@@ -20,7 +20,7 @@ from resemblance.report.comparing import stats as report_data
 from resemblance.report.comparing.figures import heat_map
 from resemblance.report.numbers import number
 from resemblance.report.of_comparison import result_of
-from resemblance.results.figures import HeatMap
+from resemblance.results.figures import Choice, HeatMap, Option
 
 MEASURES = ["cka", "pwcca", "procrustes", "gulp"]
 HOSTILE = [
@@ -502,6 +502,28 @@ def test_a_missing_package_names_the_extra(comparison, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r'pip install .*\[report\]"'):
         written(comparison, tmp_path)
+
+
+def test_what_a_page_paints_is_what_is_drawn():
+    """The levels, hatching and numbers that the program of a page puts into an empty map."""
+    values = ((1.0, -0.2, None), (0.4, 1.0, 0.61), (0.05, 0.61, 1.0))
+    names = ("a", "b", "c")
+    heat = HeatMap("h", "h", names, names, values, span=(-1.0, 1.0), is_diverging=True)
+    heat = heat._replace(hatched=((0, 1),))
+    choice = Choice("map", "Maps", ("measure",), (Option(("h",), (0,)),), (heat,))
+    data, frames = maps.page_data([("map", choice)])
+    painted = data["maps"]["map-0"]
+    drawn = maps.heat_map(heat, "map")
+    steps = [painted["levels"][k : k + 2] for k in range(0, 18, 2)]
+    for code, value in zip(steps, (value for row in values for value in row)):
+        level = None if code == "--" else int(code, 16) - colours.LEVELS
+        assert level == colours.level(heat, value, (-1.0, 1.0))
+        assert f'class="{colours.css_class(level)}"' in drawn
+    assert painted["hatched"] == [1]
+    assert re.findall(r'class="count[^>]*>([^<]+)<', drawn) == [x for x in painted["texts"] if x]
+    assert re.findall(r'class="tick">([^<]+)<', drawn) == painted["ticks"]
+    assert len(painted["scale"]) == 2 * maps.STEPS
+    assert all("data-lines" in frame for frame in frames.values())
 
 
 # ----------------------------------------------------------------------------------------- terminal

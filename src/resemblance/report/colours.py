@@ -12,6 +12,7 @@ import numpy as np
 
 from ..results.figures import HeatMap
 
+DARK = 0.45  # of the levels: letters on darker ones are white
 LEVELS = 100  # colours of a direction; the style sheet has a class for each
 
 
@@ -89,7 +90,7 @@ def rgb(colour: np.ndarray) -> str:
 
 def is_dark(step: int | None) -> bool:
     """Whether letters on a colour must be white."""
-    return step is not None and abs(step) > 0.45 * LEVELS
+    return step is not None and abs(step) > DARK * LEVELS
 
 
 def colour_table(size: int = 256, *, opposite: bool = False) -> np.ndarray:

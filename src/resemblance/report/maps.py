@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..results.figures import Choice, HeatMap
-from .colours import LEVELS, css_class, is_dark, level, limits, picture
+from .colours import DARK, LEVELS, css_class, is_dark, level, limits, picture
 from .numbers import number
 from .svg import drawing, shortened, tag, text, title
 
@@ -81,7 +81,10 @@ def heat_map(heat: HeatMap, data: str) -> str:
 def empty_map(rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
     """Draw the names and the scale of a heat map into which the page puts cells and numbers."""
     heat = HeatMap("", "heat map", rows, columns, ())
-    return _frame(heat, [], (0.0, 1.0), class_="chart matrix", tabindex=0)
+    _, _, cells = _geometry(heat)
+    places = f"{cells.left:.1f} {cells.pitch_x:.3f} {cells.pitch_y:.3f}"
+    data = {"data_cells": places, "data_lines": json.dumps(_lines(cells))}
+    return _frame(heat, [], (0.0, 1.0), class_="chart matrix", tabindex=0, **data)
 
 
 def still_map(heat: HeatMap) -> str:
@@ -97,12 +100,7 @@ def still_map(heat: HeatMap) -> str:
 
 def _frame(heat: HeatMap, inside: list[str], ends: tuple[float, float], **attributes: Any) -> str:
     """Draw names, borders between models, and the scale around cells."""
-    rows, columns = max(len(heat.rows), 1), max(len(heat.columns), 1)
-    left = axis_names(heat.rows, (WIDTH - 130) / max(rows, columns), turn=False)
-    bottom = axis_names(heat.columns, (WIDTH - 130) / columns, turn=True)
-    width = WIDTH - left.room - SCALE
-    height = min(max(width * rows / columns, 24.0), TALLEST * width)
-    cells = Cells(left.room, width, height, width / columns, height / rows)
+    left, bottom, cells = _geometry(heat)
     transform = f"translate({cells.left:.2f} 4) scale({cells.pitch_x:.4f} {cells.pitch_y:.4f})"
     cursor = tag("path", class_="cursor")
     inside = [*inside, *_hatching(heat, cells, ends)]
@@ -112,8 +110,19 @@ def _frame(heat: HeatMap, inside: list[str], ends: tuple[float, float], **attrib
     parts += [*_borders(left, bottom, cells), *_scale(heat, cells, ends)]
     keys = "; arrow keys read single values" if "tabindex" in attributes else ""
     label = f"Heat map: {heat.title}{keys}"
-    attributes["style"] = f"--columns:{columns}"  # few cells are not drawn large
-    return drawing(WIDTH, height + 8 + bottom.room, parts, label, **attributes)
+    # Few cells are not drawn large
+    attributes["style"] = f"--columns:{max(len(heat.columns), 1)}"
+    return drawing(WIDTH, cells.height + 8 + bottom.room, parts, label, **attributes)
+
+
+def _geometry(heat: HeatMap) -> tuple[Names, Names, Cells]:
+    """Return the names at the left and below, and where the cells are."""
+    rows, columns = max(len(heat.rows), 1), max(len(heat.columns), 1)
+    left = axis_names(heat.rows, (WIDTH - 130) / max(rows, columns), turn=False)
+    bottom = axis_names(heat.columns, (WIDTH - 130) / columns, turn=True)
+    width = WIDTH - left.room - SCALE
+    height = min(max(width * rows / columns, 24.0), TALLEST * width)
+    return left, bottom, Cells(left.room, width, height, width / columns, height / rows)
 
 
 def _squares(heat: HeatMap) -> list[str]:
@@ -142,13 +151,16 @@ def _picture(levels: Sequence[Sequence[int | None]]) -> str:
 def _hatching(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[str]:
     """Draw lines across the corners of hatched cells, so that their numbers can be read; in small
     cells one line across the middle. Lines are white on dark colours."""
-    is_small = min(cells.pitch_x, cells.pitch_y) < SMALL_CELL
     paths: dict[str, list[str]] = {}
     for i, j in heat.hatched:
         kind = "unsure light" if is_dark(level(heat, heat.values[i][j], ends)) else "unsure"
-        lines = ACROSS if is_small else CORNERS
-        paths.setdefault(kind, []).extend(f"M{j + x:g} {i + y:g}l{s} -{s}" for x, y, s in lines)
+        lines = (f"M{j + x:g} {i + y:g}l{s} -{s}" for x, y, s in _lines(cells))
+        paths.setdefault(kind, []).extend(lines)
     return [tag("path", d="".join(paths[kind]), class_=kind) for kind in sorted(paths)]
+
+
+def _lines(cells: Cells) -> tuple[tuple[float, float, float], ...]:
+    return ACROSS if min(cells.pitch_x, cells.pitch_y) < SMALL_CELL else CORNERS
 
 
 def _runs(kinds: Sequence[str]) -> Iterable[tuple[int, int]]:
@@ -159,16 +171,9 @@ def _runs(kinds: Sequence[str]) -> Iterable[tuple[int, int]]:
 
 def _written(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[str]:
     """Write the numbers into the cells if all have room."""
-    tiny = TINY * abs(ends[1] - ends[0])
-    if 0.5 * cells.pitch_y < SMALLEST_NUMBER:
-        return []
-    words = [[cell_text(value, tiny) for value in row] for row in heat.values]
-    longest = max((len(word) for row in words for word in row), default=0)
-    font = min(FONT, 0.5 * cells.pitch_y, 0.88 * cells.pitch_x / (CHARACTER * max(longest, 1)))
-    if font < SMALLEST_NUMBER:
-        return []
+    words, font = _cell_texts(heat, cells, ends)
     parts = []
-    for i, row in enumerate(heat.values):
+    for i, row in enumerate(heat.values if words else ()):
         for j, value in enumerate(row):
             x, y = cells.left + (j + 0.5) * cells.pitch_x, 4 + (i + 0.5) * cells.pitch_y + font / 3
             kind = "count light" if is_dark(level(heat, value, ends)) else "count"
@@ -176,6 +181,19 @@ def _written(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[str
             if words[i][j]:
                 parts.append(text(words[i][j], round(x, 1), round(y, 1), class_=kind, style=style))
     return parts
+
+
+def _cell_texts(
+    heat: HeatMap, cells: Cells, ends: tuple[float, float]
+) -> tuple[list[list[str]], float]:
+    """Return what is written into the cells, and the size of its font; nothing without room."""
+    tiny = TINY * abs(ends[1] - ends[0])
+    if 0.5 * cells.pitch_y < SMALLEST_NUMBER:
+        return [], 0.0
+    words = [[cell_text(value, tiny) for value in row] for row in heat.values]
+    longest = max((len(word) for row in words for word in row), default=0)
+    font = min(FONT, 0.5 * cells.pitch_y, 0.88 * cells.pitch_x / (CHARACTER * max(longest, 1)))
+    return (words, font) if font >= SMALLEST_NUMBER else ([], 0.0)
 
 
 def cell_text(value: float | None, tiny: float) -> str:
@@ -290,25 +308,31 @@ def _borders(left: Names, bottom: Names, cells: Cells) -> list[str]:
 def _scale(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[str]:
     """Draw the colours with their numbers, dark on top."""
     x, tall = cells.left + cells.width + 14, min(cells.height, 1.6 * cells.width)
-    top, bottom = (ends[0], ends[1]) if heat.is_reversed else (ends[1], ends[0])
-    steps = [top + (bottom - top) * (i + 0.5) / STEPS for i in range(STEPS)]
     tall_step = tall / STEPS
+    levels, ticks = _scale_marks(heat, tall, ends)
     parts = [
         tag(
             "path",
             d=f"M{x:.1f} {4 + i * tall_step:.2f}h10v{tall_step + 0.25:.2f}h-10z",
-            class_=css_class(level(heat, value, ends)),
+            class_=css_class(step),
         )
-        for i, value in enumerate(steps)
+        for i, step in enumerate(levels)
     ]
-    few = 5 if tall > 90 else 3 if tall > 40 else 2
-    if not heat.values:
-        few = 3
-    for i in range(few):
-        value = top + (bottom - top) * i / (few - 1)
-        y = 4 + max(8.0, min(tall * i / (few - 1) + 3.5, tall))
-        parts.append(text(number(value), round(x + 14, 1), round(y, 1), class_="tick"))
+    for i, words in enumerate(ticks):
+        y = 4 + max(8.0, min(tall * i / (len(ticks) - 1) + 3.5, tall))
+        parts.append(text(words, round(x + 14, 1), round(y, 1), class_="tick"))
     return [tag("g", *parts, class_="scale")]
+
+
+def _scale_marks(
+    heat: HeatMap, tall: float, ends: tuple[float, float]
+) -> tuple[list[int | None], list[str]]:
+    """Return the levels of a scale from the top, and the numbers at it."""
+    top, bottom = (ends[0], ends[1]) if heat.is_reversed else (ends[1], ends[0])
+    steps = [top + (bottom - top) * (i + 0.5) / STEPS for i in range(STEPS)]
+    few = 5 if tall > 90 else 3 if tall > 40 else 2
+    ticks = [number(top + (bottom - top) * i / (few - 1)) for i in range(few)]
+    return [level(heat, value, ends) for value in steps], ticks
 
 
 FIGURES = 4  # significant digits of a value, as many as the pointer reads
@@ -332,8 +356,10 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
     figures = list(figures)
     choices = {place: figure for place, figure in figures if isinstance(figure, Choice)}
     heats = {place: figure for place, figure in figures if isinstance(figure, HeatMap)}
+    chosen = dict[str, HeatMap]()
     for place, choice in choices.items():
-        heats |= {f"{place}-{i}": heat for i, heat in enumerate(choice.maps)}
+        chosen |= {f"{place}-{i}": heat for i, heat in enumerate(choice.maps)}
+    heats |= chosen
     axes = dict.fromkeys(names for heat in heats.values() for names in (heat.rows, heat.columns))
     numbers = {names: i for i, names in enumerate(axes)}
     if not heats:
@@ -341,10 +367,12 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
     titles: dict[tuple[tuple[str, ...], ...], str] = {}
     document = {
         "levels": LEVELS,
+        "dark": DARK * LEVELS,
         "names": list(axes),
         "maps": _once(
             {
                 place: _map_data(heat, numbers)
+                | (_painted(heat) if place in chosen else {})
                 | _titles(heat.titles, titles.setdefault(heat.titles, place), place)
                 for place, heat in heats.items()
             }
@@ -352,7 +380,7 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
         "choices": {place: _choice_data(choice) for place, choice in choices.items()},
     }
     frames = dict[str, str]()
-    for heat in (heat for choice in choices.values() for heat in choice.maps):
+    for heat in chosen.values():
         name = f"frame-{numbers[heat.rows]}-{numbers[heat.columns]}"
         if name not in frames:
             frames[name] = empty_map(heat.rows, heat.columns)
@@ -376,14 +404,32 @@ def _map_data(heat: HeatMap, numbers: Mapping[tuple[str, ...], int]) -> dict[str
         "title": heat.title,
         "rows": numbers[heat.rows],
         "columns": numbers[heat.columns],
-        "span": [_brief(end, 6) for end in limits(heat)],
-        "values": _packed(heat.values, FIGURES),
+        "values": _packed([[_brief(value, FIGURES) for value in row] for row in heat.values]),
     }
     if heat.chance:
-        data["chance"] = _packed(heat.chance, 2)
+        data["chance"] = _packed([[_brief(value, 2) for value in row] for row in heat.chance])
+    return data
+
+
+def _painted(heat: HeatMap) -> dict[str, Any]:
+    """Return what is painted into an empty map: the levels of cells and of the scale as pairs of
+    characters, the numbers at the scale and in the cells, and which cells are hatched."""
+    ends, (_, _, cells) = limits(heat), _geometry(heat)
+    levels = _packed([[_code(level(heat, value, ends)) for value in row] for row in heat.values])
+    scale, ticks = _scale_marks(heat, min(cells.height, 1.6 * cells.width), ends)
+    data: dict[str, Any] = {
+        "levels": "".join(levels),
+        "scale": "".join(map(_code, scale)),
+        "ticks": ticks,
+    }
+    words, font = _cell_texts(heat, cells, ends)
+    data |= {"texts": _packed(words), "font": round(font, 1)} if words else {}
     hatched = [i * len(heat.columns) + j for i, j in heat.hatched]
-    flags = {"diverging": heat.is_diverging, "reversed": heat.is_reversed, "hatched": hatched}
-    return data | {name: flag for name, flag in flags.items() if flag}
+    return data | ({"hatched": hatched} if hatched else {})
+
+
+def _code(step: int | None) -> str:
+    return "--" if step is None else f"{step + LEVELS:02x}"
 
 
 def _titles(titles: tuple[tuple[str, ...], ...], first: str, place: str) -> dict[str, Any]:
@@ -405,15 +451,12 @@ def _choice_data(choice: Choice) -> dict[str, Any]:
     return data | ({"groups": choice.groups} if choice.groups else {})
 
 
-def _packed(values: Sequence[Sequence[float | None]], figures: int) -> list[float | int | None]:
-    """Return the values in one row, of a symmetric map those from the diagonal up."""
-    size = len(values)
-    is_square = size > 1 and all(len(row) == size for row in values)
-    if is_square and tuple(map(tuple, values)) == tuple(zip(*values)):
-        return [_brief(value, figures) for i, row in enumerate(values) for value in row[i:]]
-    rows = [[_brief(value, figures) for value in row] for row in values]
-    is_same = is_square and all(rows[i][j] == rows[j][i] for i in range(size) for j in range(i))
-    return [value for i, row in enumerate(rows) for value in (row[i:] if is_same else row)]
+def _packed(rows: Sequence[Sequence[Any]]) -> list[Any]:
+    """Return the entries in one row, of a symmetric map those from the diagonal up."""
+    size = len(rows)
+    is_square = size > 1 and all(len(row) == size for row in rows)
+    is_same = is_square and list(map(tuple, rows)) == list(zip(*rows))
+    return [entry for i, row in enumerate(rows) for entry in (row[i:] if is_same else row)]
 
 
 def _brief(value: float | None, figures: int) -> float | int | None:

@@ -4,7 +4,7 @@
   addEventListener("error", event => { root.dataset.errors = (root.dataset.errors ?? "") + event.message + "\n"; });
   root.classList.add("js");
   const make = (tag, attributes = {}, ...children) => {
-    const element = tag === "path" ? document.createElementNS(document.querySelector("svg").namespaceURI, tag) : document.createElement(tag);
+    const element = ["path", "text"].includes(tag) ? document.createElementNS(document.querySelector("svg").namespaceURI, tag) : document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     element.append(...children);
     return element;
@@ -130,7 +130,7 @@
     const chance = (i, j) => map.chance && of(map.chance, i, j) !== null ? `, chance ${digits(of(map.chance, i, j))}` : "";
     const titles = typeof map.titles === "string" ? data.maps[map.titles].titles : map.titles;
     const text = (i, j) => titles?.[`${i},${j}`] ?? digits(at(i, j)) + chance(i, j);
-    return { ...map, rows, columns, at, text };
+    return { ...map, rows, columns, of, at, text };
   };
   const readable = (figure, svgs, maps, rest = "") => {
     const readout = figure.querySelector(".readout"), [{ rows, columns }] = maps;
@@ -165,31 +165,27 @@
   }
 
   // ------------------------------------------------------------------- heat maps to choose from, drawn when asked for
-  const level = (map, value) => {
-    if (value === null) return "missing";
-    const [low, high] = map.span, middle = low < 0 && high > 0 ? 0 : (low + high) / 2;
-    const share = map.diverging ? (value - middle) / (Math.max(high - middle, middle - low) || 1) : (value - low) / (high > low ? high - low : 1);
-    const at = map.diverging ? Math.min(1, Math.max(-1, map.reversed ? -share : share))
-      : Math.abs((map.reversed ? 1 : 0) - Math.min(1, Math.max(0, share)));
-    const step = Math.round((data.levels - 1) * at);
-    return step < 0 ? `o${-step}` : `q${step}`;
-  };
-  const draw = map => {
-    const { rows, columns, span: [low, high] } = map, paths = {};
+  const codes = text => text.match(/../g).map(code => code === "--" ? null : parseInt(code, 16) - data.levels);
+  const colour = step => step === null ? "missing" : step < 0 ? `o${-step}` : `q${step}`;
+  const draw = map => {  // paint what the data say into an empty map
+    const { rows, columns, of, font } = map, levels = codes(map.levels), scale = codes(map.scale), paths = {}, words = [];
     const svg = document.getElementById(`frame-${data.names.indexOf(rows)}-${data.names.indexOf(columns)}`).content.firstElementChild.cloneNode(true);
+    const [left, wide, tall] = svg.dataset.cells.split(" ").map(Number), lines = JSON.parse(svg.dataset.lines);
+    const put = (kind, d) => { paths[kind] = (paths[kind] ?? "") + d; };
+    const light = (i, j) => Math.abs(of(levels, i, j)) > data.dark ? " light" : "";
     rows.forEach((_, i) => columns.forEach((_, j) => {
-      const kind = level(map, map.at(i, j));
-      paths[kind] = (paths[kind] ?? "") + `M${j} ${i}h1v1h-1z`;
+      put(colour(of(levels, i, j)), `M${j} ${i}h1v1h-1z`);
+      const word = map.texts && of(map.texts, i, j), x = left + (j + .5) * wide, y = 4 + (i + .5) * tall + font / 3;
+      if (word) words.push(make("text", { x, y, class: `count${light(i, j)}`, style: `font-size:${font}px` }, word));
     }));
     for (const place of map.hatched ?? []) {
       const i = Math.floor(place / columns.length), j = place % columns.length;
-      const kind = Number(level(map, map.at(i, j)).slice(1)) > .45 * data.levels ? "unsure light" : "unsure";
-      paths[kind] = (paths[kind] ?? "") + `M${j} ${i + 1}l1 -1`;
+      for (const [x, y, s] of lines) put(`unsure${light(i, j)}`, `M${j + x} ${i + y}l${s} -${s}`);
     }
     svg.querySelector(".cells").prepend(...Object.entries(paths).map(([kind, d]) => make("path", { class: kind, d })));
-    const [top, bottom] = map.reversed ? [low, high] : [high, low], steps = [...svg.querySelectorAll(".scale path")];
-    steps.forEach((path, i) => path.setAttribute("class", level(map, top + (bottom - top) * (i + .5) / steps.length)));
-    svg.querySelectorAll(".scale text").forEach((text, i) => { text.textContent = String(Number((top + (bottom - top) * i / 2).toPrecision(3))).replace("-", "−"); });
+    svg.querySelector(".cells").after(...words);
+    svg.querySelectorAll(".scale path").forEach((path, i) => path.setAttribute("class", colour(scale[i])));
+    svg.querySelectorAll(".scale text").forEach((text, i) => { text.textContent = map.ticks[i]; });
     return svg;
   };
   const linked = [];  // selects that are changed together
