@@ -10,13 +10,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ...results.values import known
-from ...significance import attainable, bootstrap_counts, exchanges, percentile_interval
+from ...significance import attainable, bootstrap_counts, exchanges, known_mean, percentile_interval
 from ..training import ModelFamily
 from .cases import FamilySets, RepresentationSet
 from .models import Size
 from .operators import Deletion, Depth, deletion_of, depth_of
 from .procedure import agreement, expected_from, one_sided, reference_of
-from .resampling import Copies, bootstrap, permutation_test
+from .resampling import Copies, bootstrap, permutation_test, unit_ranks
 
 Quality = Literal["spearman", "kendall"]
 Kind = Literal["best", "known", "every", "alone", "naive"]
@@ -80,9 +80,10 @@ class Correlations(NamedTuple):
     ``measures``: by specification; ``names``: layer and functionality of every cell. ``observed``:
     (kinds, qualities, measures, cells), NaN without a value; the kinds are the correlation with the
     distances from the best, that over the known ones where some are not, the mean over all
-    references, that without the pair of the reference with itself, and the p-value for independent
-    pairs. ``draws``: (copies, qualities, measures, cells, draws). ``p``: of Spearman's correlation
-    by permutation, (measures, cells). ``pairs``: the known distances ``of`` all, (measures, cells).
+    references (Spearman's alone), that without the pair of the reference with itself, and the
+    p-value for independent pairs. ``draws``: (copies, qualities, measures, cells, draws). ``p``: of
+    Spearman's correlation by permutation, (measures, cells). ``pairs``: the known distances ``of``
+    all, (measures, cells).
     ``blocks``: how many units bootstrap samples are drawn from. ``smallest``: the smallest p-value
     by permutation that is attainable.
     """
@@ -272,8 +273,10 @@ def correlate(
     for c, (layer, name) in enumerate(names):
         d, members = differences[layer], of.sets[layer]
         f, rows = members.functionality[name], members.rows
+        expected = np.array([expected_from(f, row) for row in rows])
+        ranks = unit_ranks(expected, np.array(rows), True)
         for m, spec in enumerate(measures):
-            observed[:, :, m, c], pairs[m, c] = _observed(d[spec], f, rows)
+            observed[:, :, m, c], pairs[m, c] = _observed(d[spec], f, rows, ranks)
         for i, copies in enumerate(COPIES):
             for q, sampled in enumerate(bootstrap(d, f, counts, rows=rows, copies=copies)):
                 draws[i, q, :, c] = list(sampled.values())
@@ -288,15 +291,20 @@ def blocks_of(n: int, drawn: Mapping[str, Any]) -> int:
     return min((len(set(kind)) for kind in kinds), default=n)
 
 
-def _observed(d: np.ndarray, f: np.ndarray, rows: tuple[int, ...]) -> tuple[np.ndarray, int]:
+def _observed(
+    d: np.ndarray, f: np.ndarray, rows: tuple[int, ...], ranks: np.ndarray
+) -> tuple[np.ndarray, int]:
     """Return what is observed of a measure in a cell, (kinds, qualities), and how many distances
-    from the best are known."""
+    from the best are known; ``ranks``: those expected of every row, as :func:`unit_ranks`."""
     best = agreement(d, f, rows=rows)
-    averaged = agreement(d, f, rows=rows, reference="every")
     alone = agreement(d, f, rows=rows, self_pair=False)
     reference = reference_of(f, np.array(rows))
     naive = one_sided(d[rows.index(reference)], expected_from(f, reference))
-    observed = np.array([best[:2], best[:2], averaged[:2], alone[:2], naive])
+    if np.isnan(d).any():
+        averaged = agreement(d, f, rows=rows, reference="every").spearman
+    else:
+        averaged = float(known_mean((unit_ranks(d, np.array(rows), True) * ranks).sum(axis=1)))
+    observed = np.array([best[:2], best[:2], (averaged, np.nan), alone[:2], naive])
     if best.pairs < len(f):
         observed[[KINDS.index("best"), KINDS.index("every"), KINDS.index("alone")]] = np.nan
     return observed, best.pairs

@@ -179,7 +179,7 @@ def _expected_ranks(
     row = functionality[orders][:, places].argmax(axis=1)
     # the model whose functionality the reference has
     best = orders[np.arange(len(orders)), places[row]]
-    ranks = _unit_ranks(
+    ranks = unit_ranks(
         np.array([expected_from(functionality, b) for b in range(n)]), np.arange(n), self_pair
     )
     return row, ranks[best[:, None], orders]
@@ -192,12 +192,12 @@ def _p_value(
     expected: np.ndarray,
     self_pair: bool,
 ) -> float:
-    correlations = (_unit_ranks(differences, places, self_pair)[row] * expected).sum(axis=1)
+    correlations = (unit_ranks(differences, places, self_pair)[row] * expected).sum(axis=1)
     observed, drawn = correlations[0], correlations[1:]
     return np.nan if np.isnan(observed) else p_value_of(observed, drawn)
 
 
-def _unit_ranks(values: np.ndarray, selves: np.ndarray, self_pair: bool) -> np.ndarray:
+def unit_ranks(values: np.ndarray, selves: np.ndarray, self_pair: bool) -> np.ndarray:
     """Return the ranks within every row, centred and of unit length; 0 in the column of its self
     pair if that does not count."""
     places = np.arange(len(values))
