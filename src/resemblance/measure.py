@@ -239,8 +239,9 @@ def measure(
 
         ``left_out``, ``chance`` and these make inference exact or cheap, and large data possible; a
         measure without them works everywhere: ``product`` (a :class:`Product`: exact permutation
-        moments), ``compares`` (one of matrices whose traces are known: chance, too), ``all_pairs``
-        (an :class:`AllPairs`: many pairs in blocks of samples).
+        moments), ``compares`` (one of matrices whose traces are known: chance, too, and with
+        ``blocks=True`` many samples), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of
+        samples). What is longer than a line stands under the formula: ``@cka.claim("left_out")``.
     """
     rows: Rows = "positions" if family in BY_POSITIONS else "samples"
     named = {

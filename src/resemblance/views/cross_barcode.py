@@ -12,8 +12,6 @@ import numpy as np
 
 from ..extras import check
 
-ROUNDING = 1e-9  # asymmetry, relative to the largest distance, that is taken for rounding
-
 
 @dataclass(frozen=True, eq=False)
 class SortedEdges:
@@ -35,72 +33,15 @@ class SortedEdges:
         return ascending(self.lengths)
 
 
-def cross_barcode_totals(w1: np.ndarray, w2: np.ndarray) -> tuple[float, float]:
+def totals_of_edges(n: int, first: SortedEdges, second: SortedEdges) -> tuple[float, float]:
     """Total lengths of the bars of :func:`cross_barcodes`, for both directions.
 
     The sums are correctly rounded, so they depend neither on the order of the points nor on ties.
     """
-    return _totals(cross_barcodes(w1, w2))
-
-
-def totals_of_edges(n: int, first: SortedEdges, second: SortedEdges) -> tuple[float, float]:
-    """:func:`cross_barcode_totals` of two sets of distances between the same n points."""
     if first is second:  # the cone of a complex over itself has no loop for any time
         return 0.0, 0.0
-    return _totals(_barcodes(_kernels(), n, first, second))
-
-
-def cross_barcodes(w1: np.ndarray, w2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    r"""First persistent homology of the mapping cones of VR(w1) and of VR(w2) into VR(min(w1, w2)).
-
-    .. math:: \mathrm{H}_1 \bigl( \operatorname{Cone} ( \mathrm{VR}_t(w_i) \to
-        \mathrm{VR}_t(\min(w_1, w_2)) ) \bigr)
-
-    as t grows, where VR is the Vietoris-Rips complex and coefficients are in F2. Bars are the same
-    as those of the Vietoris-Rips complex of 2n points with the distances 0, w, w, min(w1, w2) in
-    blocks (Barannikov et al. 2022); none is infinite. Exact: births and deaths are entries of the
-    matrices.
-
-    Args:
-        w1: distances, shape (n, n): symmetric, not negative. The triangle inequality is not needed.
-        w2: other distances between the same n points.
-
-    Returns:
-        Bars of w1 and bars of w2, each of shape (k, 2): birth and death, birth < death, sorted.
-
-    Time grows about as n^3; memory is a few matrices of shape (n, n) and at most n^2 / 2 times the
-    number of bars in bits. Needs the extra ``topology``.
-    """
-    cone = _kernels()
-    above = [above_diagonal(w, name) for w, name in ((w1, "w1"), (w2, "w2"))]
-    if above[0].shape != above[1].shape:
-        raise ValueError(
-            f"w1 and w2 must be distances between the same points, got shapes {w1.shape} and "
-            f"{w2.shape}"
-        )
-    first, second = (SortedEdges(lengths, enclosing_radius(lengths)) for lengths in above)
-    return _barcodes(cone, len(w1), first, second)
-
-
-def above_diagonal(w: np.ndarray, name: str = "w") -> np.ndarray:
-    """Distances above the diagonal of a matrix, row by row, shape (n (n - 1) / 2,).
-
-    Raises ``ValueError``, which calls it ``name``, for what is not a matrix of distances.
-    """
-    from scipy.spatial.distance import squareform
-
-    w = np.asarray(w, dtype=np.float64)
-    if w.ndim != 2 or w.shape[0] != w.shape[1]:
-        raise ValueError(f"{name} must be a square matrix of distances, got shape {w.shape}")
-    if not np.isfinite(w).all() or (w < 0).any():
-        raise ValueError(f"{name} must hold finite distances >= 0")
-    both = np.maximum(w, w.T)
-    if not (both - w <= ROUNDING * both.max(initial=0)).all():
-        raise ValueError(
-            f"{name} must be symmetric; take the mean of it and its transpose if that is meant"
-        )
-    np.fill_diagonal(both, 0)
-    return squareform(both, checks=False)
+    one, other = (math.fsum(b[:, 1] - b[:, 0]) for b in cross_barcodes(n, first, second))
+    return one, other
 
 
 def enclosing_radius(above: np.ndarray) -> float:
@@ -111,14 +52,25 @@ def enclosing_radius(above: np.ndarray) -> float:
     return float(squareform(above, checks=False).max(axis=1).min())
 
 
-def _totals(barcodes: tuple[np.ndarray, np.ndarray]) -> tuple[float, float]:
-    first, second = (math.fsum(bars[:, 1] - bars[:, 0]) for bars in barcodes)
-    return first, second
-
-
-def _barcodes(
-    cone: ModuleType, n: int, first: SortedEdges, second: SortedEdges
+def cross_barcodes(
+    n: int, first: SortedEdges, second: SortedEdges
 ) -> tuple[np.ndarray, np.ndarray]:
+    r"""First persistent homology of the mapping cones of VR(w1) and of VR(w2) into VR(min(w1, w2)),
+    for two sets of distances between the same n points.
+
+    .. math:: \mathrm{H}_1 \bigl( \operatorname{Cone} ( \mathrm{VR}_t(w_i) \to
+        \mathrm{VR}_t(\min(w_1, w_2)) ) \bigr)
+
+    as t grows, where VR is the Vietoris-Rips complex and coefficients are in F2. Bars are the same
+    as those of the Vietoris-Rips complex of 2n points with the distances 0, w, w, min(w1, w2) in
+    blocks (Barannikov et al. 2022); none is infinite. Exact: births and deaths are entries of the
+    matrices, which need no triangle inequality.
+
+    Returns the bars of w1 and those of w2, each of shape (k, 2): birth and death, birth < death,
+    sorted. Time grows about as n^3; memory is a few matrices of shape (n, n) and at most n^2 / 2
+    times the number of bars in bits. Needs the extra ``topology``.
+    """
+    cone = _kernels()
     from ._order import later, merge
 
     lengths = np.minimum(first.lengths, second.lengths)

@@ -11,7 +11,7 @@ import numpy as np
 from ..arrays import to_numpy
 from ..representation import Representation, Undefined, title, view
 from ..rng import generator
-from .cross_barcode import SortedEdges, above_diagonal, enclosing_radius
+from .cross_barcode import SortedEdges, enclosing_radius
 from .distances import distance_matrix
 from .points import centered
 from .similarities import take_rows
@@ -52,7 +52,9 @@ def lengths_above(x: Representation, draw: Draw) -> np.ndarray:
 
     The square matrix is not kept.
     """
-    return above_diagonal(_normalized(x, draw))
+    from scipy.spatial.distance import squareform
+
+    return squareform(_normalized(x, draw), checks=False)
 
 
 @view
