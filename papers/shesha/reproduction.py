@@ -69,18 +69,6 @@ def run(
         raise ValueError(f"no experiment {min(unknown)!r}; known: {', '.join(ORDER)}")
     names = [name for name in ORDER if name in wanted]
     sections, seconds, labels = dict[str, Section](), dict[str, float](), dict[str, str]()
-    with study_folder(folder, Purpose("stability", size)) as (place, _):
-        experiments = [EXPERIMENTS[name] for name in names if name in EXPERIMENTS]
-        recipes = {
-            recipe.name: recipe for e in experiments if e.models for recipe in e.models(size)
-        }
-        train(place, list(recipes.values()), executor, show)
-        for done, experiment in enumerate(experiments, 1):
-            start, spent = process_time(), list[float]()
-            section = _section(experiment, Run(place, size, executor, spent))
-            sections[experiment.name] = section
-            seconds[experiment.name] = sum(spent) or process_time() - start
-            show("experiments", done, len(experiments))
     if "canary" in names:
         canary = stability.run(
             folder,
@@ -94,15 +82,27 @@ def run(
         )
         sections |= {"canary": canary["canary"]}
         labels |= canary.labels
-    result = Result(
-        "stability",
-        size,
-        tuple(sections[name] for name in names),
-        labels,
-        {name: seconds[name] for name in names if name in seconds},
-        environment(),
-    )
-    result.save(Path(folder) / "result.json")
+    with study_folder(folder, Purpose("stability", size)) as (place, _):
+        experiments = [EXPERIMENTS[name] for name in names if name in EXPERIMENTS]
+        recipes = {
+            recipe.name: recipe for e in experiments if e.models for recipe in e.models(size)
+        }
+        train(place, list(recipes.values()), executor, show)
+        for done, experiment in enumerate(experiments, 1):
+            start, spent = process_time(), list[float]()
+            section = _section(experiment, Run(place, size, executor, spent))
+            sections[experiment.name] = section
+            seconds[experiment.name] = sum(spent) or process_time() - start
+            show("experiments", done, len(experiments))
+        result = Result(
+            "stability",
+            size,
+            tuple(sections[name] for name in names),
+            labels,
+            {name: seconds[name] for name in names if name in seconds},
+            environment(),
+        )
+        result.save(place / "result.json")
     return result
 
 
