@@ -16,8 +16,7 @@ from resemblance.results.sections import Entry, Table
 from resemblance.sources.training import DATASETS
 from resemblance.suites.resi import load_evaluation
 from resemblance.suites.resi import run as run_suite
-from resemblance.suites.resi.budget import CORE_SECONDS, SPEEDS
-from resemblance.suites.resi.planning import plan, table_of
+from resemblance.suites.resi.planning import CORE_SECONDS, SPEEDS, plan, table_of
 
 from .claims import CLAIMS
 from .ranks import published_rows, published_section

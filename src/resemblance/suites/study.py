@@ -37,20 +37,11 @@ Progress = Callable[[str, int, int], None]  # stage, how much is done, of how mu
 Judge = Callable[[Any], Iterable[Claim]]  # what judges the claims of a section from its facts
 # What a run leaves that is killed at its start.
 BEGUN = re.compile(r"\.lock(-journal)?|\.held(-removal)?|\.study\.json-\d+")
-# Where a killed process leaves unfinished work, and the names that we give it.
-UNFINISHED = (
-    ("subjects", "**/.partial-*", re.compile(r"\.partial-seed\d+-\d+")),
-    ("parts", "*/.*.json-*", re.compile(r"\.[0-9a-f]{24}\.json-\d+")),
-    ("probes", ".*.json-*", re.compile(r"\.[0-9a-f]{24}\.json-\d+")),
-    (
-        "",
-        ".*",
-        re.compile(
-            r"\.(study\.json|facts\.json|result\.json|record\.json|index\.html)-\d+|\.comparisons-\d+\.parquet"
-            r"|\.rows-\d+"
-        ),
-    ),
+# What a killed process leaves unfinished, and where.
+UNFINISHED = re.compile(
+    r"\.(partial-seed\d+|rows|[0-9a-f]{24}\.json|(study|result|record)\.json|index\.html)-\d+"
 )
+PLACES = (".*-*", "subjects/**/.*-*", "parts/*/.*-*", "probes/.*-*")
 
 
 # ----------------------------------------------------------------------------- what a study is for
@@ -242,11 +233,12 @@ def is_running(folder: Path) -> bool:
 
 def clean(folder: Path) -> None:
     """Remove what killed processes left unfinished: only names that we give, where we give them."""
-    for inside, pattern, name in UNFINISHED:
-        if inside and (folder / inside).is_symlink():
+    for pattern in PLACES:
+        top, _, inside = pattern.partition("/")
+        if inside and (folder / top).is_symlink():
             continue
-        for path in (folder / inside).glob(pattern):
-            if name.fullmatch(path.name) and not path.is_symlink():
+        for path in folder.glob(pattern):
+            if UNFINISHED.fullmatch(path.name) and not path.is_symlink():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 

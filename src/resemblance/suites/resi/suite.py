@@ -232,16 +232,13 @@ def _measure_of(info: MeasureInfo) -> Measure:
 def usual_measures(folder: Path | None, options: Mapping[str, Any]) -> list[str | Measure]:
     """Return the measures of a run that names none: those of the last one that the catalogue has,
     else those of the protocol."""
+    protocol = options.get("protocol")
     if folder is not None and (folder / "study.json").exists():
         last = purpose(folder).more.get("last")
-        if (
-            last is not None
-            and options.get("protocol", last["options"]["protocol"])
-            == (last["options"]["protocol"])
-        ):
+        if last is not None and protocol in (None, last["options"]["protocol"]):
             infos = decode(tuple[MeasureInfo, ...], last["measures"])
             return [get_measure(info.spec) for info in infos if in_catalogue(info)]
-    return [PRESETS[options.get("protocol") or "paper"]]
+    return [PRESETS[protocol or "paper"]]
 
 
 # --------------------------------------------------------------------------------- what a run is of
