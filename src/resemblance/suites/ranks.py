@@ -156,9 +156,11 @@ def _sign(row: int, info: MeasureInfo, usual: frozenset[tuple[str, str]]) -> Sig
 # ----------------------------------------------------------------------------- where measures stand
 
 
-def ranking_section(overview: Overview, groups: Groups, about: str = "") -> Section:
+def ranking_section(
+    overview: Overview, groups: Groups, about: str = "", *, kind: str = "group"
+) -> Section:
     """Return the overall ranking, with intervals where they mean something, and the mean ranks in
-    every group of cells; ``about``: what a cell is."""
+    every group of cells; ``about``: what a cell is; ``kind``: what the groups are."""
     figures = tuple(_ranking_figures(overview))
     text = f"Mean rank over all cells. {about}".strip()
     if overview.is_sure:
@@ -167,7 +169,7 @@ def ranking_section(overview: Overview, groups: Groups, about: str = "") -> Sect
             "leader. Measures that cannot be told from the leader are shaded. "
             f"{RESAMPLING}"
         )
-    table = _ranking_table(overview, groups)
+    table = _ranking_table(overview, groups, kind)
     return Section("ranking", "Overall ranking", text, (table,), figures)
 
 
@@ -193,7 +195,7 @@ def _ranking_figures(overview: Overview) -> Iterator[Bars | Diagram]:
         yield diagram
 
 
-def _ranking_table(overview: Overview, groups: Groups) -> Table:
+def _ranking_table(overview: Overview, groups: Groups, kind: str) -> Table:
     overall = {r.measure: r for r in _ranking(overview)}
     means = {
         name: {r.measure: r.mean for r in _ranking(overview, is_in)}
@@ -224,7 +226,7 @@ def _ranking_table(overview: Overview, groups: Groups) -> Table:
             "behind": "95 % interval of the difference of mean ranks from the leader, in the same "
             "cells; sorts by the lower end",
             "tied with": "the measures that it cannot be told from",
-            **{group: f"mean rank in {group}" for group in means},
+            **dict.fromkeys(means, f"mean rank in this {kind}"),
         },
         is_leading=True,
     )
@@ -246,14 +248,18 @@ def _ties(place: Place | None, overview: Overview) -> dict[str, str | None]:
 
 
 def distribution_section(
-    overview: Overview, groups: Groups, text_of: Callable[[Cell], str] = "/".join
+    overview: Overview,
+    groups: Groups,
+    text_of: Callable[[Cell], str] = "/".join,
+    *,
+    kind: str = "group",
 ) -> Section:
     """Return the ranks of every measure as boxes, a figure for each group of cells."""
     figures = (_boxes(overview, name, is_in, text_of) for name, is_in in groups.items())
     order = (
         ""
         if overview.is_trial
-        else "In each group measures are in the order of their median, then of their mean rank. "
+        else f"In each {kind} measures are in the order of their median, then of their mean rank. "
     )
     about = (
         f"{order}Boxes span the quartiles, lines reach the farthest rank within 1.5 times that "

@@ -165,8 +165,8 @@ def _sections(
     evaluation: Evaluation, overview: Overview, domains: Sequence[str]
 ) -> Iterator[Section]:
     groups = {domain: _is_of(domain) for domain in domains}
-    yield ranks.ranking_section(overview, groups, A_CELL)
-    yield ranks.distribution_section(overview, groups, cell_text)
+    yield ranks.ranking_section(overview, groups, A_CELL, kind="domain")
+    yield ranks.distribution_section(overview, groups, cell_text, kind="domain")
     columns = score_columns(evaluation, domains)
     stars = (
         "* p ≤ 0.05, ** p ≤ 0.01 for the correlations with accuracy and outputs, by permuting "

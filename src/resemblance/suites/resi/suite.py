@@ -144,6 +144,7 @@ def _train(
 
 def evaluated(order: Order, material: Material, study: Path, **more: Any) -> Evaluation:
     """Compare and score the models of a run; ``more``: keywords of :func:`assess`."""
+    is_pack = material.reliabilities is not None
     evaluation = assess(
         material.subjects,
         planned=material.planned,
@@ -156,7 +157,7 @@ def evaluated(order: Order, material: Material, study: Path, **more: Any) -> Eva
         size=order.purpose.size,
         left_out=material.left_out,
         untrained={recipe.name: why for recipe, why in material.planned.failed},
-        origin={**material.origin, "groups": evaluation.options.groups},
+        origin={**material.origin} | ({} if is_pack else {"groups": evaluation.options.groups}),
     )
 
 
