@@ -155,7 +155,7 @@ def test_bert_starts_from_the_pretraining_run_of_its_seed(folder):
     )
     name = "encoder.layer.0.output.dense.weight"
     assert not torch.equal(first[name], second[name])
-    with pytest.raises(ValueError, match=r"multiberts-seed_7/config\.json does not exist.*seed_7"):
+    with pytest.raises(ValueError, match=r"multiberts-seed_7/config\.json is missing.*seed_7"):
         network(recipe_of("bert", seed=7), task, resources_of(folder))
 
 

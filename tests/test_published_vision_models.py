@@ -167,7 +167,7 @@ def test_layers_of_vit_are_its_hidden_states(data):
     config = pretrained.configuration("vit-b32", options, Resources(data))
     model = pretrained.build("vit-b32", options, config).eval()
     model = pretrained.with_pretrained(model, "vit-b32", options, Resources(data))
-    folder = pretrained.folder_of("vit-b32", data)
+    folder = data / pretrained.WEIGHTS["vit-b32"].folders[0]
     with silent(), torch.no_grad():
         theirs = ViTForImageClassification.from_pretrained(folder, num_labels=100).eval()
         theirs.classifier = model.classifier
@@ -235,7 +235,7 @@ def test_pretrained_weights_are_downloaded_only_if_that_is_allowed(tmp_path, mon
     config = pretrained.configuration("vit-b32", options, Resources(tmp_path, download=True))
     assert asked == ["google/vit-base-patch32-224-in21k"]
     assert config.num_hidden_layers == 1
-    assert pretrained.folder_of("vit-b32", tmp_path).is_dir()
+    assert (tmp_path / pretrained.WEIGHTS["vit-b32"].folders[0]).is_dir()
 
 
 def test_all_architectures_of_the_paper_have_a_pooling():

