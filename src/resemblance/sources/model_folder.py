@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arrays import to_numpy
-from ..json_files import RECORDS, is_undamaged, read_document, record_of, recorded
+from ..json_files import RECORDS, is_undamaged, read_document, record_of, recorded_in
 from ..representation import Representation, fingerprint
 from ..subject import Subject, check_maps
 from .files import natural, readable
@@ -154,10 +154,8 @@ def _write(
             np.savez(partial / "weights.npz", **state)  # type: ignore[arg-type]
         if ids is not None:
             (partial / IDS).write_text(json.dumps({"ids": ids}) + "\n", encoding="utf-8")
-        document = (
-            json.dumps({**traits, "files": records_of(partial.glob("*.np[yz]"))}, indent=1) + "\n"
-        )
-        (partial / TRAITS).write_text(document, encoding="utf-8")
+        document = {**traits, "files": records_of(partial.glob("*.np[yz]"))}
+        (partial / TRAITS).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)
         os.replace(partial, folder)
     except BaseException:
@@ -178,11 +176,10 @@ def records_of(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
 
 def is_complete(folder: Path) -> bool:
     """Return whether a folder of :func:`write_subject` has all files and undamaged weights."""
-    weights = folder / "weights.npz"
+    weights, records = folder / "weights.npz", recorded_in(folder)
     files = {weights, *(folder / f"{part}.npy" for part in NOT_LAYERS), *folder.glob("*.npy")}
-    if not all(file.exists() and "sha256" in recorded(file) for file in files):
-        return False
-    return is_undamaged(weights, read=False)
+    is_whole = all(file.exists() and file.name in records for file in files)
+    return is_whole and is_undamaged(weights, read=False)
 
 
 def _ids(folder: Path) -> tuple[Hashable, ...] | None:
