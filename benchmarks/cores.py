@@ -10,8 +10,6 @@ task, and whether all values are the same to the last bit. Each is the least of 
 
 from __future__ import annotations
 
-import argparse
-import csv
 import os
 import tempfile
 import time
@@ -23,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from data import model_like
+from bench import model_like, options, store
 
 import resemblance as rs
 
@@ -104,15 +102,15 @@ def cost(
     with tempfile.NamedTemporaryFile() as log:
         submit = executor.submit
         executor.submit = partial(submit, timed, log.name)  # type: ignore[method-assign]
-        options = {"measures": MEASURES, "progress": False}
+        settings = {"measures": MEASURES, "progress": False}
         start = time.process_time()
-        there = rs.compare(arrays, executor=executor, spill=spill, tile=tile, **options)
+        there = rs.compare(arrays, executor=executor, spill=spill, tile=tile, **settings)
         driver = time.process_time() - start
         executor.submit = submit  # type: ignore[method-assign]
         ended = of_each(executor, spent)
         entries = [line.split() for line in Path(log.name).read_text().splitlines()]
     start = time.process_time()
-    here = rs.compare(arrays, **options)
+    here = rs.compare(arrays, **settings)
     serial = time.process_time() - start
     same = all(np.array_equal(here[m.spec], there[m.spec], equal_nan=True) for m in MEASURES)
     longest = max(float(entry[1]) for entry in entries)
@@ -125,28 +123,19 @@ def cost(
 
 def main() -> None:
     """Print the costs, and write them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=1000)
-    parser.add_argument("--features", type=int, default=128)
-    parser.add_argument("--count", type=int, default=12)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    arrays = model_like(options.samples, options.features, options.count)
+    chosen = options(__doc__, "write", samples=1000, features=128, count=12, runs=3)
+    arrays = model_like(chosen.samples, chosen.features, chosen.count)
     started(0, dict(list(arrays.items())[:2]))
     rows = []
     for name, executors in (("2 processes", pool), ("Dask, 2 processes", dask_cluster)):
         with executors(2) as executor:
             for spill, tile in ((None, None), (False, None), (False, 2)):
-                costs = [cost(name, executor, arrays, spill, tile) for _ in range(options.runs)]
+                costs = [cost(name, executor, arrays, spill, tile) for _ in range(chosen.runs)]
                 least = min(costs, key=lambda c: c.ratio)
                 rows.append(least._replace(same=all(c.same for c in costs)))
                 print(rows[-1], flush=True)
-    if options.write:
-        with Path(__file__).with_suffix(".csv").open("w", newline="") as file:
-            table = csv.writer(file, lineterminator="\n")
-            table.writerow(Cost._fields)
-            table.writerows([f"{v:.3g}" if type(v) is float else v for v in row] for row in rows)
+    if chosen.write:
+        store(Path(__file__).with_suffix(".csv"), rows)
 
 
 if __name__ == "__main__":

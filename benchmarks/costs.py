@@ -14,11 +14,7 @@ any list of measures is a sum over what they need, each part once. What would ta
 
 from __future__ import annotations
 
-import argparse
 import json
-import math
-import os
-import platform
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -27,6 +23,7 @@ from typing import Any, NamedTuple
 
 import costs_tables
 import numpy as np
+from bench import cpu_seconds, machine, model_like, options
 from threadpoolctl import threadpool_limits
 from view_clock import Ledger, timed_pair
 
@@ -149,7 +146,7 @@ def seconds_together(m: Measure, both: Sequence[np.ndarray]) -> float | None:
         return None
     xs, ys = ([rs.Representation(array) for _ in range(MANY)] for array in both)
     m.all_pairs(xs, ys)  # the views
-    return cpu_seconds(lambda: m.all_pairs(xs, ys)) / MANY**2
+    return cpu_seconds(lambda: m.all_pairs(xs, ys), 2, 5) / MANY**2
 
 
 def in_blocks(d: int, some: Sequence[Measure]) -> dict[str, dict[str, float]]:
@@ -163,23 +160,11 @@ def in_blocks(d: int, some: Sequence[Measure]) -> dict[str, dict[str, float]]:
         times = []
         for count in (1, 3):
             xs, ys = ([rs.Representation(z + 0.0) for _ in range(count)] for z in both)
-            times.append(cpu_seconds(lambda: m.all_pairs(xs, ys)))  # noqa: B023
+            times.append(cpu_seconds(lambda: m.all_pairs(xs, ys), 2, 5))  # noqa: B023
         pair = max(0.0, (times[1] - 3 * times[0]) / 6)
         costs["block values"][m.spec] = pair
         costs["block views"][m.spec] = max(0.0, (times[0] - pair) / 2)
     return costs
-
-
-def cpu_seconds(function: Any) -> float:
-    """Return the CPU seconds of a call, the faster of two if that is short."""
-    seconds = math.inf
-    for _ in range(2):
-        start = time.process_time()
-        function()
-        seconds = min(seconds, time.process_time() - start)
-        if seconds > 5:
-            break
-    return seconds
 
 
 # ----------------------------------------------------------------------------------------- storing
@@ -239,14 +224,6 @@ def brief(seconds: float) -> float:
     return float(f"{seconds:.3g}")
 
 
-def machine() -> str:
-    """Return the processor and the versions that the numbers depend on."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    name = next(line.partition(": ")[2] for line in lines if line.startswith("model name"))
-    versions = f"Python {platform.python_version()}, NumPy {np.__version__}"
-    return f"{name}, {os.cpu_count()} cores; {versions}"
-
-
 def store(content: dict[str, Any], path: Path) -> None:
     """Write a file whose lines are the sizes, so that it can be read and compared."""
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
@@ -259,12 +236,10 @@ def store(content: dict[str, Any], path: Path) -> None:
 
 def checked() -> Iterator[tuple[int, int, int, str, float, float]]:
     """Yield what was predicted for sizes that are not in the table, and what it took."""
-    from data import model_like
-
     for n, d, count, specs in CHECKS:
         reps = model_like(n, d, count)
         predicted = rs.plan(reps, measures=specs).seconds
-        taken = cpu_seconds(lambda: rs.compare(reps, measures=specs, progress=False))  # noqa: B023
+        taken = cpu_seconds(lambda: rs.compare(reps, measures=specs, progress=False), 2, 5)  # noqa: B023
         print(
             f"n={n} d={d} M={count} {specs}: predicted {predicted:.2f} s, took {taken:.2f} s",
             flush=True,
@@ -273,22 +248,16 @@ def checked() -> Iterator[tuple[int, int, int, str, float, float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--table", action="store_true", help="only write the tables of docs/")
-    parser.add_argument("--check", action="store_true", help="only repeat the checks")
-    parser.add_argument("--small", action="store_true", help="only try the script")
-    options = parser.parse_args()
-    if options.small:
+    chosen = options(__doc__, "table", "check", "small")
+    if chosen.small:
         with tempfile.TemporaryDirectory() as folder:
             content = measure_all(SMALL_SAMPLES, SMALL_FEATURES, blocks=False)
             store(content, Path(folder) / MEASURED.name)
             print((Path(folder) / MEASURED.name).stat().st_size, "bytes")
         return
-    if not options.table and not options.check:
+    if not chosen.table and not chosen.check:
         store(measure_all(SAMPLES, FEATURES, blocks=True), MEASURED)
-    if not options.table:
+    if not chosen.table:
         content = json.loads(MEASURED.read_text("utf-8"))
         store(content | {"checks": list(checked())}, MEASURED)
     costs_tables.write()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from validity_tables import grid
+from bench import grid
 
 import resemblance as rs
 from resemblance.engine.costs import MEASURED, CostTable, Kind, cost_table

@@ -12,7 +12,6 @@ scaled to 999; a call gets Y in another order as a new array, while X keeps its 
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import time
 from collections.abc import Callable, Iterable
@@ -20,9 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from data import model_like
+from bench import cpu_seconds, grid, model_like, store, stored
 from threadpoolctl import threadpool_limits
-from validity_tables import MADE, grid
+from validity_tables import MADE
 
 import resemblance as rs
 from resemblance.inference.moments import exact_null, profile
@@ -72,13 +71,6 @@ class Cost(NamedTuple):
     third: float
     first_timed: int
     second_timed: int
-
-
-def cpu_seconds(function: Callable[[], object]) -> float:
-    """Return the CPU seconds that this process spends in a call."""
-    start = time.process_time()
-    function()
-    return time.process_time() - start
 
 
 class Repeated(NamedTuple):
@@ -140,24 +132,6 @@ def of_map(spec: str, layers: int, n: int, d: int) -> Cost:
     steps = layers**2, layers**2 * (1 + math.ceil(ORDERS / CHUNK)), max(seconds_at)
     ends = [min(at for done, at in seconds_at.items() if done >= step) for step in steps]
     return Cost("map", spec, n, d, values, ends[1] - ends[0], ends[2] - ends[1], layers, layers)
-
-
-def stored() -> list[Cost]:
-    """Return what has been measured."""
-    with MEASURED.open() as file:
-        records = list(csv.reader(file))[1:]
-    kinds = (str, str, int, int, float, float, float, int, int)
-    return [Cost(*(kind(word) for kind, word in zip(kinds, record))) for record in records]
-
-
-def store(costs: Iterable[Cost]) -> None:
-    """Write what has been measured."""
-    with MEASURED.open("w") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(Cost._fields)
-        for cost in costs:
-            words = [f"{word:.4g}" if isinstance(word, float) else word for word in cost]
-            writer.writerow(words)
 
 
 # -------------------------------------------------------------------------------------- the tables
@@ -222,9 +196,9 @@ def main() -> None:
                 costs.append(of_map(spec, options.layers, MAP_SAMPLES, MAP_FEATURES))
                 print(*map_line(costs[-1]), flush=True)
         if (options.samples, options.features, options.layers) == (SAMPLES, FEATURES, LAYERS):
-            store(costs)
+            store(MEASURED, costs)
     if MEASURED.exists():
-        TABLES.write_text(tables(stored()), encoding="utf-8")
+        TABLES.write_text(tables(stored(MEASURED, Cost)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from data import model_like
+from bench import model_like
 
 import resemblance as rs
 

@@ -9,11 +9,11 @@ With --approximate instead: the exact search of neighbours beside the approximat
 
 from __future__ import annotations
 
-import argparse
 import resource
 import time
 
 import numpy as np
+from bench import options
 
 import resemblance as rs
 
@@ -78,15 +78,10 @@ def searches(samples: int, features: int, neighbours: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=20_000)
-    parser.add_argument("--features", type=int, default=512)
-    parser.add_argument("--neighbours", type=int, default=15)
-    parser.add_argument("--approximate", action="store_true")
-    options = parser.parse_args()
-    sizes = options.samples, options.features, options.neighbours
-    if options.approximate:
+    chosen = options(__doc__, "approximate", samples=20_000, features=512, neighbours=15)
+    sizes = chosen.samples, chosen.features, chosen.neighbours
+    if chosen.approximate:
         searches(*sizes)
     else:
-        grid(15, 2000, 256, options.neighbours)
+        grid(15, 2000, 256, chosen.neighbours)
         pair(*sizes)

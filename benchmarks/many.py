@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from bench import options
 
 import resemblance as rs
 from resemblance.engine.store import Store
@@ -83,24 +84,15 @@ def stored(save: Path) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--count", type=int, default=1000, help="number of representations")
-    parser.add_argument("--samples", type=int, default=200)
-    parser.add_argument("--features", type=int, default=32)
-    parser.add_argument("--memory", default="2GB")
-    parser.add_argument("--kill", action="store_true", help="kill it half way, and go on")
-    parser.add_argument("--save", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.save:
-        child(options)
+    chosen = options(__doc__, "kill", count=1000, samples=200, features=32, memory="2GB", save=None)
+    if chosen.save:
+        child(chosen)
         return
     with tempfile.TemporaryDirectory() as folder:
         save = Path(folder) / "many.comparison"
-        if options.kill:
-            run(options, save, options.count**2 // 4)
-        run(options, save, None)
+        if chosen.kill:
+            run(chosen, save, chosen.count**2 // 4)
+        run(chosen, save, None)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,8 @@ precision left open.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import numpy as np
+from bench import cpu_seconds
 from threadpoolctl import threadpool_limits
 
 import resemblance as rs
@@ -30,15 +28,6 @@ def in_full(similarity: Similarity) -> Nearest:
     return stacked(nearest_to(np.arange(*block), similarity, NEIGHBOURS) for block in blocks)
 
 
-def seconds(function: Callable[[], Nearest]) -> float:
-    times = []
-    for _ in range(2):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return min(times)
-
-
 def data(n: int, d: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     return {
@@ -52,8 +41,8 @@ def main() -> None:
         for kind, points in data(n, d).items():
             for metric in ("cosine", "euclidean"):
                 similarity = similarity_of(rs.Representation(points), metric)
-                quick = seconds(lambda s=similarity: search(s, NEIGHBOURS))
-                full = seconds(lambda s=similarity: in_full(s))
+                quick = cpu_seconds(lambda s=similarity: search(s, NEIGHBOURS), 2)
+                full = cpu_seconds(lambda s=similarity: in_full(s), 2)
                 redone = search(similarity, NEIGHBOURS).redone
                 print(
                     f"{n:6} x {points.shape[1]:3}  {kind:8}  {metric:9}  double {full:7.3f} s  "

@@ -14,20 +14,16 @@ give what the powers in ``resemblance.suites.resi.costs`` make of smaller sizes,
 from __future__ import annotations
 
 import argparse
-import csv
 import os
-import platform
 import resource
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from data import model_like
+from bench import cpu_seconds, grid, machine, model_like, store, stored
 from scipy.optimize import lsq_linear
 
 import resemblance as rs
@@ -105,13 +101,6 @@ def wide(place: Place) -> dict[str, np.ndarray]:
     return both
 
 
-def cpu_seconds(function: Callable[[], object]) -> float:
-    """Return the CPU seconds that this process spends in a call."""
-    start = time.process_time()
-    function()
-    return time.process_time() - start
-
-
 def measure_here(name: str, files: list[str]) -> None:
     """Print the CPU seconds of a cold and of a warm pair, and the bytes of the peak."""
     m = rs.get_measure(name)
@@ -146,40 +135,18 @@ def cost_of(name: str, place: Place, files: list[Path]) -> Cost:
     return Cost(name, place.rows, place.width, np.nan, np.nan, 0, outcome)
 
 
-def stored() -> list[Cost]:
-    """Return what has been measured."""
-    if not MEASURED.exists():
-        return []
-    with MEASURED.open() as file:
-        rows = [row for row in csv.reader(file) if not row[0].startswith("#")][1:]
-    kinds = (str, int, int, float, float, int, str)
-    return [Cost(*(kind(word) for kind, word in zip(kinds, row, strict=True))) for row in rows]
-
-
 def measure_missing(widths: list[int]) -> None:
     """Measure what is not stored yet; every cost is written as soon as it is known."""
-    known = {cost[:3] for cost in stored()}
-    if not MEASURED.exists():
-        MEASURED.write_text(f"# {machine()}\n" + ",".join(Cost._fields) + "\n")
-    with tempfile.TemporaryDirectory() as folder, MEASURED.open("a") as file:
+    costs = stored(MEASURED, Cost)
+    known = {cost[:3] for cost in costs}
+    where = MEASURED.read_text().partition("\n")[0].strip("# ") if costs else machine()
+    with tempfile.TemporaryDirectory() as folder:
         for place in (p for p in PLACES if p.width in widths):
             for name in (n for n in NAMES if n in (place.measures or NAMES)):
-                if (name, place.rows, place.width) in known:
-                    continue
-                cost = cost_of(name, place, arrays(place, Path(folder)))
-                words = [f"{word:.4g}" if isinstance(word, float) else word for word in cost]
-                csv.writer(file, lineterminator="\n").writerow(words)
-                file.flush()
-                print(*words, flush=True)
-
-
-def machine() -> str:
-    """Return the processor, its memory and the versions that the numbers depend on."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    versions = f"Python {platform.python_version()}, NumPy {np.__version__}"
-    return f"{names[0]}, {len(names)} cores, {memory:.0f} GiB; {versions}"
+                if (name, place.rows, place.width) not in known:
+                    costs.append(cost_of(name, place, arrays(place, Path(folder))))
+                    store(MEASURED, costs, where)
+                    print(*costs[-1], flush=True)
 
 
 # ----------------------------------------------------------------------------------- the cost laws
@@ -189,7 +156,7 @@ def fitted() -> str:
     """Return the table of costs: powers of samples and features, fitted to what was measured."""
     lines = []
     for name in NAMES:
-        measured = [c for c in stored() if c.outcome == "measured"]
+        measured = [c for c in stored(MEASURED, Cost) if c.outcome == "measured"]
         narrow = [c for c in measured if c.measure == name and c.width <= c.rows]
         one = law([(c.rows, c.width, c.representation) for c in narrow])
         pair = law([(c.rows, c.width, c.pair) for c in narrow])
@@ -230,7 +197,7 @@ def reduction(one: Law, wide: list[Cost]) -> str:
 
 def tables() -> str:
     """Return the tables of seconds and of memory, in Markdown."""
-    known = {(c.measure, c.rows, c.width): c for c in stored()}
+    known = {(c.measure, c.rows, c.width): c for c in stored(MEASURED, Cost)}
     header = ["measure", *(f"{p.title}: {p.rows:,} x {p.width:,}" for p in PLACES)]
     seconds, memory = [], []
     for name in NAMES:
@@ -274,11 +241,6 @@ def brief(seconds: float) -> str:
     if seconds < 0.005:
         return "0"
     return f"{seconds:.0f}" if seconds >= 10 else f"{seconds:.2g}"
-
-
-def grid(header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def main() -> None:

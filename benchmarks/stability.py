@@ -9,11 +9,11 @@ on the same halves are compared too.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 
 import numpy as np
+from bench import options
 from threadpoolctl import threadpool_limits
 
 from resemblance.statistics import rdm
@@ -32,14 +32,7 @@ def seconds(function: Callable[[], float], repeats: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--samples", type=int, default=1600)
-    parser.add_argument("--features", type=int, default=512)
-    parser.add_argument("--splits", type=int, default=30)
-    parser.add_argument("--repeats", type=int, default=3)
-    args = parser.parse_args()
+    args = options(__doc__, samples=1600, features=512, splits=30, repeats=3)
     x = np.random.default_rng(0).standard_normal((args.samples, args.features)) + 0.3
     feature_split(x, k=1)  # compiles, once per machine
     ours, _ = seconds(lambda: feature_split(x, k=args.splits), args.repeats)

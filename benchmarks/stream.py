@@ -8,13 +8,13 @@ samples. Memory is the peak of what the stream allocates, which does not depend 
 
 from __future__ import annotations
 
-import argparse
 import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from bench import options
 from threadpoolctl import threadpool_limits
 
 import resemblance as rs
@@ -67,16 +67,10 @@ def row(name: str, rows: int, repeats: int, options: dict[str, object]) -> str:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rows", type=int, default=200_000)
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--output", type=Path)
-    chosen = parser.parse_args()
+    chosen = options(__doc__, rows=200_000, repeats=2, output=None)
     with threadpool_limits(1):
         lines = [row(n, chosen.rows, chosen.repeats, o) for n, o in KINDS.items()]
     table = "\n".join([HEAD, "|---|--:|--:|--:|", *lines]) + "\n"
     if chosen.output:
-        chosen.output.write_text(table)
+        Path(chosen.output).write_text(table)
     print(table, end="")

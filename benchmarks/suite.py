@@ -27,7 +27,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
@@ -36,18 +35,12 @@ from typing import NamedTuple
 
 import numpy as np
 import per_pair
-from data import model_like
+from bench import cpu_seconds, model_like
 from threadpoolctl import threadpool_limits
 
 import resemblance as rs
 
 HERE = Path(__file__).resolve().parent.parent
-
-
-def cpu_seconds(function: Callable[[], object]) -> float:
-    start = time.process_time()
-    function()
-    return time.process_time() - start
 
 
 class Timing(NamedTuple):

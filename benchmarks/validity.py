@@ -12,11 +12,9 @@ from the name of its study and its number, so the numbers do not depend on the p
 
 from __future__ import annotations
 
-import argparse
-import csv
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -25,6 +23,7 @@ import validity_levels
 import validity_maps
 import validity_places
 import validity_subjects
+from bench import options, store, stored
 from threadpoolctl import threadpool_limits
 from validity_studies import Numbers, Row, Study, random_of
 from validity_tables import TABLES
@@ -59,28 +58,9 @@ def measured(study: Study, sets: int, processes: ProcessPoolExecutor | None) -> 
     return study.summary(study, results)
 
 
-def stored() -> list[Row]:
-    """Return what has been measured."""
-    if not MEASURED.exists():
-        return []
-    with MEASURED.open() as file:
-        records = list(csv.reader(file))[1:]
-    return [Row(*record[:5], float(record[5]), int(record[6])) for record in records]
-
-
-def store(rows: Iterable[Row]) -> None:
-    """Write all that has been measured, in the order of the studies."""
-    places = {study[:2]: place for place, study in enumerate(STUDIES)}
-    with MEASURED.open("w") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(Row._fields)
-        for row in sorted(rows, key=lambda row: places[row[:2]]):
-            writer.writerow(row._replace(number=f"{row.number:.4g}"))
-
-
 def write_tables() -> None:
     """Write the tables of the documentation from what has been measured."""
-    rows = stored()
+    rows = stored(MEASURED, Row)
     for name, make in TABLES.items():
         (GENERATED / name).write_text(make(rows), encoding="utf-8")
 
@@ -95,27 +75,24 @@ def run(studies: Sequence[Study], is_quick: bool) -> None:
             for row in rows:
                 print("   ", *row[2:5], f"{row.number:.4g}", row.sets, sep="  ", flush=True)
             if not is_quick:
-                store([*(row for row in stored() if row[:2] != study[:2]), *rows])
+                others = [row for row in stored(MEASURED, Row) if row[:2] != study[:2]]
+                places = {known[:2]: place for place, known in enumerate(STUDIES)}
+                store(MEASURED, sorted([*others, *rows], key=lambda row: places[row[:2]]))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--only", default="", help="studies whose table or case has this in it")
-    parser.add_argument("--again", action="store_true", help="also what is stored")
-    parser.add_argument("--table", action="store_true", help="measure nothing")
-    parser.add_argument("--quick", action="store_true", help="a few data sets, stored nowhere")
-    options = parser.parse_args()
-    known = set() if options.again or options.quick else {row[:2] for row in stored()}
+    """``--only``: studies whose table or case has this in it; ``--again``: also what is stored;
+    ``--table``: measure nothing; ``--quick``: a few data sets, stored nowhere."""
+    chosen = options(__doc__, "again", "table", "quick", only="")
+    known = set() if chosen.again or chosen.quick else {row[:2] for row in stored(MEASURED, Row)}
     studies = [
         study
         for study in STUDIES
-        if options.only in f"{study.table}, {study.case}" and study[:2] not in known
+        if chosen.only in f"{study.table}, {study.case}" and study[:2] not in known
     ]
-    if not options.table:
-        run(studies, options.quick)
-    if not options.quick:
+    if not chosen.table:
+        run(studies, chosen.quick)
+    if not chosen.quick:
         write_tables()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from bench import grid
 from validity_studies import Row
 
 MADE = "<!-- made by benchmarks/validity.py; change the code, not this file -->"
@@ -147,12 +148,6 @@ def percentage(number: float | None) -> str:
 def document(header: list[str], lines: list[list[str]]) -> str:
     """Return a file with one table."""
     return f"{MADE}\n\n{grid(header, lines)}\n"
-
-
-def grid(header: list[str], lines: list[list[str]]) -> str:
-    """Return a table in Markdown, with all columns but the first to the right."""
-    cells = [header, ["---", *["---:"] * (len(header) - 1)], *lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
 TABLES: dict[str, Callable[[Sequence[Row]], str]] = {

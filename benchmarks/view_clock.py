@@ -117,7 +117,7 @@ def timed_pair(
             shared = TimedViews(ledger, PAIR_VIEW)
             token = representation._pair.set((pair[0], pair[1], shared))
             ledger.begin((VALUE, m.spec.partition("[labels")[0]))
-            score = _score(m, *pair)
+            score = _score(m, *pair, (0, 1))
             ledger.end_all()
             representation._pair.reset(token)
             if score.reason:

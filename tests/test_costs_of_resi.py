@@ -35,7 +35,7 @@ def script(monkeypatch):
 
 
 def test_the_laws_are_near_what_was_measured(script):
-    measured = [c for c in script.stored() if c.outcome == "measured"]
+    measured = [c for c in script.stored(script.MEASURED, script.Cost) if c.outcome == "measured"]
     assert {c.measure for c in measured} == set(COSTS)
     for c in measured:
         for seconds, counts in ((c.representation, (1, 0)), (c.pair, (0, 1))):

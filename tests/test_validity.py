@@ -151,17 +151,19 @@ def test_the_tables_of_the_page_are_those_of_what_was_measured():
     import evidence
     import validity
 
-    rows = validity.stored()
+    rows = validity.stored(validity.MEASURED, validity.Row)
     for name, make in validity.TABLES.items():
         assert (validity.GENERATED / name).read_text("utf-8") == make(rows), name
-    assert evidence.TABLES.read_text("utf-8") == evidence.tables(evidence.stored())
+    assert evidence.TABLES.read_text("utf-8") == evidence.tables(
+        evidence.stored(evidence.MEASURED, evidence.Cost)
+    )
 
 
 def test_the_stored_studies_are_complete_and_keep_the_promises():
     import validity
     from validity_levels import SERIES
 
-    rows = validity.stored()
+    rows = validity.stored(validity.MEASURED, validity.Row)
     assert {row[:2] for row in rows} == {study[:2] for study in validity.STUDIES}
     right = {
         ("Gaussian rows", "orders"),
@@ -187,7 +189,11 @@ def test_the_stored_studies_are_complete_and_keep_the_promises():
 def test_equal_models_of_several_subjects_are_called_different_by_the_t_test_only() -> None:
     import validity
 
-    shares = {row[1:3]: row.number for row in validity.stored() if row.table == "subjects"}
+    shares = {
+        row[1:3]: row.number
+        for row in validity.stored(validity.MEASURED, validity.Row)
+        if row.table == "subjects"
+    }
     assert len(shares) == 6
     for (_, way), share in shares.items():
         assert share <= 5 if way == "across" else share > 20
