@@ -45,7 +45,8 @@ def variants(m: Measure) -> Iterator[Measure]:
     """Yield the measure with one parameter at another value: all choices, half of a number."""
     small = {name: SMALL[name] for name in ("probes", "repeats") if name in m.defaults}
     for name, values in values_of(m):
-        yield from (m.where(**small, **{name: v}) for v in values if v != m.defaults[name])
+        others = (v for v in values if v not in (m.defaults[name], "probabilities"))  # other data
+        yield from (m.where(**small, **{name: v}) for v in others)
     for name, default in {**m.defaults, **dict(m.parameters)}.items():
         if type(default) in (int, float) and default > 0 and name not in {*NUMBERS, *small}:
             yield m.where(
