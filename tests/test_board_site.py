@@ -13,11 +13,10 @@ import pytest
 from factories.boards import CELLS, SERIES, cards, files_of
 
 from resemblance.boards import board_of
+from resemblance.boards.repository import AuthorsCard, read_cards
 from resemblance.boards.scoring import LEFT_OUT, scored_cells
 from resemblance.boards.site import building, write_site
-from resemblance.boards.site.authors import AuthorsCard, read_cards
-from resemblance.boards.site.badges import badge
-from resemblance.boards.site.slugs import slug, slugs
+from resemblance.boards.site.content import badge, slugs
 from resemblance.boards.views import all_views, cell_sets, domain_of, measure_sets
 from resemblance.significance import places
 from resemblance.suites.case import Score
@@ -291,7 +290,7 @@ def test_downloads_have_every_score(site):
 
 
 def test_without_the_packages_there_is_no_parquet_and_the_page_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("resemblance.boards.site.downloads.find_spec", lambda name: None)
+    monkeypatch.setattr("resemblance.boards.site.building.find_spec", lambda name: None)
     folder = build(tmp_path / "site")
     assert not (folder / "scores.parquet").exists()
     assert "pandas and pyarrow were not installed" in read(folder, "downloads.html")
@@ -353,7 +352,7 @@ def test_absurd_labels_are_cut_and_harmless(evil):
 
 
 def test_addresses_are_safe_and_differ():
-    assert slug("cka[estimator=debiased]") == "cka-estimator-debiased"
+    assert [*slugs(["cka[estimator=debiased]"]).values()] == ["cka-estimator-debiased"]
     hostile = [
         "a[b=c]",
         "a[b,c]",

@@ -12,8 +12,14 @@ from factories.packs import OWN, packs_in
 
 import resemblance as rs
 from resemblance.boards import repository, submission
-from resemblance.boards.repository import read_rules, read_submitted, rules_of, rules_text, toml
-from resemblance.boards.site.authors import AuthorsCard
+from resemblance.boards.repository import (
+    AuthorsCard,
+    read_rules,
+    read_submitted,
+    rules_of,
+    rules_text,
+    toml,
+)
 from resemblance.boards.skeleton import init
 from resemblance.checks import Outcome, check_measure
 from resemblance.cli.inputs import own_measure
@@ -181,7 +187,7 @@ def test_rules_and_texts_survive_toml(tiny):
         ("tolerance = 1e-06", "tolerance = 3", "tolerance is not between 0 and 1"),
         ("resi-tiny@1", "../resi@1", "is no pack"),
         ('series = "tiny"', 'series = "other"', "not of other"),
-        ('series = "tiny"', "series = [", "does not hold"),
+        ('series = "tiny"', "series = [", "is not the rules"),
     ],
 )
 def test_damaged_rules_are_refused(root, before, after, problem):

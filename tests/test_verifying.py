@@ -12,9 +12,8 @@ from factories.packs import MEASURES, OWN, packs_in
 
 import resemblance as rs
 from resemblance.boards import apart, read_scores, submission, verifying, write_scores
-from resemblance.boards.repository import RULES
+from resemblance.boards.repository import RULES, AuthorsCard
 from resemblance.boards.scoring import scored_cells
-from resemblance.boards.site.authors import AuthorsCard
 from resemblance.boards.skeleton import init
 from resemblance.boards.verifying import score_faults, verify_repository, verify_shipped
 from resemblance.checks import Outcome

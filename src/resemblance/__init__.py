@@ -10,7 +10,7 @@ if _TYPE_CHECKING:
     from . import plot as plot
     from . import report as report
     from . import stability as stability
-    from .boards.frames import board as board
+    from .boards.standing import board as board
     from .catalogue import get_measure as get_measure
     from .catalogue import get_statistic as get_statistic
     from .catalogue import list_measures as list_measures
@@ -79,7 +79,7 @@ __version__ = "0.1.0"
 
 # By module, the names that are imported from it when they are asked for
 _MODULES = {
-    "boards.frames": ("board",),
+    "boards.standing": ("board",),
     "catalogue": ("get_measure", "get_statistic", "list_measures", "list_statistics", "preset"),
     "choosing": ("recommend",),
     "citations": ("cite",),

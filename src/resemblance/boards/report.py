@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 from ..report.markup import as_markdown
 from ..report.numbers import counted
 from ..report.terminal import plain_table
-from .frames import labels_of
 from .ranking import board_of
 from .score_files import ScoreFile
-from .standing import Standing, can_rank, moved, standing, view_of
-from .standing_words import standing_parts
+from .standing import Standing, can_rank, moved, standing, standing_parts, view_of
 from .submission import Submission
+from .views import labels_of
 
 MOST = 12  # measures whose position moved
 

@@ -25,12 +25,12 @@ from ..packs import Pack, open_pack
 from ..packs.archive import DIGEST, IDENTITY
 from .ranking import SERIES, packs_of, series_of
 from .score_files import has_scores
-from .site.authors import AuthorsCard, read_card
 
 RULES, MEASURES, RESULTS, REPORT = "board.toml", "measures", "results", "REPORT.md"
 FORMAT = 1
 TOLERANCE = 1e-6  # of a score that is computed again
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+LARGEST_CARD = 100_000  # bytes of a card, or of the rules
 DELETE = "\x7f"  # which JSON leaves as it is, and TOML does not take
 
 
@@ -46,6 +46,21 @@ class BoardRules(NamedTuple):
     packs: Mapping[str, str]
     tolerance: float = TOLERANCE
     frozen: str = ""
+
+
+class AuthorsCard(NamedTuple):
+    """What the authors of a measure say of it.
+
+    ``paper``: its address; ``bib``: BibTeX; ``tuned_on``: the packs or data on which its parameters
+    were chosen.
+    """
+
+    title: str = ""
+    authors: tuple[str, ...] = ()
+    paper: str = ""
+    bib: str = ""
+    licence: str = ""
+    tuned_on: tuple[str, ...] = ()
 
 
 class SubmittedCard(NamedTuple):
@@ -180,6 +195,31 @@ def card_text(card: SubmittedCard) -> str:
     return "\n".join(lines) + "\n"
 
 
+def read_cards(*folders: str | Path) -> dict[str, AuthorsCard]:
+    """Return the cards next to folders of results, ``measures/NAME.toml``, by the name of the
+    measure: in a folder itself, or in that around it.
+
+    Raises ``ValueError`` for a file that is no card.
+    """
+    around = ((f.resolve().parent / MEASURES, f / MEASURES) for f in map(Path, folders))
+    files = [file for places in around for p in places for file in sorted(p.glob("*.toml"))]
+    return {file.stem: read_card(file) for file in files}
+
+
+def read_card(file: Path) -> AuthorsCard:
+    """Return the card in a file; ``ValueError`` for what is none. Other entries are ignored."""
+    document = _toml_of(file, "the card of a measure")
+    entries: dict[str, Any] = {}
+    for name, usual in AuthorsCard()._asdict().items():
+        entry, is_list = document.get(name, usual), isinstance(usual, tuple)
+        texts = [entry] if isinstance(entry, str) else entry if is_list else None
+        if not isinstance(texts, list | tuple) or any(not isinstance(t, str) for t in texts):
+            kind = "a list of texts" if is_list else "a text"
+            raise ValueError(f"{file} is not the card of a measure: {name} must be {kind}")
+        entries[name] = tuple(filter(None, texts)) if is_list else entry
+    return AuthorsCard(**entries)
+
+
 def read_submitted(file: Path) -> SubmittedCard:
     """Return the card of a submitted measure; ``ValueError`` for a file that is none."""
     authors = read_card(file)
@@ -200,9 +240,11 @@ def read_submitted(file: Path) -> SubmittedCard:
 
 def _toml_of(file: Path, what: str) -> dict[str, Any]:
     try:
+        if file.stat().st_size > LARGEST_CARD:
+            raise ValueError(f"it has more than {LARGEST_CARD:,} bytes")
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except DAMAGED as error:
-        raise ValueError(f"{file} does not hold {what} ({error})") from error
+        raise ValueError(f"{file} is not {what}: {error}") from error
 
 
 def toml(value: object) -> str:

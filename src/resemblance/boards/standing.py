@@ -1,21 +1,195 @@
-"""Where one measure stands on a board: its place, its neighbours, its ranks by suite, and the cells
-in which it has no score."""
+"""Where measures stand on a board: as records and a frame, in words, and one measure among its
+neighbours."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..significance import Place, Places
-from .frames import labels_of
-from .ranking import Board
-from .score_files import ScoreFile
-from .views import REFERENCE, View, chosen_cells, chosen_measures, view
+from ..citations import PAPERS_OF
+from ..claims import INVARIANCES
+from ..extras import need
+from ..report.numbers import counted, duration, number
+from ..report.terminal import plain_table
+from ..results.headlines import headline, listed, without_each
+from ..results.standing import place_words
+from ..significance import SETTLING, Place, Places
+from ..suites import SUITES
+from ..suites.reliability import LEAST_RELIABILITY
+from .ranking import SERIES, Board, read_board
+from .score_files import MeasureCard, ScoreFile
+from .views import REFERENCE, View, chosen_cells, chosen_measures, labels_of, seconds_of, view
+
+if TYPE_CHECKING:
+    import pandas
 
 NEIGHBOURS = 3  # on either side
 SAME = 1e-9  # by which equal scores may differ
 NEARLY = 0.9  # of the cells, in which other measures have other scores
+MARK = "→"  # before the measure in question
+
+
+# ------------------------------------------------------------------------------------- for programs
+
+
+def board(*folders: str | Path, series: str = SERIES) -> pandas.DataFrame:
+    """Return the published ranking of measures as a frame, one row a measure, best first.
+
+    ``spec``, ``label``, ``version``, ``family``; ``place``, and ``best`` to ``worst``, which run
+    over all measures that it cannot be told from (95 %); ``mean_rank``, 1 for the best, with
+    ``low`` and ``high``; ``is_tied``: it cannot be told from the leader; a column with the mean
+    rank in each suite, such as ``rank_resi``; ``own_suites``: those from the paper of the measure;
+    ``cpu_seconds`` on all packs; then what the measure claims. Suites of fewer than six cells do
+    not count towards the mean. Measures without scores in some suite are last, without a place.
+
+    ``folders``: results to add to those that ship with the library, such as those of your own
+    measures, see :func:`resemblance.boards.write_scores`. ``series``: the packs.
+
+    Raises ``ValueError`` for a folder without score files, and for files that cannot be joined.
+    Needs the extra ``frames``.
+    """
+    pd = need("pandas")
+    scores = read_board(*folders, series=series)
+    whole = view(scores, chosen_cells(scores), chosen_measures(scores))
+    frame: pandas.DataFrame = pd.DataFrame(records_of(scores, whole))
+    whole_numbers = dict.fromkeys(("place", "best", "worst"), "Int64")
+    return frame.astype(whole_numbers | {"is_tied": "boolean"})
+
+
+def records_of(board: Board, shown: View) -> list[dict[str, Any]]:
+    """Return a record per measure of a view, best first, then those without a place by name.
+
+    In a view with too few cells no measure has a place.
+    """
+    labels, rows = labels_of(board), shown.places.rows if shown.is_settled else ()
+    placed = {place.measure: place for place in rows}
+    rest = sorted(shown.measures.specs - set(placed), key=lambda spec: (labels[spec], spec))
+    suites = shown.cells.suites
+    records = []
+    for spec in (*placed, *rest):
+        place, card = placed.get(spec), board.cards[spec]
+        record: dict[str, Any] = {"spec": spec, "label": labels[spec]}
+        record |= {"version": card.version, "family": card.family, **_place_record(place)}
+        means = shown.places.by_group
+        record |= {f"rank_{s}": means[s][spec] if place and s in means else None for s in suites}
+        record |= {"own_suites": ", ".join(own_suites(card))}
+        records.append(record | {"cpu_seconds": seconds_of(board, spec), **_claim_record(card)})
+    return records
+
+
+def _place_record(place: Place | None) -> dict[str, Any]:
+    names = ("place", "best", "worst", "mean_rank", "low", "high", "is_tied")
+    if place is None:
+        return dict.fromkeys(names)
+    where = (place.position, place.best, place.worst, place.mean, place.low, place.high)
+    return dict(zip(names, (*where, place.is_tied)))
+
+
+def _claim_record(card: MeasureCard) -> dict[str, Any]:
+    return {
+        "larger_is_more_similar": card.larger_is_more_similar,
+        "smallest": card.range[0],
+        "largest": card.range[1],
+        "symmetric": card.symmetric,
+        "metric": card.metric,
+        "differentiable": card.differentiable,
+        "invariant_to": ", ".join(card.invariant_to),
+        "reference": card.reference,
+    }
+
+
+# ----------------------------------------------------------------------------------------- in words
+
+
+def claims_of(card: MeasureCard) -> dict[str, str]:
+    """Return what a measure claims, in sentences by their subject."""
+    more = "larger" if card.larger_is_more_similar else "smaller"
+    yes = [name for name in INVARIANCES if name in card.invariant_to]
+    no = [name for name in INVARIANCES if name not in card.invariant_to]
+    return {
+        "direction": f"The {more} its value, the more alike two representations are.",
+        "range": f"Its values lie between {_end(card.range[0], '−∞')} and "
+        f"{_end(card.range[1], '∞')}.",
+        "order": "The order of the two representations does not matter."
+        if card.symmetric
+        else "The order of the two representations matters.",
+        "metric": "It is a metric: it obeys the triangle inequality."
+        if card.metric
+        else "It does not claim to be a metric.",
+        "unchanged by": f"{_names(yes)}.",
+        "changed by": f"{_names(no)}.",
+        "gradients": "It is differentiable."
+        if card.differentiable
+        else "It does not claim to be differentiable.",
+    }
+
+
+def _end(value: float | None, missing: str) -> str:
+    return missing if value is None else number(value)
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(name.replace("_", " ") for name in names) or "nothing listed"
+
+
+def place_sentence(place: Place, count: int) -> str:
+    """Return where a measure stands: "Place 3 to 6 of 49, mean rank 8.41 (95 %: 7.9 to 9.0)."."""
+    ends = f"95 %: {place.low:.1f} to {place.high:.1f}"
+    return (
+        f"Place {place_words(place)} of {count}, with a mean rank of {place.mean:.2f} ({ends}). "
+        f"A measure that guesses has about {(count + 1) / 2:g}."
+    )
+
+
+def view_words(view: View, labels: Mapping[str, str]) -> str:
+    """Return what a view shows: which measure leads there, or why there is no order."""
+    cells = sum(view.counts.values())
+    if view.is_settled:
+        parts = (headline(view.places, labels), without_each(view.places, labels), _counts(view))
+        return " ".join(filter(None, (*parts, unranked_words(view))))
+    if max(view.counts.values(), default=0) < SETTLING:
+        have = "cell tells" if cells == 1 else "cells tell"
+        return (
+            f"Too few cells for an order: {cells} {have} these measures apart, and with fewer than "
+            f"{SETTLING} of a suite even the first in all of them may be so by chance. "
+            f"{unranked_words(view)}"
+        ).rstrip()
+    return "There are not two measures with scores here, so there is no order."
+
+
+def unranked_words(view: View) -> str:
+    """Return how many cells are shown and not ranked, and why; nothing of none."""
+    if not view.unranked:
+        return ""
+    return (
+        f"Shown, but not ranked: {counted(view.unranked, 'cell')} whose expected differences do "
+        f"not repeat on other inputs (reliability below {LEAST_RELIABILITY})."
+    )
+
+
+def _counts(view: View) -> str:
+    if len(view.counts) < 2:
+        return ""
+    parts = [f"{count} in {suite}" for suite, count in view.counts.items()]
+    return f"Cells: {listed(parts)}; every suite that decides counts alike."
+
+
+def own_suites(card: MeasureCard) -> tuple[str, ...]:
+    """Return the suites that are from the paper of a measure, which may be good at them for that
+    reason."""
+    return tuple(suite for suite in SUITES if card.reference in PAPERS_OF[suite])
+
+
+def own_words(cards: Iterable[MeasureCard], labels: Mapping[str, str]) -> str:
+    """Return what a star at a measure means, and at which it is; nothing of none."""
+    suites = {labels[card.spec]: own_suites(card) for card in cards}
+    names = [f"{label} ({', '.join(of)})" for label, of in suites.items() if of]
+    return f"* One of the suites is from its own paper: {', '.join(names)}." if names else ""
+
+
+# -------------------------------------------------------------------------------------- one measure
 
 
 class SuiteRank(NamedTuple):
@@ -153,3 +327,98 @@ def moved(before: View, after: View, spec: str) -> dict[str, tuple[int, int]]:
     new = [place.measure for place in after.places.rows if place.measure in old]
     positions = {m: (old.index(m) + 1, new.index(m) + 1) for m in new}
     return {m: pair for m, pair in positions.items() if pair[0] != pair[1]}
+
+
+def standing_sentence(standing: Standing) -> str:
+    """Return where a measure stands, in one paragraph."""
+    lines = _place_lines(standing) if standing.has_scores else _missing_lines(standing)
+    return " ".join((f"{_name(standing)}:", *_same_lines(standing), *lines))
+
+
+def standing_parts(standing: Standing, labels: Mapping[str, str]) -> Iterator[Any]:
+    """Yield texts and tables: place, ties, neighbours, ranks by suite, missing scores, cost."""
+    yield _name(standing)
+    missing = [*_missing_lines(standing)]
+    if standing.has_scores:
+        yield from _same_lines(standing)
+        yield from _place_lines(standing)
+    else:
+        yield from missing
+    if standing.place:
+        yield _neighbours(standing, standing.place, labels)
+        yield _by_suite(standing, labels)
+    if standing.has_scores:
+        yield from missing
+    yield _cost(standing)
+
+
+def _name(standing: Standing) -> str:
+    label, spec = standing.label, standing.spec
+    return label if label == spec else f"{label} ({spec})"
+
+
+def _same_lines(standing: Standing) -> Iterator[str]:
+    for label, count in standing.same.items():
+        yield (
+            f"It has the same score as {label} in {count} of {counted(standing.cells, 'cell')}: is "
+            "it the same measure?"
+        )
+
+
+def _place_lines(standing: Standing) -> Iterator[str]:
+    if standing.place is None:
+        cells = counted(standing.cells, "cell")
+        yield (
+            "It has no place: it lacks scores in some suite."
+            if standing.among
+            else f"It has no place: an order takes two measures and {SETTLING} cells of a suite; "
+            f"there are {cells}."
+        )
+        return
+    yield place_sentence(standing.place, standing.among)
+    if standing.ties:
+        yield f"It cannot be told from {listed(standing.ties)}."
+    else:
+        yield "It can be told from all others."
+
+
+def _neighbours(standing: Standing, place: Place, labels: Mapping[str, str]) -> Any:
+    rows = [
+        (
+            MARK if p is place else "",
+            place_words(p),
+            labels[p.measure],
+            f"{p.mean:.2f}",
+            f"{p.low:.1f} to {p.high:.1f}",
+        )
+        for p in (*standing.above, place, *standing.below)
+    ]
+    return plain_table(("", "place", "measure", "mean rank", "95 %"), rows, right=(1, 3, 4))
+
+
+def _by_suite(standing: Standing, labels: Mapping[str, str]) -> Any:
+    rows = [
+        (
+            s.suite if s.counts else f"{s.suite} (not counted: fewer than {SETTLING} cells)",
+            f"{s.mean:.2f}",
+            labels[s.leader],
+            f"{s.leading:.2f}",
+        )
+        for s in standing.suites
+    ]
+    header = ("suite", "its mean rank", "leader", "mean rank of the leader")
+    return plain_table(header, rows, right=(1, 3))
+
+
+def _missing_lines(standing: Standing) -> Iterator[str]:
+    if not standing.has_scores:
+        yield f"No score in any of {counted(standing.cells, 'cell')}, so it has no place."
+    parts = [f"{count}: {reason}" for reason, count in standing.missing.items()]
+    if parts:
+        missing = sum(standing.missing.values())
+        yield f"No score in {missing} of {counted(standing.cells, 'cell')} ({'; '.join(parts)})."
+
+
+def _cost(standing: Standing) -> str:
+    times = f", {number(standing.times, 2)} times that of CKA" if standing.times else ""
+    return f"CPU time: {duration(standing.seconds)}{times}."

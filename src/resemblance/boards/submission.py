@@ -22,6 +22,7 @@ from .repository import (
     NAME,
     RESULTS,
     RULES,
+    AuthorsCard,
     BoardRules,
     SubmittedCard,
     card_text,
@@ -35,7 +36,6 @@ from .repository import (
 )
 from .score_files import ScoreFile, measure_in, write_scores
 from .scoring import scores_on
-from .site.authors import AuthorsCard
 
 DEVICES = {"con", "prn", "aux", "nul", *(f"{p}{i}" for p in ("com", "lpt") for i in range(10))}
 LARGEST = 1_000_000  # bytes of a file that defines a measure

@@ -83,6 +83,12 @@ def seconds_of(board: Board, spec: str) -> float:
     return sum(files[spec].seconds for files in board.files.values() if spec in files)
 
 
+def labels_of(board: Board) -> dict[str, str]:
+    """Return what all measures of a board are called, also those without a place."""
+    labels = {spec: card.label for spec, card in board.cards.items()}
+    return labels | dict(board.ranks.labels)
+
+
 # ---------------------------------------------------------------------------------- what to choose
 
 

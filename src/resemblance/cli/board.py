@@ -8,12 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from ..boards import Board, read_board
-from ..boards.frames import labels_of, records_of
 from ..boards.ranking import SERIES
 from ..boards.repository import results_in
 from ..boards.site import build_site
-from ..boards.views import View, chosen_cells, chosen_measures, seconds_of, view
-from ..boards.words import own_suites, own_words, view_words
+from ..boards.standing import own_suites, own_words, records_of, view_words
+from ..boards.views import View, chosen_cells, chosen_measures, labels_of, seconds_of, view
 from ..extras import check
 from ..report.numbers import duration
 from ..report.output import Output

@@ -9,14 +9,19 @@ from typing import Annotated, Any
 import typer
 
 from ..boards import Board, ScoreFile, board_of, write_scores
-from ..boards.frames import labels_of, records_of
 from ..boards.ranking import SERIES, current, read_files, series_of
 from ..boards.repository import packs_for, results_in
 from ..boards.scoring import scores_on
-from ..boards.standing import Standing, standing, view_of
-from ..boards.standing_words import standing_parts, standing_sentence
-from ..boards.views import View
-from ..boards.words import unranked_words
+from ..boards.standing import (
+    Standing,
+    records_of,
+    standing,
+    standing_parts,
+    standing_sentence,
+    unranked_words,
+    view_of,
+)
+from ..boards.views import View, labels_of
 from ..measure import Measure
 from ..packs import Pack
 from ..report.output import Output
@@ -81,7 +86,9 @@ def rank_command(
             write_scores(save, of_pack)
     board = board_of([*known_scores(packs, against), *scores])
     shown = view_of(board, only)
-    return _output(board, shown, [standing(board, shown, m.spec) for m in tested])
+    standings = [standing(board, shown, m.spec) for m in tested]
+    page = html and result_of_ranks(board.ranks, tuple(map(standing_sentence, standings)))
+    return _output(board, shown, standings)._replace(page=page)
 
 
 def _chosen(packs: Sequence[Pack], only: str | None) -> list[Pack]:
@@ -115,8 +122,7 @@ def _output(board: Board, shown: View, standings: Sequence[Standing]) -> Output:
     parts += filter(None, [unranked_words(shown)])
     records = [r for r in records_of(board, shown) if r["spec"] in specs]
     document = {"standings": list(map(_record, standings))}
-    page = result_of_ranks(board.ranks, tuple(map(standing_sentence, standings)))
-    return Output(parts, document, records, page)
+    return Output(parts, document, records)
 
 
 def _record(standing: Standing) -> dict[str, Any]:

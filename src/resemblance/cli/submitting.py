@@ -16,10 +16,9 @@ import typer
 from ..boards.apart import LIMITS, Limits
 from ..boards.ranking import SERIES
 from ..boards.report import joining, report_text
-from ..boards.repository import REPORT, packs_for
-from ..boards.site.authors import AuthorsCard, read_card
+from ..boards.repository import REPORT, AuthorsCard, packs_for, read_card
 from ..boards.skeleton import init
-from ..boards.standing_words import standing_parts
+from ..boards.standing import standing_parts
 from ..boards.submission import Submission, submit
 from ..boards.verifying import Verified, summary_of, verify_repository, verify_shipped
 from ..checks import check_measure

@@ -17,7 +17,8 @@ NUMBERS = re.compile(rf"(?:< )?({NUMBER})\s?%?(?: (?:to|±) {NUMBER}\s?%?)?")
 
 
 class TableCell(NamedTuple):
-    """A cell of a table: its text, the number it is sorted by, its shade, and its hint.
+    """A cell of a table: its text, the number it is sorted by, its shade, its hint, and where it
+    leads.
 
     The number is "" for none and None for a text; the shade is from −1 to 1.
     """
@@ -28,6 +29,7 @@ class TableCell(NamedTuple):
     is_framed: bool = False
     sign: str = ""
     note: str = ""
+    address: str = ""
 
     @property
     def classes(self) -> str:
@@ -66,9 +68,10 @@ def grid(table: Table) -> Grid:
     """Return a table as a page shows it."""
     columns = _columns(table)
     signs = {(sign.row, sign.column): sign for sign in table.signs}
+    links = {(row, column): address for row, column, address in table.links}
     framed, marked = set(table.framed), set(table.marked)
     rows = tuple(
-        Row(_finished(row, i, table.shades, framed, signs), i in marked)
+        Row(_finished(row, i, table.shades, framed, signs, links), i in marked)
         for i, row in enumerate(zip(*columns))
     )
     is_number = tuple(any(cell.value is not None for cell in column) for column in columns)
@@ -81,14 +84,16 @@ def _finished(
     shades: Sequence[Sequence[float | None]],
     framed: set[tuple[int, int]],
     signs: Mapping[tuple[int, int], Sign],
+    links: Mapping[tuple[int, int], str],
 ) -> tuple[TableCell, ...]:
-    """Return the cells of a row with their shades, frames and signs."""
+    """Return the cells of a row with their shades, frames, signs and addresses."""
     cells = []
     for j, cell in enumerate(row):
         shade = shades[i][j] if shades else None
         sign = signs.get((i, j), Sign(i, j))
         shade = None if shade is None or not math.isfinite(shade) else round(shade, 2)
-        cells.append(TableCell(*cell[:2], shade, (i, j) in framed, sign.text, sign.note))
+        more = (sign.text, sign.note, links.get((i, j), ""))
+        cells.append(TableCell(*cell[:2], shade, (i, j) in framed, *more))
     return tuple(cells)
 
 

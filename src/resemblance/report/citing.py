@@ -72,7 +72,9 @@ class Citing(NamedTuple):
 def meanings_of(result: Result) -> dict[str, Meaning]:
     """Return what the labels of measures mean, of those in the catalogue."""
     return {
-        label: Meaning(measure.summary.replace("``", ""), _place(label), _paper(measure.reference))
+        label: Meaning(
+            measure.summary.replace("``", ""), _place(label), paper_of(measure.reference)
+        )
         for label, measure in _measures(result).items()
     }
 
@@ -82,7 +84,7 @@ def citing_of(result: Result) -> Citing:
     papers = PAPERS_OF.get(result.suite, ())
     measures = [measure.reference for measure in _measures(result).values()]
     keys = dict.fromkeys([SOFTWARE, *(key for key in (*papers, *measures) if key in entries())])
-    works = tuple(filter(None, map(_paper, papers)))
+    works = tuple(filter(None, map(paper_of, papers)))
     return Citing(works, "\n\n".join(map(entry, keys)), len(keys))
 
 
@@ -101,5 +103,6 @@ def _place(label: str) -> str:
     return f"label-{re.sub(r'[^A-Za-z0-9.]+', '-', label).strip('-')}"
 
 
-def _paper(key: str) -> Paper | None:
+def paper_of(key: str) -> Paper | None:
+    """Return the work of a key of the bibliography; None for another."""
     return Paper(short(key), url_of(key) or "") if key in entries() else None

@@ -7,6 +7,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ KINDS: Mapping[str, str] = {
     NO_DATA: "dim",
 }
 COMMANDS: Mapping[str, str] = {
+    "board": "resemblance board build",
     "joint": "resemblance joint STUDY ...",
     "drift": "resemblance drift REFERENCE CURRENT",
     "upgrade": "resemblance upgrade OLD NEW OLD_QUERIES NEW_QUERIES",
@@ -47,6 +49,7 @@ COMMANDS: Mapping[str, str] = {
     "evidence": "resemblance evidence",
 }
 MOST_TEXT = 3_000_000  # characters of the document that a page holds
+PAGE = Path(__file__).with_name("page.html.j2")  # the template of all pages
 MANY_MAPS = 6  # more of them are smaller
 
 
@@ -99,11 +102,26 @@ def write_page(
     elif isinstance(result, Upgrade):
         result = upgrade_result(result)
     result = replace(result, provenance={**result.provenance, **(provenance or {})})
-    heading = title or result.title or f"The {result.suite} suite"
-    content = _content(result, facts or {})
-    html = _template().render(title=heading, introduction=introduction, **content)
-    write_atomically(Path(path), html)
+    write_atomically(Path(path), page_text(result, title, introduction, facts or {}))
     return Path(path)
+
+
+def page_text(
+    result: Result,
+    title: str = "",
+    introduction: str = "",
+    facts: Mapping[str, str] = {},
+    template: Path = PAGE,
+    **more: Any,
+) -> str:
+    """Return the page of a result.
+
+    ``template``: one that extends that of all pages, with what ``more`` it shows.
+    """
+    content = _content(result, facts) | {"introduction": introduction} | more
+    content["title"] = title or result.title or f"The {result.suite} suite"
+    html: str = environment(template.parent).get_template(template.name).render(**content)
+    return html
 
 
 def _content(result: Result, facts: Mapping[str, str]) -> dict[str, Any]:
@@ -186,18 +204,15 @@ def _standing(result: Result) -> tuple[Bars, str, str] | None:
     return figure and (figure, bars(figure), diagram(ties) if ties else "")
 
 
-def _template() -> Any:
-    return environment().get_template("page.html.j2")
-
-
-def environment(*folders: Path) -> Any:
-    """Return the environment of the templates of pages, those of this package and of other folders.
+@cache
+def environment(folder: Path) -> Any:
+    """Return the environment of the templates of pages, those of this package and of a folder.
 
     Insertions are escaped, and a missing one is an error. All have the style ``css`` and the script
     ``js`` of our pages. Needs the extra ``report``.
     """
     jinja2, here = need("jinja2"), Path(__file__).parent
-    loader = jinja2.FileSystemLoader([*folders, here])
+    loader = jinja2.FileSystemLoader([here, folder])
     templates = jinja2.Environment(
         loader=loader,
         autoescape=True,

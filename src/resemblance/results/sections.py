@@ -33,8 +33,9 @@ class Table(NamedTuple):
     selectors by which a reader chooses columns; ``choices``: for each column an entry for every
     selector, "" where a selector does not concern it. ``is_closed``: a reader opens it.
     ``figures``: significant digits of its numbers, which otherwise have the same decimals in a
-    column. ``is_data``: too long for a page, so that only files have it. ``is_leading``: a terminal
-    shows it, too; ``brief``: the columns that it shows there, in its order; by default all.
+    column. ``links``: row, column, and the address to which an entry leads. ``is_data``: too long
+    for a page, so that only files have it. ``is_leading``: a terminal shows it, too; ``brief``: the
+    columns that it shows there, in its order; by default all.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Table(NamedTuple):
     figures: int | None = None
     is_leading: bool = False
     brief: tuple[str, ...] = ()
+    links: tuple[tuple[int, int, str], ...] = ()
 
     @classmethod
     def of(
@@ -67,13 +69,15 @@ class Table(NamedTuple):
         columns: Iterable[Any] = (),
         hints: Mapping[Any, str] = {},
         shade: Callable[[Entry], float | None] | None = None,
+        links: Mapping[Any, Iterable[str]] = {},
         **more: Any,
     ) -> Table:
         """Return a table of records, whose keys are its columns in the order in which they come
         first; a key may be two words: the heading above a column, and its own.
 
         ``columns``: those that come first, or without any record. ``hints``: by key. ``shade``: of
-        every entry but the first of a row. ``more``: the other fields.
+        every entry but the first of a row. ``links``: by key, an address for each row, "" for none.
+        ``more``: the other fields.
         """
         rows = list(records)
         keys = list(dict.fromkeys((*columns, *(key for row in rows for key in row))))
@@ -81,6 +85,8 @@ class Table(NamedTuple):
         entries = tuple(tuple(row.get(key) for key in keys) for row in rows)
         if shade is not None:
             more["shades"] = tuple((None, *map(shade, row[1:])) for row in entries)
+        places = ((i, keys.index(key), a) for key, of in links.items() for i, a in enumerate(of))
+        more["links"] = tuple(place for place in places if place[2])
         if hints:
             more["hints"] = tuple(hints.get(key, "") for key in keys)
         if any(group for group, _ in heads):
