@@ -27,6 +27,7 @@ WHOLE = (
     "file.py:function"
 )
 DOWNLOAD = "download it where there is a network, and name its folder"
+PATIENCE = 10  # seconds that an answer of the hub may take
 TOKENIZERS = ("tokenizer*", "tekken.json")  # files of tokenizers, besides those of their classes
 FEWEST = 0.5  # entries of a tokenizer for each word vector of its model, which may be padded
 LIMITS, OWN_POOLING = "sentence_bert_config.json", "1_Pooling/config.json"  # sentence-transformers
@@ -41,7 +42,10 @@ def read_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any]]:
     as code is run. Raises ``ValueError`` when the files cannot be read, or lack weights.
     """
     transformers = need("transformers")
-    remedy = "check its files" if Path(name).is_dir() else DOWNLOAD
+    is_folder = Path(name).is_dir()
+    remedy = "check its files" if is_folder else DOWNLOAD
+    if not is_folder:
+        _check_there(name)
     model, fresh = read_weights(
         transformers.AutoModel,
         name,
@@ -58,6 +62,20 @@ def read_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any]]:
     model, part = _part_for(model, kind)
     facts |= {"part": part} if part else {}
     return model, processor, facts
+
+
+def _check_there(name: str) -> None:
+    """Raise ``ValueError`` for a model that is neither in the cache nor, at the first try, in the
+    hub: a reader of files would try for half a minute."""
+    hub = need("huggingface_hub")
+    try:
+        if hub.try_to_load_from_cache(name, "config.json") is None:
+            hub.model_info(name, timeout=PATIENCE)
+    except Exception as error:  # no network, an unknown name, no right to read it
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(
+            f"load_model: hf:{name} is not in the cache and cannot be found ({reason}); {DOWNLOAD}"
+        ) from error
 
 
 def _part_for(model: Any, kind: str | None) -> tuple[Any, str | None]:
