@@ -1,7 +1,8 @@
-"""The page of a measure: text, behaviour, advice, claims, parameters, place, cost, example, code.
+"""The pages of the measures, one for each, and the tables of docs/measures.md.
 
-The text and the advice are the measure's docstring, the table its claims, the code its source; the
-numbers are computed when the pages are built.
+A page has text, behaviour, advice, claims, parameters, place, cost, an example and the code: text
+and advice are the docstring, the table the claims, the code the source of the measure; numbers are
+computed when the pages are built.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from pathlib import Path
 import numpy as np
 import profiles
 from inference_tables import inference_rows
-from pieces import FAMILY_TITLES, interval, invariances, section, table
+from pieces import FAMILY_TITLES, interval, invariances, markdown, section, short_invariances, table
 from places import cost_of, place_of
 
 import resemblance as rs
 from resemblance.claims import INVARIANCES
+from resemblance.measure import FAMILIES
 from resemblance.streamed import STREAMS, needs_of
 
 NEAR = (
@@ -246,4 +248,44 @@ def source(m: rs.Measure) -> str:
     return (
         f"From ``src/{file}.py``, without the docstring:\n\n.. code-block:: "
         f"python\n\n{textwrap.indent(code, '   ')}"
+    )
+
+
+HEAD = ("measure", "label", "in short", "more similar", "range", "ignores", "also", "samples")
+
+
+def all_measures() -> str:
+    """Return a table for each family, below its heading, and the pages of its measures."""
+    return "\n\n".join(
+        f"### {FAMILY_TITLES[f]}\n\n{family_table(f)}\n\n{family_pages(f)}" for f in FAMILIES
+    )
+
+
+def family_table(family: str) -> str:
+    return markdown(HEAD, map(row, rs.list_measures(family=family)))
+
+
+def family_pages(family: str) -> str:
+    """Return the pages of a family as entries of the sidebar, which the page does not show."""
+    pages = "\n".join(f"{m.label} <measures/{m.name}>" for m in rs.list_measures(family=family))
+    return f"```{{toctree}}\n:hidden:\n:caption: {FAMILY_TITLES[family]}\n\n{pages}\n```"
+
+
+def row(m: rs.Measure) -> tuple[str, ...]:
+    """Return the claims of a measure with its default parameters."""
+    also = {
+        "symmetric": m.symmetric,
+        "metric": m.metric,
+        "gradients": m.differentiable,
+        "streams": "sample_rotation" in m.invariant_to,
+    }
+    return (
+        f"`{m.name}`",
+        m.label,
+        (m.summary.partition(": ")[2] or m.summary).rstrip("."),
+        "larger" if m.larger_is_more_similar else "smaller",
+        interval(m.range),
+        short_invariances(m.invariant_to),
+        ", ".join(word for word, holds in also.items() if holds),
+        f"≥ {m.min_samples}",
     )

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import coming_from
 import computed
 import conventions
-from measure_tables import all_measures
+from measure_pages import all_measures
 from pieces import decimal, markdown, number
 
 import resemblance as rs

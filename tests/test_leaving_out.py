@@ -20,7 +20,7 @@ from resemblance.significance.resampling import standard_error
 
 DOCS = Path(__file__).parents[1] / "docs"
 N = 36
-REASONS = runpy.run_path(str(DOCS / "left_out_claims.py"))["WITHOUT_LEFT_OUT"]
+REASONS = runpy.run_path(str(DOCS / "inference_tables.py"))["WITHOUT_LEFT_OUT"]
 KINDS = ("tall", "square", "wide", "tied", "duplicates")
 EXACT = (
     "accuracy_difference", "angular_shape", "bures", "cka", "cka[estimator=debiased]",

@@ -12,7 +12,7 @@ import torch
 from scipy.stats import pearson3
 
 import resemblance as rs
-from docs.inference_claims import WITHOUT_PRODUCT
+from docs.inference_tables import WITHOUT_PRODUCT
 from resemblance.inference.moments import (
     ExactNull,
     Moments,

@@ -227,12 +227,6 @@
   const target = () => {  // what the address points to; it may hold a bare percent sign
     try { return document.getElementById(decodeURIComponent(location.hash.slice(1))); } catch { return null; }
   };
-  const reveal = () => {  // a link into a closed section opens it
-    const closed = target();
-    for (const part of closed ? [closed.closest("details"), closed.querySelector("details.closed")] : []) if (part) part.open = true;
-  };
-  addEventListener("hashchange", reveal);
-  reveal();
 
   // ---------------------------------------------------- read what is under the pointer of a figure, also by touching
   for (const figure of document.querySelectorAll("figure:not(.map, .choice)")) {
@@ -251,11 +245,10 @@
   };
   addEventListener("scroll", here, { passive: true });
   here();
-  const unfold = () => {  // a link into something closed opens it
-    const asked = target(), folded = asked?.closest("details:not([open])");
-    if (!folded) return;
-    folded.open = true;
-    asked.scrollIntoView();
+  const unfold = () => {  // a link into something closed, or to what has it, opens it
+    const asked = target(), folded = [asked?.closest("details:not([open])"), asked?.querySelector("details.closed:not([open])")].filter(Boolean);
+    for (const part of folded) part.open = true;
+    if (folded.length) asked.scrollIntoView();
   };
   addEventListener("hashchange", unfold);
   unfold();
