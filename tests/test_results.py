@@ -51,7 +51,7 @@ from resemblance.results.figures import (
 from resemblance.results.result import Result, load_result
 from resemblance.results.sections import RankRule, Section, Sign, Table
 from resemblance.results.values import distinct, known
-from resemblance.suites.experiments import Experiment, chosen, claims_of, run_experiments
+from resemblance.suites.study import Purpose, judged_by, log, study_folder
 
 CLAIMS = (
     Claim("S1", "Stability is recovered.", "ρ > 0.99", "ρ = 0.997", REPRODUCED),
@@ -887,25 +887,6 @@ def mine(x, y):
 """
 
 
-def sums(setting, part):
-    return part["n"] * (part["n"] + 1) / 2
-
-
-def concluded(setting, found):
-    scores = {"cell": {m.spec: float(i) for i, m in enumerate(setting.measures)}}
-    rows = tuple((part["n"], value) for part, value in found)
-    claims = (*CLAIMS[:1], *claims_of(setting, "sums", found))
-    return Section(
-        "sums", "Sums", "of numbers", (Table("t", "T", ("n", "sum"), rows),), (), claims, scores
-    )
-
-
-SUMS = Experiment("sums", lambda setting: [{"n": n} for n in range(3)], sums, concluded)
-OTHER = SUMS._replace(
-    name="other", conclude=lambda *given: concluded(*given)._replace(name="other", claims=())
-)
-
-
 def run_toy(
     folder,
     *,
@@ -919,22 +900,37 @@ def run_toy(
     progress=None,
 ):
     """Run the toy suite."""
-    found = (rs.cka, rs.rsa) if measures is None else measures
-    if found[0].name == "procrustes":
+    measures = (rs.cka, rs.rsa) if measures is None else measures
+    if measures[0].name == "procrustes":
         raise KeyboardInterrupt
-    return run_experiments(
-        "toy",
-        chosen((SUMS, OTHER), only),
-        folder,
-        size=size,
-        measures=found,
-        provenance={"power": power},
-        claims=claims,
-        title="Toys",
-        about="Toys first.",
-        executor=executor,
-        progress=progress,
+    sums = [(n, n * (n + 1) / 2) for n in range(3)]
+    section = Section(
+        "sums",
+        "Sums",
+        "of numbers",
+        (Table("t", "T", ("n", "sum"), tuple(sums)),),
+        scores={"cell": {m.spec: float(i) for i, m in enumerate(measures)}},
     )
+    with study_folder(folder, Purpose("toy", size)) as (place, _):
+        sections = []
+        for done, name in enumerate(only or ("sums", "other"), 1):
+            judged = judged_by(claims or {}, name, sums)
+            of_paper = CLAIMS[:1] if name == "sums" else ()
+            sections.append(section._replace(name=name, claims=(*of_paper, *judged)))
+            if progress:
+                progress("adding", done, 2)
+        result = Result(
+            "toy",
+            size,
+            tuple(sections),
+            {m.spec: m.label for m in measures},
+            provenance={"power": power},
+            title="Toys",
+            about="Toys first.",
+        )
+        result.save(place / "result.json")
+        log(place, f"toy: {len(sections)} sections")
+    return result
 
 
 def power_of_toys(power: Annotated[int, typer.Option(help="Of toys.")] = 1) -> dict[str, object]:
@@ -981,7 +977,7 @@ def test_run_prints_and_writes_and_continues(call, tmp_path):
     assert re.search(r"S1 +reproduced", out)
     assert re.search(r"\n RSA +1\.0\n", out)
     assert f"Open {tmp_path / 'toy' / 'index.html'}" in out
-    assert "experiments: 6 of 6" in err
+    assert "adding: 2 of 2" in err
     page = (tmp_path / "toy" / "index.html").read_text(encoding="utf-8")
     assert "<h1>Toys</h1>" in page
     assert "Toys first." in page
@@ -1104,7 +1100,7 @@ def test_what_is_in_every_module_is_not_suggested_for_claims(call, tmp_path):
 
 
 def test_status_asks_whose_study_it_is_before_it_plans(tmp_path, capsys):
-    (tmp_path / "study.json").write_text('{"format": 2, "suite": "manifolds", "size": "default"}')
+    (tmp_path / "study.json").write_text('{"format": 3, "suite": "manifolds", "size": "default"}')
     assert cli.run(["resi", "status", str(tmp_path)]) == 2
     assert "is a study of manifolds, not of resi" in capsys.readouterr().err
 
@@ -1123,10 +1119,10 @@ def test_status_says_how_far_a_study_is(call):
     assert "toy is not a study: it has no study.json" in err
     call("run", "--size", "small", "-q", "-j", 1)
     _, out, _ = call("status")
-    assert out.startswith("toy: toy, small, not running\n6 finished parts of experiments\n")
+    assert out.startswith("toy: toy, small, not running\n")
     assert "last: 2" in out
     _, out, _ = call("status", "--format", "json")
-    facts = {"suite": "toy", "size": "small", "parts": 6, "scores": 4}
+    facts = {"suite": "toy", "size": "small", "parts": 0, "scores": 4}
     assert facts.items() <= json.loads(out).items()
     assert call("status", "--format", "csv")[0] == 2
 

@@ -271,7 +271,7 @@ def _words(study: Path, known: StudyStatus) -> str:
     lines = {
         f"models from {known.models}": known.models,
         f"{known.trained}{planned} models trained": known.trained or known.planned,
-        f"{known.parts} finished parts of experiments": known.parts,
+        f"{known.parts} finished parts": known.parts,
         f"{known.comparisons} comparisons{itself}": known.comparisons,
     }
     return "\n".join(

@@ -22,10 +22,10 @@ from .training import model_folder
 class StudyStatus(NamedTuple):
     """How far a study is.
 
-    ``planned``: how many models it needs; 0 when that is not known. ``parts``: of experiments
-    that are finished. ``alone``: how many of the ``comparisons`` are of a
-    representation with itself; a page counts the others only. ``scores``: of measures in cells, in
-    the result. ``last``: line of the log.
+    ``planned``: how many models it needs; 0 when that is not known. ``parts``: finished
+    pieces of other work, such as disturbed models. ``alone``: how many of the ``comparisons`` are
+    of a representation with itself; a page counts the others only. ``scores``: of measures in
+    cells, in the result. ``last``: line of the log.
     """
 
     suite: str
@@ -59,7 +59,7 @@ def status(
         is_running(path),
         _count_trained(path, recipes),
         len(recipes),
-        sum(1 for _ in path.glob("parts/*/*.json")),
+        sum(1 for folder in ("canary", "probes") for _ in path.glob(f"{folder}/*.json")),
         comparisons,
         itself,
         sum(map(len, load_result(path).scores().values())) if has_result else 0,

@@ -7,7 +7,7 @@ be continued.
       study.json                       what it is for: see Purpose
       subjects/<domain>/.../seed0/     a trained model: traits, weights, outputs, labels, layers
       checkpoints/                     of trainings in progress
-      parts/<experiment>/<hash>.json   a finished part of an experiment: its inputs and its value
+      canary/<hash>.npy                layers of a disturbed model, and what they are (.json)
       probes/<hash>.json               what the probes of a model answer
       comparisons.db                   every comparison, by measure, version and data
       result.json                      the result of the last run
@@ -39,9 +39,9 @@ Judge = Callable[[Any], Iterable[Claim]]  # what judges the claims of a section 
 BEGUN = re.compile(r"\.lock(-journal)?|\.held(-removal)?|\.study\.json-\d+")
 # What a killed process leaves unfinished, and where.
 UNFINISHED = re.compile(
-    r"\.(partial-seed\d+|rows|[0-9a-f]{24}\.json|(study|result|record)\.json|index\.html)-\d+"
+    r"\.(partial-seed\d+|rows|[0-9a-f]{24}\.(json|npy)|(study|result|record)\.json|index\.html)-\d+"
 )
-PLACES = (".*-*", "subjects/**/.*-*", "parts/*/.*-*", "probes/.*-*")
+PLACES = (".*-*", "subjects/**/.*-*", "canary/.*-*", "probes/.*-*")
 
 
 # ----------------------------------------------------------------------------- what a study is for

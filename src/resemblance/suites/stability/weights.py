@@ -179,8 +179,6 @@ def prepare(
     plan = {_file(folder, part): (recipe, part) for recipe, part in planned(size)}
     train(folder, list({r.name: r for r, _ in plan.values()}.values()), executor, progress)
     (folder / LAYERS).mkdir(exist_ok=True)
-    for unfinished in (folder / LAYERS).glob(".*"):
-        unfinished.unlink()
     absent = {file: of for file, of in plan.items() if _read(file, of[1]) is None}
     calls = [Call(_name(of[1]), _observe, (folder, *of)) for of in absent.values()]
     done = len(plan) - len(absent)
