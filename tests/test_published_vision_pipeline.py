@@ -21,7 +21,7 @@ def image():
 
 
 def recipe(dataset="cifar100", setting="normal", strength=0.0, seed=0, **options):
-    full = paper.hyperparameters_of(dataset, "resnet18", "resi-code", False)
+    full = paper.options(dataset, "resnet18")
     return Recipe("vision", dataset, "resnet18", setting, strength, seed, full | options)
 
 

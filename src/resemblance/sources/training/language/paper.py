@@ -193,14 +193,10 @@ def options(
             result["batch"] = _MNLI_BATCH
     if hyperparameters == "paper":
         result["drawn"] = {**_ONCE, "shortcut": "by-model"}
-    return _reduced(architecture, result) if reduced else result
-
-
-def _reduced(architecture: str, options: dict[str, Any]) -> dict[str, Any]:
-    result = options | _REDUCED | {"frozen": min(1, options["frozen"])}
-    if architecture == "bert-small":
-        result |= _REDUCED_BERT
-    return result | (_REDUCED_PROMPTED if architecture == "smollm2" else {})
+    if reduced:
+        result |= _REDUCED | {"frozen": min(1, result["frozen"])}
+        result |= {"bert-small": _REDUCED_BERT, "smollm2": _REDUCED_PROMPTED}.get(architecture, {})
+    return result
 
 
 ROWS = 32  # texts that go through a network at once

@@ -68,7 +68,29 @@ def options(
     Raises ``ValueError`` for an unknown architecture, or unknown hyperparameters.
     """
     check_options(dataset, architecture, hyperparameters)
-    return hyperparameters_of(dataset, architecture, hyperparameters, reduced)
+    is_large, is_vit = dataset == "imagenet100", architecture in VITS
+    result = _CORRUPTIONS | _IMAGES[dataset]
+    result |= _ADAMW if is_vit and is_large else _SGD | {"weight_decay": _DECAY[dataset]}
+    result |= {"hyperparameters": hyperparameters, "strict": True, "most": None, "classes": 100}
+    result |= {"compared": COMPARED.get(architecture, 6), "hooks": None}
+    if is_vit:
+        result |= _VITS[architecture]
+    else:
+        depths = RESNETS[architecture][1] if architecture in RESNETS else VGGS[architecture]
+        result |= {"size": 224 if is_large else 32, "width": 64, "depths": list(depths)}
+        result |= {"early": is_large, "pool": 5 if is_large else 4}
+    if hyperparameters == "paper":
+        result |= {"coins": 1, "dot_seed": None, "colours": "drawn"}
+        result["label_smoothing"] = 0.1 if is_large else 0.0
+        result["gradient_clip"] = 1.0 if is_vit and is_large else 0.0
+    elif architecture == "vit-l32":
+        result["hooks"] = 13
+    if reduced:
+        result |= {"strict": False, "most": 200, "epochs": 1, "warmup": 0, "batch": 32}
+        result |= dict.fromkeys(_VITS[architecture]) if is_vit else {"width": 4}
+        result |= {"size": 64, "pool": 2} if is_large and not is_vit else {}
+        result |= {"depths": _SHORT[architecture]} if architecture in _SHORT else {}
+    return result
 
 
 def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
@@ -157,7 +179,7 @@ def _check(recipe: Recipe) -> None:
         raise ValueError(f"{recipe.name} is not a vision model of the ReSi paper")
     if recipe.architecture not in about.architectures:
         raise ValueError(f"{recipe.name}: no architecture {recipe.architecture!r} of {about.title}")
-    known_options = hyperparameters_of(recipe.dataset, recipe.architecture, "resi-code", False)
+    known_options = options(recipe.dataset, recipe.architecture)
     absent = sorted(known_options.keys() - recipe.options.keys())
     if absent:
         raise ValueError(f"{recipe.name}: options lack {', '.join(absent)}; start from options()")
@@ -251,33 +273,6 @@ _VITS: dict[str, Options] = {
 }  # fmt: skip
 COMPARED = {"resnet18": 5, "vgg11": 5}  # layers at the end that the test of layers compares; else 6
 _SHORT = {"resnet18": [1, 1, 1, 1], "resnet34": [1, 1, 2, 1], "resnet101": [1, 1, 2, 1]}
-
-
-def hyperparameters_of(dataset: str, architecture: str, kind: str, reduced: bool) -> Options:
-    """Return the options of a model; see :func:`options`."""
-    is_large, is_vit = dataset == "imagenet100", architecture in VITS
-    result = _CORRUPTIONS | _IMAGES[dataset]
-    result |= _ADAMW if is_vit and is_large else _SGD | {"weight_decay": _DECAY[dataset]}
-    result |= {"hyperparameters": kind, "strict": True, "most": None, "classes": 100}
-    result |= {"compared": COMPARED.get(architecture, 6), "hooks": None}
-    if is_vit:
-        result |= _VITS[architecture]
-    else:
-        depths = RESNETS[architecture][1] if architecture in RESNETS else VGGS[architecture]
-        result |= {"size": 224 if is_large else 32, "width": 64, "depths": list(depths)}
-        result |= {"early": is_large, "pool": 5 if is_large else 4}
-    if kind == "paper":
-        result |= {"coins": 1, "dot_seed": None, "colours": "drawn"}
-        result["label_smoothing"] = 0.1 if is_large else 0.0
-        result["gradient_clip"] = 1.0 if is_vit and is_large else 0.0
-    elif architecture == "vit-l32":
-        result["hooks"] = 13
-    if reduced:
-        result |= {"strict": False, "most": 200, "epochs": 1, "warmup": 0, "batch": 32}
-        result |= dict.fromkeys(_VITS[architecture]) if is_vit else {"width": 4}
-        result |= {"size": 64, "pool": 2} if is_large and not is_vit else {}
-        result |= {"depths": _SHORT[architecture]} if architecture in _SHORT else {}
-    return result
 
 
 MOST_THREADS = 16  # that load images for an accelerator
