@@ -1,8 +1,8 @@
 """Every suite on pinned features: a finished study becomes a pack, and measures run on packs.
 
-A suite has a module ``pinned`` with three functions: ``pin`` writes what its measures see, and what
-they are held to, into the folder of a pack; ``cases_of`` reads it as the cells in which measures
-are ranked, ``run_pinned`` runs the suite on it.
+The module ``suite`` of a suite has three functions for it: ``pin`` writes what its measures see,
+and what they are held to, into the folder of a pack; ``cases_of`` reads it as the cells in which
+measures are ranked, ``run_pinned`` runs the suite on it.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def pack_cases(pack: Pack) -> list[Case]:
 def _module(suite: str) -> Any:
     if suite not in SUITES:
         raise ValueError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
-    module = "suite" if suite in ("manifolds", "stability") else "pinned"
+    module = "pinned" if suite == "sensitivity" else "suite"
     return importlib.import_module(f"{__package__}.{suite}.{module}")
 
 

@@ -16,10 +16,11 @@ from ...sources.recipe import Recipe
 from ...sources.training import DATASETS, DOMAINS, Portion, part_of
 from ...sources.training.loop import Resources
 from ...subject import Subject
-from ..pinned import MODELS
-from ..study import Purpose
+from ..case import cell_name
+from ..pinned import MODELS, Layers, Reduction, all_layers_of, pin_model
+from ..study import Purpose, purpose
 from ..training import is_trained, subjects_of
-from .cases import PlannedTests
+from .cases import PlannedTests, six_tests
 from .paper import PORTIONS, PaperRun, designs_of, planned, portion_of
 
 RELIABILITY = "reliability"  # of the cells, in the manifest of a pack
@@ -125,11 +126,6 @@ def material_of(
     return Material(subjects_of(place, complete), PlannedTests({}, _failures(plan, failed)))
 
 
-def of_pack(folder: Path, facts: Mapping[str, Any]) -> Material:
-    """Return the models of a pack."""
-    return Material(read_subjects(folder / MODELS), reliabilities=facts.get(RELIABILITY, {}))
-
-
 def _complete(folder: Path, plan: Sequence[Recipe], known: Purpose) -> list[Recipe]:
     """Return the recipes of the plan, and of the other domains that the study has in full."""
     done, complete = {recipe.domain for recipe in plan}, list(plan)
@@ -192,3 +188,37 @@ def origin_of(run: PaperRun, complete: Iterable[Recipe]) -> dict[str, Any]:
         "models": "trained" if run.resources.archive is None else "the authors', where read",
         "data": {DATASETS[dataset].title: dict(of) for dataset, of in checksums.items()},
     }
+
+
+# ---------------------------------------------------------------------------------- in a pack
+
+
+def of_pack(folder: Path, facts: Mapping[str, Any]) -> Material:
+    """Return the models of a pack."""
+    return Material(read_subjects(folder / MODELS), reliabilities=facts.get(RELIABILITY, {}))
+
+
+def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
+    """Write the models of a finished study into a pack, and return what it must remember.
+
+    Only models for the test of layers have all of these; of all others the last one is compared.
+    How far what is expected repeats on other inputs is that of the study, with all its inputs.
+    """
+    known = purpose(study)
+    if known.models or known.size in PORTIONS:
+        raise ValueError(f"{study} is of models that were not trained for a size of the suite")
+    plan = models_of(known)
+    deep = {recipe[:3] for recipe in plan if recipe.setting == "layers"}
+    for recipe in plan:
+        has_all = recipe.setting == ("layers" if recipe[:3] in deep else "normal")
+        pin_model(study, recipe, pack, reduction, all_layers_of if has_all else _last_of)
+    cases = six_tests(subjects_of(study, plan)).cases
+    return {
+        "size": known.size,
+        "recipes": {r.name: r.fingerprint for r in plan},
+        RELIABILITY: {cell_name(c.cell): c.reliability for c in cases if c.reliability is not None},
+    }
+
+
+def _last_of(traits: Mapping[str, Any]) -> Layers:
+    return {pooling: names[-1:] for pooling, names in traits["layers"].items()}

@@ -17,7 +17,10 @@ from ...results.codec import decode, encode, spell
 from ...results.result import Result
 from ...sources.training import DOMAINS, Portion
 from ...sources.training.loop import Resources
+from ..case import Case
+from ..pinned import Pinned
 from ..ranks import in_catalogue
+from ..reliability import is_reliable
 from ..status import StudyStatus
 from ..status import status as study_status
 from ..study import (
@@ -33,13 +36,26 @@ from ..study import (
 )
 from ..training import is_trained, train_possible
 from . import models as packaged
+from .cases import six_tests, with_reliabilities
 from .evaluation import Evaluation, assess
-from .models import Material, TrainingPlan, check_data, material_of, models_of, portions_of, recipes
+from .models import (
+    Material,
+    TrainingPlan,
+    check_data,
+    material_of,
+    models_of,
+    of_pack,
+    pin,
+    portions_of,
+    recipes,
+)
 from .page import Judges, result_of
 from .paper import PORTIONS, PaperRun, paper_run, planned, portion_of
-from .rules import PRESETS, Options
+from .rules import PRESETS, RANKED, Options
 
-__all__ = ["SIZES", "load_evaluation", "run", "status", "usual_measures"]
+__all__ = [
+    "SIZES", "cases_of", "load_evaluation", "pin", "run", "run_pinned", "status", "usual_measures",
+]  # fmt: skip
 
 SIZES: Mapping[str, TrainingPlan | Portion] = {**packaged.SIZES, **PORTIONS}
 PORTION = ("datasets", "architectures", "tests", "seeds", "hyperparameters")
@@ -240,6 +256,30 @@ def usual_measures(folder: Path | None, options: Mapping[str, Any]) -> list[str 
             infos = decode(tuple[MeasureInfo, ...], last["measures"])
             return [get_measure(info.spec) for info in infos if in_catalogue(info)]
     return [PRESETS[protocol or "paper"]]
+
+
+def cases_of(pinned: Pinned) -> list[Case]:
+    """Return the cells of the six tests that count for the ranking."""
+    material = of_pack(pinned.folder, pinned.facts)
+    known = with_reliabilities(six_tests(material.subjects).cases, material.reliabilities or {})
+    return [c for c in known if c.cell[1] in RANKED and is_reliable(c.reliability)]
+
+
+def run_pinned(
+    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
+) -> Result:
+    """Run measures through the six tests on the models of a pack, or continue in a folder.
+
+    ``options``: executor, memory and progress.
+    """
+    material = of_pack(pinned.folder, pinned.facts)
+    more = {"pack": str(pinned.folder)}
+    order = Order(Purpose("resi", models=pinned.identity, more=more), {})
+    with study_folder(folder, order.purpose) as (study, known):
+        evaluation = evaluated(order, material, study, measures=measures, **options)
+        result = pinned.named(result_of(evaluation))
+        publish(study, known, order, evaluation, result)
+    return result
 
 
 # --------------------------------------------------------------------------------- what a run is of
