@@ -121,11 +121,6 @@ def study(models, tmp_path_factory):
         yield folder, run(folder, models=models, measures=TESTED, size="small", claims=CLAIMS)
 
 
-def means(findings, benchmark, cell):
-    (found,) = [scores for name, scores in findings[benchmark].scores.items() if name == cell]
-    return found
-
-
 # ------------------------------------------------------------------------------------ what is found
 
 
@@ -135,9 +130,9 @@ def test_every_benchmark_is_made_and_the_known_order_is_found(study):
     assert names == ["summary", *(b.name for b in BENCHMARKS), "scores", "times"]
     for benchmark in ("finetuning", "pretraining"):
         for functionality in ("fog", "rain"):
-            found = means(findings, benchmark, f"made/known/line/{functionality}/spearman")
+            found = findings[benchmark].scores[f"made/known/line/{functionality}/spearman"]
             assert all(found[m] > 0.95 for m in THREE), (benchmark, functionality)
-    probe = means(findings, "layers", "made/known/line/probe/spearman")
+    probe = findings["layers"].scores["made/known/line/probe/spearman"]
     assert all(probe[m] > 0.5 for m in THREE)
     (shown,) = findings["scores"].tables
     columns = {(group, head): i for i, (group, head) in enumerate(zip(shown.groups, shown.columns))}
@@ -422,12 +417,8 @@ def test_one_bad_model_does_not_stop_the_others(tmp_path):
         ("lone", (np.arange(SAMPLES) == 5).astype(int)),
     ):
         for seed in range(2):
-            write(
-                tmp_path / name / f"m{seed}",
-                normal(seed),
-                {"setting": "normal", "seed": seed},
-                labels=False,
-            )
+            traits = {"setting": "normal", "seed": seed}
+            write(tmp_path / name / f"m{seed}", normal(seed), traits, labels=False)
             np.save(tmp_path / name / f"m{seed}" / "labels.npy", labels)
         section = run(models=tmp_path / name, measures=["cka"], size="small", only=["layers"])[
             "layers"
@@ -441,12 +432,8 @@ def test_few_models_have_neither_intervals_nor_p_values(tmp_path):
     section = run(models=tmp_path, measures=THREE, size="small", only=["layers"])["layers"]
     table = next(t for t in section.tables if t.name.endswith(": measures"))
     row = dict(zip(table.columns, table.rows[0]))
-    assert (row["ρ low"], row["τ high"], row["permuted p ≤ 0.05"], row["draws"]) == (
-        None,
-        None,
-        None,
-        0.0,
-    )
+    values = [row[name] for name in ("ρ low", "τ high", "permuted p ≤ 0.05", "draws")]
+    assert values == [None, None, None, 0.0]
     assert "drawn from 3 blocks, and 4 are needed" in table.note
     assert "that these models can give is 0.17, so that none is given" in table.note
 
@@ -682,19 +669,8 @@ def test_too_few_models_of_ones_own_are_an_answer_of_its_own(models, tmp_path, c
     few = Path(shutil.copytree(models / "normal0", tmp_path / "few" / "normal0")).parent
     shutil.copytree(models / "normal1", few / "normal1")
     (few / "normal1" / "traits.json").unlink()
-    words = [
-        "sensitivity",
-        "evaluate",
-        str(few),
-        str(tmp_path / "study"),
-        "--size",
-        "small",
-        "-m",
-        "cka",
-        "-j",
-        "1",
-    ]
-    assert cli.run([*words, "-q"]) == 1
+    words = ["sensitivity", "evaluate", str(few), str(tmp_path / "study"), "-m", "cka", "-j", "1"]
+    assert cli.run([*words, "--size", "small", "-q"]) == 1
     told = capsys.readouterr().err
     assert "too few models for any test (Few models: at most 1 are" in told
     assert "Left out: normal1 (no traits.json beside its arrays)." in told

@@ -11,13 +11,14 @@ from ...results.result import Result
 from ...sources.model_folder import read_subjects
 from ...sources.recipe import Recipe, with_defaults
 from ...sources.training import DOMAINS
+from ...subject import Subject
 from ..case import Case
 from ..pinned import MODELS, Pinned, Reduction, pin_model
 from ..reliability import is_reliable
 from ..study import purpose
 from ..training import is_written, subjects_of
 from .cases import BENCHMARKS, accuracies_of, cases_of_family, reliability_key, sets_of, with_probes
-from .models import SIZES, recipes
+from .models import SIZES, Size, recipes
 from .suite import run
 
 RELIABILITY = "reliability"  # of the cells, in the manifest of a pack
@@ -41,12 +42,7 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
             more = {"probes": accuracies_of(subject)}
         subjects.append(subject)
         pin_model(study, recipe, pack, reduction, _first_pooling, **more)
-    cases = [
-        case
-        for benchmark in BENCHMARKS
-        for of in sets_of(benchmark, subjects, size)
-        for case in cases_of_family(benchmark.name, of)
-    ]
+    cases = _cases(subjects, size)
     return {
         "size": known.size,
         "recipes": {r.name: r.fingerprint for r in plan},
@@ -75,15 +71,18 @@ def _first_pooling(traits: Mapping[str, Any]) -> dict[str, list[str]]:
 def cases_of(pinned: Pinned) -> list[Case]:
     """Return what the measures are ranked by: the order of distances from the best representation,
     for each benchmark, family of models and functionality by both correlations."""
-    size = SIZES[pinned.facts["size"]]
     subjects = [*map(with_defaults, read_subjects(pinned.folder / MODELS))]
-    known = pinned.facts.get(RELIABILITY, {})
+    cases = _cases(subjects, SIZES[pinned.facts["size"]], pinned.facts.get(RELIABILITY, {}))
+    return [case for case in cases if is_reliable(case.reliability)]
+
+
+def _cases(subjects: Sequence[Subject], size: Size, known: Mapping[str, float] = {}) -> list[Case]:
+    """Return the cases of all benchmarks, which compare the best representation only."""
     return [
         case
         for benchmark in BENCHMARKS
         for of in sets_of(benchmark, subjects, size)
         for case in cases_of_family(benchmark.name, of, known=known)
-        if is_reliable(case.reliability)
     ]
 
 
