@@ -24,7 +24,7 @@ from resemblance.sources.recipe import with_defaults
 from resemblance.suites.pinned import Pinned, build_pack, pack_cases, pinned_cells, run_pack
 from resemblance.suites.sensitivity.cases import FamilySets, without_rounding
 from resemblance.suites.sensitivity.findings import KINDS, Correlations, Findings
-from resemblance.suites.sensitivity.models import families, functionalities, recipes
+from resemblance.suites.sensitivity.models import as_bits, families, functionalities, recipes
 from resemblance.suites.sensitivity.suite import BENCHMARKS, MEASURES, SIZES, run
 from resemblance.suites.study import Purpose, is_running, purpose, remember
 from resemblance.suites.training import ModelFamily
@@ -359,6 +359,13 @@ def test_differences_that_do_not_repeat_on_other_inputs_are_shown_and_not_ranked
     assert [remark.partition(" cells")[0] for remark in result.remarks[1:]] == [
         "For 2 of 6", "Shown, not ranked: 2 of 6",
     ]  # fmt: skip
+
+
+def test_answers_are_words_of_0_and_1(subtests):
+    assert as_bits("0110").tolist() == [0, 1, 1, 0]
+    for answers in ("0120", "1 0", [1, 0], 10):
+        with subtests.test(str(answers)), pytest.raises(ValueError, match="words of 0 and 1"):
+            as_bits(answers)
 
 
 def test_a_pack_of_a_study_ranks_what_the_study_ranks(tmp_path):

@@ -8,7 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -163,8 +163,13 @@ def right_answers(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
     return right
 
 
-def as_bits(text: str) -> np.ndarray:
-    """Return "0110" as the array of 0, 1, 1 and 0."""
+def as_bits(text: Any) -> np.ndarray:
+    """Return "0110" as the array of 0, 1, 1 and 0; ``ValueError`` for anything else."""
+    if not isinstance(text, str) or set(text) - {"0", "1"}:
+        raise ValueError(
+            "right in traits.json must have words of 0 and 1, a sign for each input; got "
+            f"{text!r:.40}"
+        )
     return np.frombuffer(text.encode("ascii"), np.uint8) - ord("0")
 
 
