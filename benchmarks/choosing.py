@@ -21,9 +21,9 @@ import numpy as np
 from resemblance.boards import Board, read_board
 from resemblance.boards.views import DOMAINS
 from resemblance.catalogue import preset
-from resemblance.choosing.cells import Keys, asked_cells, has_order, places_in, ranks_in
 from resemblance.choosing.questions import EVERYTHING, QUESTIONS, Question
-from resemblance.choosing.recommendation import MEASURED
+from resemblance.choosing.recommendation import MEASURED, has_order
+from resemblance.choosing.recommending import Keys, asked_cells, places_in, ranks_in
 from resemblance.grounding import spearman
 from resemblance.json_files import write_atomically
 from resemblance.significance import Places

@@ -18,8 +18,8 @@ import resemblance as rs
 from resemblance import cli
 from resemblance.boards import Board, read_board
 from resemblance.boards.views import DOMAINS, domain_of
-from resemblance.choosing import QUESTIONS, SIGHTS, Needs, cells, sizes
-from resemblance.choosing.filtering import blind
+from resemblance.choosing import QUESTIONS, SIGHTS, Needs, recommending, sizes
+from resemblance.choosing.recommending import blind
 from resemblance.claims import INVARIANCES
 from resemblance.significance import SETTLING, places
 
@@ -101,7 +101,7 @@ def test_few_samples_and_missing_extras_exclude(monkeypatch):
         if measure.extra:
             raise ImportError("numba is not installed: pip install numba")
 
-    monkeypatch.setattr("resemblance.choosing.filtering.require", absent)
+    monkeypatch.setattr("resemblance.choosing.recommending.require", absent)
     reasons = rs.recommend().reasons()
     assert reasons["needs the extra topology: numba is not installed: pip install numba"] == ["rtd"]
 
@@ -205,7 +205,7 @@ def test_every_place_can_be_computed_again_from_the_ranks(board):
     strata = {key: f"{key[0]}/{board.results[key[0]].models()[key[1:]]}" for key in asked}
     again = places({"function": asked}, strata={"function": strata})
     assert again.rows == tuple(c.place for c in by_mean)
-    everywhere = cells.ranks_in(board, cells.asked_cells(board), names)
+    everywhere = recommending.ranks_in(board, recommending.asked_cells(board), names)
     whole = places(everywhere, strata={s: board.results[s].models() for s in everywhere})
     assert {p.measure: p for p in whole.rows} == {c.measure: c.overall for c in r.candidates}
     for suite, of_suite in r.ranks.items():
@@ -259,7 +259,7 @@ def test_saturated_measures_come_last_in_a_group_that_is_tied():
 
 @pytest.mark.parametrize("task", QUESTIONS)
 def test_every_task_has_tests_that_the_suites_have(task, board):
-    chosen = cells.asked_cells(board, QUESTIONS[task])
+    chosen = recommending.asked_cells(board, QUESTIONS[task])
     assert chosen
     tested = {(suite, test) for suite, keys in chosen.items() for test, _ in keys}
     assert set(QUESTIONS[task].tests) == tested

@@ -1,8 +1,7 @@
 """Which measures answer a question, by proven claims and by the scores of the board."""
 
 from ..boards.views import DOMAINS
-from .needs import Needs
-from .questions import QUESTIONS, SIGHTS
+from .questions import QUESTIONS, SIGHTS, Needs
 from .recommendation import Candidate, Exclusion, Recommendation
 from .recommending import recommend
 

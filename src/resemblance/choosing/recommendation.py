@@ -15,9 +15,7 @@ from ..extras import need
 from ..results.headlines import listed
 from ..significance import Place, Places
 from ..suites.joint import CellRanks
-from .cells import has_order
-from .needs import Needs
-from .objections import grouped
+from .questions import Needs
 from .sizes import AtSize
 
 RULE = (
@@ -151,7 +149,11 @@ class Recommendation:
 
     def reasons(self) -> dict[str, list[str]]:
         """Return the measures that are excluded, by reason."""
-        return grouped({e.measure: e.reasons for e in self.excluded})
+        by_reason: dict[str, list[str]] = {}
+        for exclusion in self.excluded:
+            for reason in exclusion.reasons:
+                by_reason.setdefault(reason, []).append(exclusion.measure)
+        return by_reason
 
     def records(self) -> list[dict[str, Any]]:
         """Return a record for each candidate."""
@@ -206,6 +208,11 @@ class Recommendation:
 
     def _repr_html_(self) -> str:
         return card("Recommendation", self.facts()) + table("Measures", COLUMNS, self.rows())
+
+
+def has_order(standing: Places) -> bool:
+    """Return whether any two measures can be told apart."""
+    return any(place.worst < len(standing.rows) for place in standing.rows)
 
 
 def row_of(candidate: Candidate) -> tuple[str, ...]:

@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from statistics import median
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
 
 from ..boards import Board, read_board
 from ..boards.views import domain_of
 from ..catalogue import list_measures, preset
 from ..claims import INVARIANCES
 from ..engine.costs import cost_table
-from ..measure import Measure
-from .cells import EvidenceCells, evidence_for, has_order
-from .filtering import reasons_against
-from .needs import Needs, checked
-from .objections import groups_of, objections
-from .questions import Question, question_of
-from .recommendation import Candidate, Exclusion, Recommendation
-from .sizes import AtSize, at_size
+from ..engine.forecast import duration
+from ..measure import Measure, require
+from ..significance import Places, places
+from ..suites.joint import CellRanks, shared_ranks
+from .questions import (
+    EVERYTHING,
+    SIGHTS,
+    Needs,
+    Question,
+    Sight,
+    checked,
+    is_asked,
+    question_of,
+    skill,
+)
+from .recommendation import Candidate, Exclusion, Recommendation, has_order
+from .sizes import AtSize, at_size, seconds_of
+
+Keys: TypeAlias = Mapping[str, frozenset[tuple[str, str]]]  # by suite: test, and cell of it
+Kind: TypeAlias = Callable[[str, str, str], str]  # of a suite, a test and a cell
+OUTPUTS = "compares predictions of models, not representations"
+FEWEST = 4  # measures among which a place can be poor
+HIGH = 0.5  # of the way from the least to the most similar value
+SLOW = 1.0  # seconds of a pair
+MeanRanks = Mapping[str, Mapping[str, float]]  # of measures, by where they are ranked
 
 
 def recommend(
@@ -161,3 +183,262 @@ def _remarks(needs: Needs, evidence: EvidenceCells, passed: int) -> tuple[str, .
     if needs.size is None:
         remarks.append("without n and d, chance levels and costs are not known")
     return tuple(remarks)
+
+
+# ------------------------------------------------------------------------------------------ filters
+
+
+def reasons_against(measure: Measure, needs: Needs, board: Board) -> tuple[str, ...]:
+    """Return every reason why a measure is not what a user needs; none for one that is."""
+    return (
+        *_claims_against(measure, needs),
+        *_sizes(measure, needs),
+        *_scores(measure, needs, board),
+    )
+
+
+def _claims_against(measure: Measure, needs: Needs) -> Iterator[str]:
+    if measure.family == "outputs":
+        yield OUTPUTS
+    if changed := needs.invariant_to - measure.invariant_to:
+        yield f"changes under {_listed(changed)}"
+    if ignored := measure.invariant_to & set(needs.must_see):
+        yield f"ignores {_listed(ignored)}"
+    for claim, words in (
+        ("metric", "is not a metric"),
+        ("differentiable", "is not differentiable"),
+        ("symmetric", "is not symmetric"),
+    ):
+        if getattr(needs, claim) and not getattr(measure, claim):
+            yield words
+    try:
+        require(measure)
+    except ImportError as error:
+        yield f"needs the extra {measure.extra}: {error}"
+
+
+def _sizes(measure: Measure, needs: Needs) -> Iterator[str]:
+    if needs.n is not None and needs.n < measure.min_samples:
+        yield f"needs at least {measure.min_samples} samples"
+    if needs.budget is None or needs.size is None:
+        return
+    seconds = seconds_of([measure], *needs.size, needs.pairs)
+    if seconds is not None and seconds > needs.budget:
+        pairs = "a pair" if needs.pairs == 1 else f"{needs.pairs:,} pairs"
+        yield f"takes about {duration(seconds)} for {pairs}"
+
+
+def _scores(measure: Measure, needs: Needs, board: Board) -> Iterator[str]:
+    if measure.family == "outputs":
+        return
+    if absent := [suite for suite, files in board.files.items() if measure.spec not in files]:
+        yield f"has no scores in {', '.join(absent)}"
+        return
+    for word in needs.must_see:
+        if word in SIGHTS and (blindness := blind(measure.spec, SIGHTS[word], board)):
+            yield blindness
+
+
+def blind(spec: str, sight: Sight, board: Board) -> str:
+    """Return why a measure does not see a change, or an empty string.
+
+    It sees one if its median score, over the cells that show the change, is above chance.
+    """
+    skills = list(_skills(spec, sight, board))
+    if not skills:
+        return f"has no score that shows whether it sees {sight.name}"
+    middle = median(skills)
+    if middle > 0:
+        return ""
+    cells = f"{len(skills)} cell{'s' if len(skills) > 1 else ''}"
+    return f"does not see {sight.name}: median skill {middle:.2f} over {cells}"
+
+
+def _skills(spec: str, sight: Sight, board: Board) -> Iterator[float]:
+    for suite, result in board.results.items():
+        for (test, cell), scores in result.scores().items():
+            score = scores.get(spec)
+            is_shown = (suite, test) in sight.tests and sight.word in cell
+            if is_shown and score is not None and (test, cell) not in board.unranked[suite]:
+                yield skill(cell, score)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(name.replace("_", " ") for name in sorted(names))
+
+
+# ----------------------------------------------------------------------------------------- evidence
+
+
+class EvidenceCells(NamedTuple):
+    """The cells that count, with the ranks of measures among each other, by suite, and the places
+    that follow. ``overall``: the places by all cells of the board. ``remark``: what was not as
+    asked for."""
+
+    ranks: Mapping[str, CellRanks]
+    places: Places
+    overall: Places
+    remark: str = ""
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return sum(map(len, self.ranks.values()))
+
+
+def asked_cells(
+    board: Board, question: Question = EVERYTHING, domains: Iterable[str] | None = None
+) -> Keys:
+    """Return the cells of a board that ask a question; those of some domains, if these are
+    given."""
+    chosen = None if domains is None else set(domains)
+    cells: dict[str, frozenset[tuple[str, str]]] = {}
+    for suite, result in board.results.items():
+        cells_that_rank = result.scores().keys() - board.unranked[suite].keys()
+        asked = {key for key in cells_that_rank if is_asked(question, suite, key[0])}
+        if chosen is not None:
+            asked = {key for key in asked if domain_of(key[1]) in chosen}
+        cells |= {suite: frozenset(asked)} if asked else {}
+    return cells
+
+
+def evidence_for(
+    board: Board, measures: Iterable[str], question: Question, domain: str | None = None
+) -> EvidenceCells:
+    """Return how measures rank in the cells that ask a question, and by all cells of the board.
+
+    Only cells of ``domain`` count as asking, unless there are too few to settle an order.
+    """
+    among = list(measures)
+    overall = places_in(board, ranks_in(board, asked_cells(board), among), EVERYTHING)
+    ranks = ranks_in(board, asked_cells(board, question, domain and (domain,)), among)
+    places_here, remark = places_in(board, ranks, question), ""
+    if domain is not None and len(among) > 1 and not places_here.is_settling:
+        remark = (
+            f"{sum(map(len, ranks.values()))} cells of {domain} are too few to settle an order, so "
+            "cells of all domains count"
+        )
+        ranks = ranks_in(board, asked_cells(board, question), among)
+        places_here = places_in(board, ranks, question)
+    return EvidenceCells(ranks, places_here, overall, remark)
+
+
+def places_in(board: Board, ranks: Mapping[str, CellRanks], question: Question) -> Places:
+    """Return the places of measures by their ranks in cells, by suite: cells that ask a question
+    count alike, and suites where nothing is asked."""
+    models = {suite: board.results[suite].models() for suite in ranks}
+    if not question.tests:
+        return places(ranks, strata=models)
+    cells = {(suite, *key): of for suite, cells in ranks.items() for key, of in cells.items()}
+    strata = {key: f"{key[0]}/{models[key[0]][key[1:]]}" for key in cells}
+    return places({question.name: cells}, strata={question.name: strata} if cells else {})
+
+
+def ranks_in(board: Board, cells: Keys, measures: Iterable[str]) -> dict[str, CellRanks]:
+    """Return how measures rank among each other in these cells, by suite.
+
+    Equal ones share the mean of their ranks; cells in which all are equal are left out.
+    """
+    among, ranks = frozenset(measures), {}
+    for suite, keys in cells.items():
+        everywhere = board.results[suite].ranks(among) if among else {}
+        of_suite = shared_ranks({key: everywhere[key] for key in sorted(keys) if key in everywhere})
+        if of_suite:
+            ranks[suite] = of_suite
+    return ranks
+
+
+def mean_ranks(ranks: Mapping[str, CellRanks], kind: Kind) -> dict[str, dict[str, float]]:
+    """Return the mean rank of every measure over the cells of each kind; "" is no kind."""
+    cells: dict[str, list[Mapping[str, float]]] = {}
+    for suite, of_suite in ranks.items():
+        for (test, cell), of_cell in of_suite.items():
+            cells.setdefault(kind(suite, test, cell), []).append(of_cell)
+    return {name: _means(members) for name, members in cells.items() if name}
+
+
+def _means(cells: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = list(cells[0])
+    table = np.array([[ranks[m] for m in names] for ranks in cells])
+    return dict(zip(names, table.mean(axis=0).tolist()))
+
+
+# ------------------------------------------------------------------------------------------ caveats
+
+
+def groups_of(
+    board: Board,
+    evidence: EvidenceCells,
+    question: Question,
+    measures: Iterable[str],
+    domain: str | None,
+) -> tuple[MeanRanks, MeanRanks]:
+    """Return the mean ranks of measures by test, in the cells that count, and in each of the other
+    domains, in the cells that ask the same there.
+
+    ``domain``: the one whose cells count, by default all.
+    """
+    everywhere = ranks_in(board, asked_cells(board, question), measures)
+    tests = mean_ranks(evidence.ranks, lambda suite, test, cell: f"{test} ({suite})")
+    domains = mean_ranks(everywhere, lambda suite, test, cell: domain_of(cell))
+    return tests, {name: of for name, of in domains.items() if name != domain}
+
+
+def objections(
+    measure: Measure,
+    board: Board,
+    evidence: EvidenceCells,
+    groups: Iterable[MeanRanks],
+    size: AtSize | None,
+) -> tuple[str, ...]:
+    """Return what argues against a measure, the gravest first."""
+    return (
+        *_at_size(size),
+        *_failures(measure.spec, board, evidence),
+        *chain.from_iterable(_worst(measure.spec, group) for group in groups),
+        *_claims(measure),
+    )
+
+
+def _at_size(size: AtSize | None) -> Iterator[str]:
+    if size is None:
+        return
+    if size.caveat:
+        yield size.caveat
+    elif size.closeness is not None and size.closeness >= HIGH:
+        yield f"chance comes {size.closeness:.0%} of the way to the most similar value"
+    if size.seconds is None:
+        yield "its cost is not known"
+    elif size.seconds >= SLOW:
+        yield f"slow: about {duration(size.seconds)} for a pair"
+
+
+def _failures(spec: str, board: Board, evidence: EvidenceCells) -> Iterator[str]:
+    failed = 0
+    for suite, cells in evidence.ranks.items():
+        scores = {(c.test, c.cell): c for c in board.files[suite][spec].cells}
+        failed += sum(scores[key].value is None or scores[key].is_incomplete for key in cells)
+    if failed:
+        yield f"failed in {failed} of {evidence.size} cells"
+
+
+def _worst(spec: str, groups: MeanRanks) -> Iterator[str]:
+    """Yield where a measure does worst, if it is not in the best third there."""
+    places = [
+        (1 + sum(mean < means[spec] for mean in means.values()), len(means), name)
+        for name, means in groups.items()
+    ]
+    if not places:
+        return
+    place, measures, name = max(places, key=lambda at: at[0] / at[1])
+    if measures >= FEWEST and 3 * place > measures:
+        yield f"place {place} of {measures} in {name}"
+
+
+def _claims(measure: Measure) -> Iterator[str]:
+    if not measure.metric:
+        yield "not a metric"
+    if not measure.symmetric:
+        yield "not symmetric"
+    if measure.extra:
+        yield f"needs the extra {measure.extra}"
