@@ -68,6 +68,18 @@ def test_a_pack_gives_the_scores_of_its_study(clouds, disturbed):
         assert not again.is_trial
 
 
+def test_a_pack_knows_how_far_losses_of_accuracy_repeat(disturbed):
+    pack, result = disturbed
+    again = run_pack(pack, measures=MEASURES)
+    of_study, of_pack = (
+        {row[1]: row[table.columns.index("reliability")] for row in table.rows}
+        for table in (r["canary"].tables[-1] for r in (result, again))
+    )
+    assert of_pack == of_study
+    assert set(pack.manifest.facts["reliability"].values()) == set(of_study.values())
+    assert not again.remarks
+
+
 def test_a_pack_of_models_gives_the_scores_of_the_models(vision, vision_study):
     scores = run_pack(vision, measures=["cka"]).scores()
     expected = resi.evaluate(read_subjects(vision_study / "subjects"), measures=["cka"]).scores()
