@@ -594,40 +594,26 @@ def test_a_mistake_is_one_line(words, message, capsys, tmp_path, monkeypatch):
 
 
 def test_published_numbers_of_the_mka_paper():
-    def value(table, measure, **facts):
-        found = [
-            c
-            for c in published(table, paper="mka")
-            if c.measure == measure and all(getattr(c, name) == v for name, v in facts.items())
-        ]
-        (cell,) = found
-        return cell
+    def cell(table, measure, **facts):
+        cells = [c for c in published(table, paper="mka") if c.measure == measure]
+        for name, fact in facts.items():
+            cells = [c for c in cells if getattr(c, name) == fact]
+        (one,) = cells
+        return one
 
-    assert value("1", "cka[kernel=rbf]", architecture="RNet18").value == 0.33
-    assert value("5", "mka", architecture="RNet18", quality="spearman").value == 1.0
-    row = value(
-        "7", "kcka[variant=code]", architecture="BERT", pooling="cls", quality="spearman_jsd"
-    )
-    assert (row.value, row.test, row.domain, row.dataset, row.label) == (
-        0.27,
-        "output",
-        "language",
-        "MNLI",
-        "kCKA (k=100)",
-    )
-    assert (
-        value("17", "jaccard", architecture="GAT", dataset="Flickr", quality="spearman").value
-        == 0.96
-    )
-    assert len(published(paper="mka")) == 6752
-    assert {c.measure for c in published(paper="mka")} >= {
-        "mka",
-        "mka[k=15]",
-        "mka[k=50]",
-        "mka[k=200]",
-        "kcka[variant=code]",
-    }
-    for c in published(paper="mka"):
+    assert cell("1", "cka[kernel=rbf]", architecture="RNet18").value == 0.33
+    assert cell("5", "mka", architecture="RNet18", quality="spearman").value == 1.0
+    where = {"architecture": "BERT", "pooling": "cls", "quality": "spearman_jsd"}
+    row = cell("7", "kcka[variant=code]", **where)
+    words = (row.test, row.domain, row.dataset, row.label)
+    assert (row.value, *words) == (0.27, "output", "language", "MNLI", "kCKA (k=100)")
+    where = {"architecture": "GAT", "dataset": "Flickr", "quality": "spearman"}
+    assert cell("17", "jaccard", **where).value == 0.96
+    cells = published(paper="mka")
+    assert len(cells) == 6752
+    of_mka = {f"mka{k}" for k in ("", "[k=15]", "[k=50]", "[k=200]")}
+    assert {c.measure for c in cells} >= {*of_mka, "kcka[variant=code]"}
+    for c in cells:
         assert rs.get_measure(c.measure).spec == c.measure
         assert (c.value is None) <= bool(c.reason)
 
@@ -635,9 +621,8 @@ def test_published_numbers_of_the_mka_paper():
 def test_ranks_of_the_mka_paper_stand_beside_ours():
     ranks = published_ranks("vision", paper="mka")
     assert next(iter(ranks)) == "mka"
-    assert (
-        ranks["mka"].cells == 42
-    )  # seven models: accuracy, two outputs, labels, shortcuts, layers
+    # seven models: accuracy, two outputs, labels, shortcuts, layers
+    assert ranks["mka"].cells == 42
     rows = compare_published({"kcka[variant=code]": 1.5, "mka": 3.0, "mine": 2.0}, paper="mka")
     assert [(r.label, r.position, r.position_published) for r in rows] == [
         ("kcka[variant=code]", 1, 2),
