@@ -32,21 +32,9 @@ def study(tmp_path_factory):
         folder / "models",
         [*tight_groups(setting="labels"), *noise_walk(), *graded_outputs(models=4)],
     )
-    words = [
-        "resi",
-        "run",
-        str(folder / "study"),
-        "--models",
-        str(folder / "models"),
-        "-m",
-        "cka,GULP,jaccard",
-    ]
-    assert (
-        cli.run(
-            [*words, "--measure", f"{folder / 'own.py'}:size_difference", "--jobs", "1", "--quiet"]
-        )
-        == 0
-    )
+    words = ["resi", "run", str(folder / "study"), "--models", str(folder / "models"), "--quiet"]
+    words += ["-m", "cka,GULP,jaccard", "--measure", f"{folder / 'own.py'}:size_difference"]
+    assert cli.run([*words, "--jobs", "1"]) == 0
     return folder / "study"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import sys
 from types import MappingProxyType
 
 import numpy as np
@@ -671,14 +670,6 @@ def test_pages_of_odd_results(name, tmp_path):
 def test_equal_results_are_equal_pages_and_nothing_else_is_left(result, page, tmp_path):
     assert written(result, tmp_path) == page
     assert [p.name for p in tmp_path.iterdir()] == ["resi.html"]
-
-
-def test_jinja_that_is_missing_names_the_extra(result, tmp_path, monkeypatch):
-    for name in [name for name in sys.modules if name.split(".")[0] == "jinja2"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ImportError, match=r'pip install .*\[report\]"'):
-        written(result, tmp_path)
 
 
 # ------------------------------------------------------------------------------------------ browser

@@ -180,20 +180,11 @@ def test_a_changed_recipe_and_a_damaged_file_are_trained_again(study):
     assert scores(study) == expected
 
 
+WORDS = ["--size", "slice", "--domain", "vision", "--quiet", "-m", "cka,gulp"]
+
+
 def command(folder, *more):
-    words = [
-        "resi",
-        "run",
-        str(folder),
-        "--size",
-        "slice",
-        "--domain",
-        "vision",
-        "--quiet",
-        "-m",
-        "cka,gulp",
-        *more,
-    ]
+    words = ["resi", "run", str(folder), *WORDS, *more]
     return [sys.executable, "-c", f"import sys; from resemblance.cli import app; app({words!r})"]
 
 
@@ -244,20 +235,7 @@ def test_workers_end_with_the_process_that_started_them(study):
 
 
 def test_a_second_process_is_told_until_the_first_is_dead(study, capsys):
-    words = [
-        "resi",
-        "run",
-        str(study),
-        "--size",
-        "slice",
-        "--domain",
-        "vision",
-        "-m",
-        "cka,gulp",
-        "--jobs",
-        "1",
-        "-q",
-    ]
+    words = ["resi", "run", str(study), *WORDS, "--jobs", "1"]
     hold = (
         "import sys, time; from pathlib import Path; from resemblance.suites.study import alone\n"
     )
@@ -313,7 +291,7 @@ def test_only_what_we_left_unfinished_is_removed(study):
     plan = recipes("slice", ["vision"])
     ours = [
         model_folder(study, plan[0]).with_name(".partial-seed0-123") / "traits.json",
-        study / "parts" / "spectral" / f".{'0' * 24}.json-123",
+        study / "probes" / f".{'0' * 24}.json-123",
         study / ".result.json-123",
     ]
     theirs = [
