@@ -287,7 +287,7 @@ MUTANTS = (
            "test_verifying.py::test_measures_are_run_apart_within_limits"),
     Mutant("failing checks are accepted", "boards/apart.py", "and outcome.check not in request.failing",
            "and outcome.check in request.failing", "test_verifying.py::test_failing_checks_must_be_listed"),
-    Mutant("a card without the checksum of its file", "boards/states.py", "if sha256_of(file) != card.sha256:",
+    Mutant("a card without the checksum of its file", "boards/states.py", "if checksum(file) != card.sha256:",
            "if False:", "test_verifying.py::test_changed_code_is_found"),
     Mutant("a card may take back a specification", "boards/states.py", "set(old.specs) < set(new.specs)",
            "set(new.specs) != set(old.specs)",

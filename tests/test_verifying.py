@@ -19,6 +19,7 @@ from resemblance.boards.verifying import score_faults, verify_repository, verify
 from resemblance.checks import Outcome
 from resemblance.cli.inputs import own_measure
 from resemblance.engine import memory
+from resemblance.json_files import checksum
 from resemblance.packs import open_pack
 from resemblance.suites.pinned import pack_cases
 from resemblance.suites.scoring import score
@@ -202,9 +203,9 @@ def test_changed_code_is_found(root):
 )
 def test_code_that_cannot_be_used_is_a_fault_of_its_file(root, code):
     card, file = root / "measures/top_share.toml", root / "measures/top_share.py"
-    old = submission.sha256_of(file)
+    old = checksum(file)
     file.write_text(code)
-    card.write_text(card.read_text().replace(old, submission.sha256_of(file)))
+    card.write_text(card.read_text().replace(old, checksum(file)))
     only(problems(root), "measures/top_share.py: cannot be used")
 
 
@@ -309,9 +310,9 @@ def test_measures_that_run_at_a_time_share_the_memory(monkeypatch):
 
 def test_what_a_measure_raises_steers_no_terminal(root):
     card, file = root / "measures/top_share.toml", root / "measures/top_share.py"
-    old = submission.sha256_of(file)
+    old = checksum(file)
     file.write_text("raise ValueError('\\x1b[2J\\x9b')")
-    card.write_text(card.read_text().replace(old, submission.sha256_of(file)))
+    card.write_text(card.read_text().replace(old, checksum(file)))
     only(problems(root), r"\x1b[2J\x9b")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from ..json_files import checksum
 from .repository import (
     MEASURES,
     NAME,
@@ -21,7 +22,7 @@ from .repository import (
     read_submitted,
 )
 from .score_files import ScoreFile, read_scores
-from .submission import LARGEST, sha256_of
+from .submission import LARGEST
 
 IGNORED = (".git", REPORT)  # at the root: no part of a board
 COMPILED = re.compile(r"(.*/)?__pycache__/.*|.*\.py[co]")  # which Python runs in place of a file
@@ -91,7 +92,7 @@ def _is_same(one: Path, other: Path) -> bool:
     if one.is_symlink() or other.is_symlink():
         are_links = one.is_symlink() and other.is_symlink()
         return are_links and os.readlink(one) == os.readlink(other)
-    return sha256_of(one) == sha256_of(other)
+    return checksum(one) == checksum(other)
 
 
 def _is_extended(after: Path, before: Path, name: str) -> bool:
@@ -167,7 +168,7 @@ def _card(path: Path) -> SubmittedCard:
     card, file = read_submitted(path), path.with_suffix(".py")
     if not file.is_file() or file.is_symlink() or file.stat().st_size > LARGEST:
         raise ValueError(f"there is no {file.name} next to it, or it is too large")
-    if sha256_of(file) != card.sha256:
+    if checksum(file) != card.sha256:
         raise ValueError(f"{file.name} has another SHA-256 than its card states")
     if others := [spec for spec in card.specs if spec.partition("[")[0] != path.stem]:
         raise ValueError(f"lists {others[0]!r:.80}, which is not of {path.stem}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import os
 import shutil
@@ -13,7 +12,7 @@ from typing import NamedTuple
 
 from ..catalogue import list_measures
 from ..checks import Outcome, check_measure
-from ..json_files import replacing, write_atomically
+from ..json_files import checksum, replacing, write_atomically
 from ..measure import Measure
 from ..packs import Pack
 from ..suites.study import Progress
@@ -94,9 +93,9 @@ def submit(
         raise ValueError(_refusal(measure, outcomes))
     places = open_packs(rules) if packs is None else tuple(packs)
     check_packs(rules, places)
-    digest = sha256_of(file)
+    digest = checksum(file)
     scores = scores_on(places, [measure], executor, progress)
-    if sha256_of(file) != digest:
+    if checksum(file) != digest:
         raise ValueError(f"{file} was changed while it was scored: submit it again")
     specs = tuple(dict.fromkeys((*(before.specs if before else ()), measure.spec)))
     failing = tuple(dict.fromkeys((*(before.failing if before else ()), *failing)))
@@ -132,11 +131,6 @@ def source_of(measure: Measure) -> Path:
     return file
 
 
-def sha256_of(file: Path) -> str:
-    """Return the SHA-256 of a file."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
 def _withdraw(root: Path, name: str) -> None:
     """Remove the card and the scores of a submission that was not published.
 
@@ -154,7 +148,7 @@ def _earlier(root: Path, measure: Measure, file: Path, replace: bool) -> Submitt
     other = names.get(measure.name.lower(), defined)
     if replace or not other.exists():
         return None
-    if other.name != defined.name or sha256_of(other) != sha256_of(file):
+    if other.name != defined.name or checksum(other) != checksum(file):
         raise ValueError(
             f"{other} is there with another content: nothing on a board is changed, so give the "
             "measure another name; --replace is for a submission that was not published yet"
