@@ -62,7 +62,7 @@ def test_damaged_arrays_are_made_again(study, monkeypatch):
     arrays[0].write_bytes(arrays[0].read_bytes()[:100])
     arrays[1].with_suffix(".json").write_text("{")
     arrays[2].with_suffix(".json").write_text(arrays[3].with_suffix(".json").read_text())
-    (folder / weights.LAYERS / ".left.npy-1").touch()
+    (folder / weights.LAYERS / f".{'a' * 24}.npy-1").touch()
     stages = []
     again = run(
         folder, size="small", measures=WATCHED, only=["canary"],

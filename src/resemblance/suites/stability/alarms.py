@@ -50,7 +50,7 @@ class DisturbedCopy(NamedTuple):
     """One disturbed model: what was done to it, the accuracy it lost, and how far it moved.
 
     ``p``: of the loss, by McNemar's test. ``differences``: by every measure. ``drifts``: those of
-    the paper, on rows of length 1. ``reasons``: why a difference is missing.
+    the paper, on rows of length 1.
     """
 
     kind: str
@@ -61,7 +61,6 @@ class DisturbedCopy(NamedTuple):
     p: float
     differences: Mapping[str, float | None]
     drifts: Mapping[str, float | None] = {}
-    reasons: Mapping[str, str] = {}
 
     @property
     def harmed(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
@@ -303,9 +302,6 @@ def _disturbed_models(
     models = dict[str, DisturbedModel]()
     for i, (of, part) in enumerate(zip(seen, parts)):
         comparison, name = compared[part.key], of.part["model"]
-        reasons = defaultdict[str, dict[str, str]](dict)
-        for failure in comparison.failures:
-            reasons[failure.y][failure.measure] = failure.reason
         differences = _differences(comparison)
         drifts = _differences(compared[units[i].key]) if units else {}
         copies = [
@@ -318,7 +314,6 @@ def _disturbed_models(
                 loss_p_value(change.lost, change.gained),
                 {spec: known(values[j]) for spec, values in differences.items()},
                 {spec: known(v[j] / AS_IN_PAPER.get(spec, 1.0)) for spec, v in drifts.items()},
-                dict(reasons[change.name]),
             )
             for j, change in enumerate(of.changes, 1)
         ]
