@@ -365,14 +365,13 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
     if not heats:
         return PageData({}, {})
     titles: dict[tuple[tuple[str, ...], ...], str] = {}
-    document = {
+    document: dict[str, Any] = {
         "levels": LEVELS,
         "dark": DARK * LEVELS,
         "names": list(axes),
         "maps": _once(
             {
                 place: _map_data(heat, numbers)
-                | (_painted(heat) if place in chosen else {})
                 | _titles(heat.titles, titles.setdefault(heat.titles, place), place)
                 for place, heat in heats.items()
             }
@@ -380,7 +379,8 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
         "choices": {place: _choice_data(choice) for place, choice in choices.items()},
     }
     frames = dict[str, str]()
-    for heat in chosen.values():
+    for place, heat in chosen.items():
+        document["maps"][place] |= _painted(heat)
         name = f"frame-{numbers[heat.rows]}-{numbers[heat.columns]}"
         if name not in frames:
             frames[name] = empty_map(heat.rows, heat.columns)
@@ -423,9 +423,8 @@ def _painted(heat: HeatMap) -> dict[str, Any]:
         "ticks": ticks,
     }
     words, font = _cell_texts(heat, cells, ends)
-    data |= {"texts": _packed(words), "font": round(font, 1)} if words else {}
     hatched = [i * len(heat.columns) + j for i, j in heat.hatched]
-    return data | ({"hatched": hatched} if hatched else {})
+    return data | {"texts": _packed(words), "font": round(font, 1), "hatched": hatched}
 
 
 def _code(step: int | None) -> str:
