@@ -2,9 +2,10 @@
 unnoticed.
 
 ``scripts/pin.py`` writes a file of JSON for each section, ``tests/test_pins.py`` asks again. Floats
-agree to 1e-9 relatively, results in single precision to 1e-5, all else exactly. Digests of weights
-and pages hold on processors and versions like those of the writer, since trained weights and last
-digits depend on them; elsewhere norms of weights, to 5 %, and the parts of pages are compared.
+agree to 1e-9 relatively, results in single precision to 1e-5, what depends on the signs that LAPACK
+chooses for singular vectors to 2 %, all else exactly. Digests of weights and pages hold on
+processors and versions like those of the writer, since trained weights and last digits depend on
+them; elsewhere norms of weights, to 5 %, and the parts of pages are compared.
 
 A pin changes only in a commit that says why.
 """
@@ -39,7 +40,7 @@ SECTIONS: Mapping[str, str] = {  # the name of a file, and the module whose func
     "pages": "pages",
     "names": "names",
 }
-TOLERANCE, SINGLE, TRAINED = 1e-9, 1e-5, 0.05
+TOLERANCE, SINGLE, SIGNS, TRAINED = 1e-9, 1e-5, 0.02, 0.05
 ZERO = 1e-12  # what is zero but for rounding
 
 
@@ -88,6 +89,8 @@ def differences(expected: Any, actual: Any, where: str = "") -> Iterator[str]:
 
 
 def tolerance_of(where: str) -> float:
+    if "/pwcca[directions=resi]/" in where:
+        return SIGNS
     return SINGLE if "/float32/" in where else TRAINED if "/norms/" in where else TOLERANCE
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
 import math
@@ -126,9 +127,15 @@ def card_of(measure: Measure) -> MeasureCard:
 
 
 def code_of(measure: Measure) -> str:
-    """Return the SHA-256 of what computes a measure: its function, or the whole file of a user."""
+    """Return the SHA-256 of what computes a measure: its function without the docstring, or the
+    whole file of a user."""
     if measure.function.__module__.partition(".")[0] == __package__.partition(".")[0]:
-        text = inspect.getsource(measure.function)
+        lines = inspect.getsource(measure.function).splitlines()
+        (function,) = ast.parse("\n".join(lines)).body
+        assert isinstance(function, ast.FunctionDef)
+        if ast.get_docstring(function) is not None:
+            del lines[function.body[0].lineno - 1 : function.body[0].end_lineno]
+        text = "\n".join(lines)
     else:
         text = Path(inspect.getfile(measure.function)).read_text(encoding="utf-8")
     return hashlib.sha256(text.encode()).hexdigest()
