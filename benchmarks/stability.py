@@ -16,9 +16,9 @@ import numpy as np
 from bench import options
 from threadpoolctl import threadpool_limits
 
-from resemblance.statistics import rdm
-from resemblance.statistics.rdm import mean_agreement
-from resemblance.statistics.splits import feature_split, halves
+from resemblance.stability import rdm
+from resemblance.stability.rdm import mean_agreement
+from resemblance.stability.splits import feature_split, halves
 
 
 def seconds(function: Callable[[], float], repeats: int) -> tuple[float, float]:

@@ -48,10 +48,10 @@ LAYERS = [
     {"streamed"},
     {"claims"},
     {"measure", "statistic"},
-    {"measures", "statistics"},
-    {"catalogue"},
+    {"measures"},
+    {"catalogue", "stability"},
     {"citations"},
-    {"stability", "mean_shapes", "stochastic_shapes", "dissimilarities"},
+    {"mean_shapes", "stochastic_shapes", "dissimilarities"},
     {
         "populations",
         "provenance",

@@ -20,7 +20,7 @@ from resemblance.drift.losses import classes_of
 from resemblance.drift.moved import ClassMeans, class_means, moved_classes
 from resemblance.drift.retrieval import lost, rows_of, same_rows
 from resemblance.drift.table import Rules, noisy, table
-from resemblance.statistics.spectrum import effective_rank, participation_ratio
+from resemblance.stability.spectrum import effective_rank, participation_ratio
 
 SHESHA = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())
 CASES = [case for case in SHESHA if "geometric_stability_scripts" in SHESHA[case]]

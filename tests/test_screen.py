@@ -18,7 +18,7 @@ from factories.files import GOLDEN
 
 import resemblance as rs
 from resemblance import stability as st
-from resemblance.statistics.perturbation import nearest_means
+from resemblance.stability.perturbation import nearest_means
 
 THEIRS = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())["pert"]
 TABLE = {

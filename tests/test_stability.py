@@ -19,11 +19,11 @@ from resemblance import stability as st
 from resemblance.checks.checking import checks_of, outcomes_of
 from resemblance.checks.hostile import hostile_pairs
 from resemblance.checks.trial import trial_of_statistic
+from resemblance.stability import rdm
+from resemblance.stability.rdm import mean_agreement, ranks
+from resemblance.stability.splits import halves
+from resemblance.stability.supervised import _in_proportion
 from resemblance.statistic import Statistic, statistic
-from resemblance.statistics import rdm
-from resemblance.statistics.rdm import mean_agreement, ranks
-from resemblance.statistics.splits import halves
-from resemblance.statistics.supervised import _in_proportion
 
 THEIRS = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())
 CLASSES = ("two_class", "clustered")

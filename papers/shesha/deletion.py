@@ -12,7 +12,7 @@ from papers.judging import Evidence, NoData, as_printed, claim, count, number
 from papers.published import printed
 from resemblance.grounding import spearman
 from resemblance.measures import cka, procrustes, pwcka
-from resemblance.statistics.rdm import unit
+from resemblance.stability.rdm import unit
 from resemblance.suites.stability.spectral import REMOVED, harmonic, without_leading
 
 from .models import Experiment, Run

@@ -17,9 +17,9 @@ from resemblance.sources.model_folder import read_subject
 from resemblance.sources.recipe import Recipe
 from resemblance.sources.training import DOMAINS, recipes
 from resemblance.stability import transformation_study
+from resemblance.stability.rdm import rows
+from resemblance.stability.splits import basis_split, feature_split
 from resemblance.stability.transformations import regime
-from resemblance.statistics.rdm import rows
-from resemblance.statistics.splits import basis_split, feature_split
 from resemblance.suites.stability.models import missing, plan_of
 from resemblance.suites.stability.spectral import harmonic
 from resemblance.suites.training import model_folder

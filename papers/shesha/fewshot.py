@@ -17,7 +17,7 @@ from resemblance.results.sections import Entry, Table
 from resemblance.rng import generator
 from resemblance.sources.recipe import Recipe
 from resemblance.stability import get_statistic
-from resemblance.statistics.rdm import rows
+from resemblance.stability.rdm import rows
 from resemblance.suites.stability.models import family
 
 from .correlations import Cell, Facts, Splits, enough, gathered, is_small, needed, over_cells, said

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from papers.judging import Evidence, NoData, as_printed, claim, number, with_interval
-from resemblance.statistics.perturbation import perturbation_coherence
+from resemblance.stability.perturbation import perturbation_coherence
 
 from .correlations import bootstrapped
 from .models import Experiment, Run

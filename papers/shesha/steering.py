@@ -19,7 +19,7 @@ from resemblance.results.values import known
 from resemblance.rng import generator
 from resemblance.sources.recipe import Recipe
 from resemblance.stability import get_statistic
-from resemblance.statistics.rdm import rows, unit
+from resemblance.stability.rdm import rows, unit
 from resemblance.suites.stability.models import family
 
 from .correlations import (

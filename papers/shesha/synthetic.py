@@ -18,9 +18,9 @@ from papers.published import printed
 from resemblance.grounding import spearman
 from resemblance.measures import cka
 from resemblance.rng import generator
-from resemblance.statistics.rdm import Rdm, mean_agreement
-from resemblance.statistics.splits import basis_split, feature_split, halves
-from resemblance.statistics.supervised import variance_ratio
+from resemblance.stability.rdm import Rdm, mean_agreement
+from resemblance.stability.splits import basis_split, feature_split, halves
+from resemblance.stability.supervised import variance_ratio
 from resemblance.suites.stability.spectral import FEATURES, SAMPLES
 
 from .models import Experiment, Run

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from . import measures, statistics
+from . import measures
 from .claims import INVARIANCES, JOINT_INVARIANCES, implied
 from .display import did_you_mean
 from .measure import FAMILIES, Measure
@@ -171,7 +171,10 @@ def _measures() -> dict[str, Measure]:
 
 
 def _statistics() -> dict[str, Statistic]:
-    return {name: getattr(statistics, name) for name in statistics.__all__}
+    from . import stability  # which finds statistics by name itself
+
+    entries = ((name, getattr(stability, name)) for name in stability.__all__)
+    return {name: entry for name, entry in entries if isinstance(entry, Statistic)}
 
 
 def parse_parameters(parameters: str) -> dict[str, Any]:

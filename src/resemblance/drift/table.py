@@ -25,7 +25,7 @@ from ..measures import (
 from ..representation import Representation, Undefined, comparing
 from ..rng import generator
 from ..significance.resampling import halves_of, interval_around
-from ..statistics.spectrum import effective_rank, participation_ratio
+from ..stability.spectrum import effective_rank, participation_ratio
 from ..views.points import size
 from ..views.spectra import decomposition
 from .findings import interval

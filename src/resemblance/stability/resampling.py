@@ -15,7 +15,7 @@ from ..rng import generator
 from ..significance import p_value_of
 from ..significance.resampling import half_of_each, interval_around
 from ..statistic import Statistic
-from ..statistics.trials import Unfilled, rank_within
+from .trials import Unfilled, rank_within
 
 # What is given once per sample of the representation.
 SHARED = ("labels", "conditions", "replicate")

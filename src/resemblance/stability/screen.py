@@ -14,9 +14,9 @@ from ..extras import need
 from ..representation import Representation, Undefined, finite
 from ..rng import generator
 from ..statistic import Statistic
-from ..statistics.perturbation import nearest_means, reproducibility
-from ..statistics.rdm import rows
 from .annotated import LabelledRows, control_labels, opened
+from .perturbation import nearest_means, reproducibility
+from .rdm import rows
 
 STATISTICS = (
     "perturbation_coherence", "perturbation_magnitude", "perturbation_spread",

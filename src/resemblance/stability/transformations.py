@@ -11,8 +11,8 @@ from ..arrays import to_numpy
 from ..claims import argument
 from ..measures import cka
 from ..rng import generator
-from ..statistics import basis_split, feature_split
-from ..statistics.rdm import unit
+from .rdm import unit
+from .splits import basis_split, feature_split
 
 COMPONENTS = (5, 10, 15, 25, 35, 50, 75, 100, 150, 200, 256, 300)
 PROJECTIONS, TOP, CHOSEN = (16, 32, 64, 128, 256), (50, 100, 200, 400, 800), (50, 100, 200)

@@ -20,7 +20,7 @@ from ...results.headlines import is_trial
 from ...results.result import Result
 from ...results.sections import Section
 from ...results.values import known
-from ...statistics.rdm import rows, unit
+from ...stability.rdm import rows, unit
 from ..case import Case, Part, cell_name
 from ..page import failures_section, times_section
 from ..pinned import Pinned, Reduction
