@@ -19,6 +19,7 @@ PAPERS_OF: Mapping[str, tuple[str, ...]] = {
     "manifolds": ("islam2025manifold",),
     "stability": ("raju2026geometric",),
     "evidence": ("phipson2010permutation", "westfall1993resampling", "holm1979simple"),
+    "across": ("nili2014toolbox", "schutt2023statistical"),
     "drift": ("raju2026geometric",),
     "joint": ("klabunde2025resi", "ding2021grounding", "islam2025manifold", "raju2026geometric"),
 }
@@ -26,6 +27,8 @@ PAPERS_OF: Mapping[str, tuple[str, ...]] = {
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "estimator=debiased": ("song2012feature", "murphy2024correcting"),
     "estimator=features": ("chun2025estimating",),
+    "compare=whitened_cosine": ("diedrichsen2021comparing",),
+    "compare=whitened_pearson": ("diedrichsen2021comparing",),
 }
 HERE = Path(__file__).parent
 PLACES = (HERE / "references.bib", HERE.parents[1] / "references.bib")  # installed; in a checkout
@@ -38,8 +41,8 @@ def cite(*names: Any) -> str:
     """Return the BibTeX entries to cite for these names, each once, in their order.
 
     names : measures and statistics, by themselves or by name, label or specification; names of
-        suites; keys of the bibliography; ``"resemblance"`` for the software, the default. What a
-        result rests on: ``cite("resemblance", *result.measures)``.
+        suites; ``"evidence"``, ``"across"``; keys of the bibliography; ``"resemblance"`` for the
+        software, the default. What a result rests on: ``cite("resemblance", *result.measures)``.
 
     Raises ``ValueError`` for a name that is none of these, with the closest one.
     """

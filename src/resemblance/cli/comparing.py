@@ -204,7 +204,8 @@ def cite_command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Measures and statistics (names, labels, specifications), suites, or resemblance."
+            help="resemblance, measures and statistics (names, labels, specifications), suites, "
+            "evidence, across, or keys of references.bib."
         ),
     ] = None,
     format: Annotated[str, typer.Option(help="bibtex or text.")] = "bibtex",
