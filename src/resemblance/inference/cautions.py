@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,7 @@ from .layout import Layout
 DOMINANT = 2
 SHARE = 20  # one copy among so many samples, on all sides, is worth a word
 NAMED = 3  # sides with few distinct rows are named, at most
+FIRST = 16  # values of a row, by which most rows are told apart
 LEVELS = 10  # different whole numbers, at most, that make rows a code of classes or ratings
 
 
@@ -34,9 +36,14 @@ def equal_rows(X: Any) -> np.ndarray:
     Raises ``ValueError`` as :func:`as_representation` does.
     """
     source = to_numpy(as_representation(X).source)
-    numbers = dict[bytes, int]()
-    digests = (hashlib.blake2b((row + 0).tobytes(), digest_size=16).digest() for row in source)
-    return np.array([numbers.setdefault(digest, len(numbers)) for digest in digests])
+    numbers, starts = dict[bytes, int](), [(row[:FIRST] + 0).tobytes() for row in source]
+    count = Counter(starts)
+    keys = (start if count[start] == 1 else _digest(row) for start, row in zip(starts, source))
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+
+
+def _digest(row: np.ndarray) -> bytes:
+    return hashlib.blake2b((row + 0).tobytes(), digest_size=16).digest()
 
 
 def cautions_of(layout: Layout, design: Design) -> tuple[str, ...]:
@@ -70,9 +77,13 @@ def _copies(layout: Layout, design: Design) -> Iterator[str]:
 def _is_code(x: Representation) -> bool:
     """Say whether rows are few whole numbers, as one-hot classes, labels and ratings are."""
     source = to_numpy(x.source)
-    return bool(np.isfinite(source).all() and (source == np.round(source)).all()) and (
+    return all(_is_whole(part) for part in (source[0], source)) and (
         x.shape[1] == 1 or len(np.unique(source)) <= LEVELS
     )
+
+
+def _is_whole(values: np.ndarray) -> bool:
+    return bool(np.isfinite(values).all() and (values == np.round(values)).all())
 
 
 def _remedy(rows: np.ndarray) -> str:

@@ -89,7 +89,7 @@ def _profile(x: Representation, measure: Measure, side: Side) -> Profile:
     product = product_of(measure, "profile")
     compared = product.of(x, side)
     matrix = product.matrix(x, side)
-    factors = compared.factors() if isinstance(compared, PairMatrix) else None
+    factors = compared.factors(len(matrix) // NARROW) if isinstance(compared, PairMatrix) else None
     profiled = profile_of(matrix, product.symmetric, factors)
     if not math.isfinite(profiled.square) or (profiled.square == 0 and matrix.any()):
         raise Undefined(
@@ -116,7 +116,7 @@ def profile_of(
     unit = matrix / math.sqrt(square) if 0 < square < math.inf else np.zeros_like(matrix)
     sums = [distinct_sums(unit, 1, symmetric)]
     mean, triangles = _centre(unit), None
-    if factors and symmetric and NARROW * factors[0].shape[1] <= len(unit) and unit.any():
+    if factors and symmetric and unit.any():
         left = np.column_stack([factors[0] / math.sqrt(square), np.full(len(unit), -mean)])
         right = np.column_stack([factors[1], np.ones(len(unit))])
         triangles = triangles_of_factors(np.diagonal(unit), left, right)

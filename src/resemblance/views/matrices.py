@@ -86,8 +86,9 @@ class PairMatrix(ABC):
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
 
-    def factors(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return two arrays L and R, (n, r), where A is L Rᵀ off its diagonal; None if unknown."""
+    def factors(self, most: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return two arrays L and R, (n, r), where A is L Rᵀ off its diagonal; None if unknown, or
+        if r is more than ``most``."""
         return None
 
 
@@ -115,8 +116,10 @@ class Factored(PairMatrix):
     points: Callable[[], Array]
     entries: Callable[[], np.ndarray] | None = None
 
-    def factors(self) -> tuple[np.ndarray, np.ndarray]:
+    def factors(self, most: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the points, twice."""
+        if self.points().shape[1] > most:
+            return None
         points = as_float64(self.points())
         return points, points
 
@@ -156,11 +159,11 @@ class Stored(PairMatrix):
 
     entries: Callable[[], Array]
     blocks: Callable[[], Entries] | None = None
-    factored: Callable[[], tuple[np.ndarray, np.ndarray] | None] = lambda: None
+    factored: Callable[[int], tuple[np.ndarray, np.ndarray] | None] = lambda most: None
 
-    def factors(self) -> tuple[np.ndarray, np.ndarray] | None:
+    def factors(self, most: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Return what the matrix is off its diagonal, if it has few dimensions there."""
-        return self.factored()
+        return self.factored(most)
 
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
@@ -234,7 +237,9 @@ def centred_gram(
         total=0.0 if estimator == "debiased" else -whole.trace,
         square=scalar(hsic_norm(x, of, estimator)) ** 2,
         entries=lambda: _without_diagonal(whole.dense(), gram_diagonal(x, of), estimator),
-        factored=lambda: _factors_without_diagonal(whole, gram_diagonal(x, of), estimator),
+        factored=lambda most: _factors_without_diagonal(
+            whole, gram_diagonal(x, of), estimator, most
+        ),
         blocks=lambda: _blocks_without_diagonal(
             centred_kernel(x, of), gram_diagonal(x, of), estimator
         ),
@@ -242,12 +247,13 @@ def centred_gram(
 
 
 def _factors_without_diagonal(
-    gram: Factored | Stored, diagonal: Array, estimator: Estimator
+    gram: Factored | Stored, diagonal: Array, estimator: Estimator, most: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the factors of :func:`_without_diagonal`."""
-    if isinstance(gram, Stored) or estimator == "lange":
-        return gram.factors()
-    (left, right), k, n = gram.factors(), as_float64(diagonal), gram.samples
+    factors = gram.factors(most if estimator == "lange" else most - 2)
+    if factors is None or estimator == "lange":
+        return factors
+    (left, right), k, n = factors, as_float64(diagonal), gram.samples
     part, ones = k / (n - 2) - k.sum() / ((n - 1) * (n - 2)), np.ones(n)
     return np.column_stack([left, ones, k]), np.column_stack([right, part, ones / (n - 2)])
 

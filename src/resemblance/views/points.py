@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -172,6 +172,9 @@ def preshape(x: Representation, centered: bool = True) -> Array:
     points = unit(x, centered=centered)
     if not is_rotated(x):
         return points
+    if isinstance(points, np.ndarray):  # Pᵀ = Q R, so P Q = Rᵀ: half of the work makes no Q
+        triangle: Any = np.linalg.qr(points.T, mode="r")
+        return np.ascontiguousarray(triangle.T)
     # The basis needs no gradient: a rotation-invariant function does not change, to first order,
     # along directions outside the row space.
     return points @ x.xp.linalg.qr(x.xp.matrix_transpose(detach(points)))[0]
