@@ -502,6 +502,28 @@ def test_nulls_and_intervals_of_conditions_with_few_trials(rng):
     assert np.isfinite(early.draws).all()
 
 
+def test_intervals_halve_the_parts_that_a_statistic_declares(rng):
+    """A parameter called ``early`` says nothing by itself."""
+    claims = {
+        "label": "Share", "family": "trials", "reference": "raju2026geometric",
+        "larger_is_more_stable": None, "range": (0, 1),
+    }  # fmt: skip
+    seen = []
+
+    def share(x, *, early: float = 0.3) -> float:
+        seen.append(early)
+        return float(x.array[:, 0].mean())
+
+    x = np.repeat([0.0, 1.0], 20)[:, None]
+    loose = st.interval(statistic(**claims)(share), x, draws=20).draws
+    assert set(seen) == {0.3}
+    assert np.ptp(loose) > 0
+    parted = st.interval(statistic(**claims, parts="early and late")(share), x, early=0.5, draws=20)
+    assert (parted.draws == 0.5).all()
+    with pytest.raises(ValueError, match="need the parameter early"):
+        statistic(**claims, parts="early and late")(lambda x: 0.0)
+
+
 def test_a_null_that_no_order_gives_says_so():
     """Forty conditions of two trials: a random order with one of each early is out of reach."""
     x, labels = interleaved(40, 2, np.random.default_rng(0))

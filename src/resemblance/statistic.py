@@ -22,6 +22,7 @@ StatisticFamily = Literal[
     "splits", "replicates", "supervised", "perturbation", "trials", "spectrum", "transfer"
 ]
 STATISTIC_FAMILIES: tuple[str, ...] = get_args(StatisticFamily)
+Parts = Literal["early and late", "odd and even"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -39,6 +40,7 @@ class Statistic(Declared):
     larger_is_more_stable: bool | None
     min_features: int = 1
     caution: str = ""
+    parts: Parts | None = None
     needs: tuple[str, ...] = field(init=False)  # what it is called with after the representation
 
     def __post_init__(self) -> None:
@@ -49,6 +51,11 @@ class Statistic(Declared):
                 hint = did_you_mean(name, ARGUMENTS)
                 raise ValueError(f"{self.name}: no argument can be called {name!r}{hint}")
         self._settle([p for p in parameters if p.kind is p.KEYWORD_ONLY], needs=needs)
+        if self.parts == "early and late" and "early" not in self.defaults:
+            raise ValueError(
+                f"{self.name}: early and late parts need the parameter early, the share of the "
+                "samples that come first"
+            )
 
     def __call__(self, X: Any, *data: Any, **parameters: Any) -> float:
         """Return the value of the statistic for a representation."""
@@ -137,7 +144,10 @@ def statistic(
         them, by name.
     claims : ``min_samples``, ``min_features``, ``limits`` (smallest and largest value of
         parameters), ``version`` (raise it when the algorithm changes), ``caution`` (why the value
-        must not be used as it was published).
+        must not be used as it was published), ``parts`` (which trials are compared, so that
+        :func:`resemblance.stability.interval` halves each part by itself: "early and late", the
+        first share ``early``, a parameter, and the others; or "odd and even", every other trial of
+        a condition).
     """
     named = {
         "label": label, "family": family, "larger_is_more_stable": larger_is_more_stable,

@@ -137,15 +137,15 @@ def _on_a_half(
 def _parts(statistic: Statistic, groups: np.ndarray) -> np.ndarray:
     """1 for late trials where early and late ones are compared; else 0 and 1 in turn among those of
     a condition, where these are split; else 0."""
-    settings = {**statistic.defaults, **dict(statistic.parameters)}
-    if "early" in settings:
-        return (np.arange(len(groups)) >= int(len(groups) * settings["early"])).astype(int)
-    return rank_within(groups) % 2 if "parity" in settings else np.zeros(len(groups), dtype=int)
+    if statistic.parts == "early and late":
+        share = {**statistic.defaults, **dict(statistic.parameters)}["early"]
+        return (np.arange(len(groups)) >= int(len(groups) * share)).astype(int)
+    return rank_within(groups) % 2 if statistic.parts else np.zeros(len(groups), dtype=int)
 
 
 def _as_parted(statistic: Statistic, late: np.ndarray) -> Statistic:
     """The statistic with the share of early trials that a half of each part has."""
-    if "early" not in statistic.defaults:
+    if statistic.parts != "early and late":
         return statistic
     return statistic.where(early=float(np.clip((np.sum(late == 0) + 0.5) / len(late), 0.01, 0.99)))
 

@@ -28,6 +28,7 @@ class Unfilled(ValueError):
 @statistic(
     label="Trial split", family="trials", reference="raju2026geometric", version=2,
     larger_is_more_stable=True, range=(-1, 1), invariant_to=COSINE, min_samples=6, changes=by_rdm,
+    parts="odd and even",
 )  # fmt: skip
 def trial_split(
     x: Representation,
@@ -69,7 +70,7 @@ def rank_within(conditions: np.ndarray) -> np.ndarray:
 @statistic(
     label="Temporal drift", family="trials", reference="raju2026geometric",
     larger_is_more_stable=False, range=(0, 2), invariant_to=COSINE, min_samples=6, limits=PART,
-    changes=by_rdm,
+    changes=by_rdm, parts="early and late",
 )  # fmt: skip
 def temporal_drift(
     x: Representation,
@@ -125,6 +126,7 @@ def _agreement_of_parts(
 @statistic(
     label="Centroid drift", family="trials", reference="raju2026geometric",
     larger_is_more_stable=False, range=(0, 2), invariant_to=COSINE, min_samples=2, limits=PART,
+    parts="early and late",
 )  # fmt: skip
 def centroid_drift(x: Representation, *, early: float = 0.5, unit_rows: bool = True) -> float:
     r"""Centroid drift: how much the mean response turns from early to late trials.
