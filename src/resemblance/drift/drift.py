@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,16 +27,7 @@ from .moved import (
     moved_samples,
 )
 from .result import DriftReport
-from .retrieval import (
-    Lost,
-    Rows,
-    Search,
-    neighbours_lost,
-    noise_draws,
-    queries_of,
-    rows_of,
-    same_rows,
-)
+from .retrieval import Lost, Sample, neighbours_lost, noise_draws, queries_of, rows_of, same_rows
 from .table import Drift, Rules, neighbour_rows, noise_frame, noisy, table
 from .verdict import Purpose, has_drifted, judge, verdict
 
@@ -162,25 +153,6 @@ def drift(
     )
 
 
-class Sample(NamedTuple):
-    """The samples in use, of both versions in one unit and width, with their rows; all rows of both
-    versions, and their classes."""
-
-    x: np.ndarray
-    y: np.ndarray
-    groups: np.ndarray | None
-    rows: np.ndarray
-    queries: np.ndarray
-    k: int
-    all: tuple[Rows, Rows]
-    is_reduced: bool  # to fewer dimensions than there are
-
-    @property
-    def classes(self) -> np.ndarray | None:
-        """The classes of the samples in use."""
-        return None if self.groups is None else self.groups[self.rows]
-
-
 def _sample(
     x: Representation, y: Representation, groups: np.ndarray | None, rules: Rules, k: int, most: int
 ) -> Sample:
@@ -192,7 +164,7 @@ def _sample(
     queries = indices[queries_of(len(indices), n, width, rules.seed)]
     before, after = (rows._replace(unit=unit, width=width) for rows in both)
     k = max(1, min(k, len(indices) // 4))
-    return Sample(a, b, groups, indices, queries, k, (before, after), is_reduced)
+    return Sample(a, b, groups, indices, queries, k, all=(before, after), is_reduced=is_reduced)
 
 
 def _measured(
@@ -265,25 +237,21 @@ def _sorted(rows: tuple[Drift, ...]) -> tuple[Drift, ...]:
 def _lost(
     sample: Sample, diagnosis: Diagnosis, rules: Rules, noise: int, tick: Callable[[float], None]
 ) -> Lost:
-    before, after = sample.all
+    before, _ = sample.all
     is_part = not sample.is_reduced and len(sample.rows) < len(before.source)
     whole = diagnosis.whole if is_part else None
     frame = noise_frame(before.take(sample.rows), rules.tolerance) if noise else None
-    search = Search(before, after, sample.queries, sample.k, tick)
-    return neighbours_lost(
-        search, sample.rows, diagnosis.mapped, sample.y, whole, frame, noise, rules.seed
-    )
+    return neighbours_lost(sample, diagnosis.mapped, whole, frame, noise, rules.seed, tick)
 
 
 def _collapsed(y: np.ndarray) -> Diagnosis:
     """What is found when all samples of the current version are one point."""
     words = "all samples of the current version are the same point"
-    findings = [
-        Finding(kind, kind == "collapse", None, None, None, words, exceeds=kind == "collapse")
-        for kind in WORDS
-    ]
+    findings = {kind: not_assessed(kind, words) for kind in WORDS}
+    findings["collapse"] = replace(findings["collapse"], named=True, exceeds=True)
     fit = Fit("identity", 0 * y, 0 * y, 1.0, np.zeros(len(y)))
-    return Diagnosis(tuple(findings), fit, 1.0, (), y, None, "")
+    kinds = tuple(findings.values())
+    return Diagnosis(kinds, fit, scale=1.0, ladder=(), mapped=y, whole=None, beyond="")
 
 
 def _judged(

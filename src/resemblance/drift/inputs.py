@@ -41,23 +41,26 @@ def checked_threshold(threshold: Any) -> float | None:
 
 def check_parameters(*, tolerance: Any, purpose: Any, **counts: Any) -> None:
     """Raise ``ValueError`` for what no data could be judged by."""
-    if (
-        not isinstance(tolerance, Real)
-        or isinstance(tolerance, bool)
-        or not 0 < float(tolerance) < 1
-    ):
-        raise ValueError(f"drift: tolerance must be a number between 0 and 1; got {tolerance!r}")
+    check_share("drift: tolerance", tolerance)
     if not isinstance(purpose, str) or purpose not in PURPOSES:
         hint = did_you_mean(purpose, PURPOSES) if isinstance(purpose, str) else ""
         raise ValueError(
             f"drift: purpose must be one of {', '.join(map(repr, PURPOSES))}; got {purpose!r}{hint}"
         )
     for name, value in counts.items():
-        least = LEAST[name]
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-            raise ValueError(
-                f"drift: {name} must be at least {least} and a whole number; got {value!r}"
-            )
+        check_count(f"drift: {name}", value, LEAST[name])
+
+
+def check_share(role: str, value: Any) -> None:
+    """Raise ``ValueError`` for what is no number between 0 and 1."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < 1:
+        raise ValueError(f"{role} must be a number between 0 and 1; got {value!r}")
+
+
+def check_count(role: str, value: Any, least: int) -> None:
+    """Raise ``ValueError`` for what is no whole number, or too small."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{role} must be at least {least} and a whole number; got {value!r}")
 
 
 def checked(

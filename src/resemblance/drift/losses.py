@@ -120,11 +120,10 @@ def _covariance(within: np.ndarray, shrunk: bool) -> np.ndarray:
     """Return the covariance within classes, made invertible; if ``shrunk``, towards a sphere by the
     amount that pays (Ledoit & Wolf)."""
     n, d = within.shape
-    covariance = within.T @ within / n
-    variance = float(np.trace(covariance)) / d or 1.0
-    weight = 1e-9
+    covariance, weight = within.T @ within / n, 1e-9
     if shrunk:
-        away = float((covariance**2).sum()) - d * variance**2
-        noise = float(((within**2).sum(axis=1) ** 2).mean() - (covariance**2).sum()) / n
-        weight = max(weight, min(1.0, noise / away)) if away > 0 else 1.0
+        from sklearn.covariance import ledoit_wolf_shrinkage
+
+        weight = max(weight, ledoit_wolf_shrinkage(within, assume_centered=True))
+    variance = float(np.trace(covariance)) / d or 1.0
     return (1 - weight) * covariance + weight * variance * np.eye(d)

@@ -55,6 +55,25 @@ class Rows(NamedTuple):
         return (np.pad(rows, [(0, 0), (0, missing)]) if missing else rows) / self.unit
 
 
+class Sample(NamedTuple):
+    """The samples in use, of both versions in one unit and width, with their rows; all rows of both
+    versions, and their classes."""
+
+    x: np.ndarray
+    y: np.ndarray
+    groups: np.ndarray | None
+    rows: np.ndarray
+    queries: np.ndarray
+    k: int
+    all: tuple[Rows, Rows]
+    is_reduced: bool  # to fewer dimensions than there are
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """The classes of the samples in use."""
+        return None if self.groups is None else self.groups[self.rows]
+
+
 def same_rows(x: Rows, y: Rows) -> bool:
     """Whether both hold exactly the same rows, as often as each other, in whatever order."""
     return x.source.shape == y.source.shape and _total(x) == _total(y)
@@ -174,48 +193,40 @@ def distances(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return ((rows - points[:, None]) ** 2).sum(axis=2)
 
 
-class Search(NamedTuple):
-    """A search for neighbours: the two versions, the samples looked up, and how many neighbours."""
-
-    x: Rows
-    y: Rows
-    queries: np.ndarray  # rows
-    k: int
-    tick: Callable[[float], None]  # called with how many points were looked up
-
-    def among(self, points: np.ndarray, blocks: Blocks, centre: np.ndarray) -> np.ndarray:
-        """Indices of the rows nearest to the points, one or several points per sample looked up."""
-        selves = np.tile(self.queries, len(points) // len(self.queries))
-        rows = nearest(points, selves, blocks, centre, self.k)
-        self.tick(len(points))
-        return rows
-
-
 def neighbours_lost(
-    search: Search,
-    drawn: np.ndarray,
+    sample: Sample,
     mapped: np.ndarray,
-    current: np.ndarray,
     whole: Affine | None,
     frame: np.ndarray | None,
     draws: int,
     seed: int,
+    tick: Callable[[float], None],
 ) -> Lost:
-    """Look up the samples in both versions, across the two, and in versions with noise.
+    """Look up the queries in both versions, across the two, and in versions with noise.
 
-    ``drawn`` are the rows that the map was fitted to, ``mapped`` and ``current`` where it puts them
-    and where they are; ``whole`` is the map for all rows, or ``None``: then the map is judged among
-    those drawn. ``frame``: the directions of the noise times its length, or ``None`` for no noise.
+    ``mapped`` is where the map puts the samples in use, each as fitted to others; ``whole`` is the
+    map for all rows, or ``None``: then it is judged among the samples in use. ``frame``: the
+    directions of the noise times its length, or ``None`` for no noise. ``tick`` is called with how
+    many points were looked up.
     """
-    x, y = search.x, search.y
+    (x, y), queries = sample.all, sample.queries
     is_same = x.source.shape[1] == y.source.shape[1]
-    a, b, centre = x.take(search.queries), y.take(search.queries), x.take(drawn).mean(axis=0)
+    a, b, centre = x.take(queries), y.take(queries), x.take(sample.rows).mean(axis=0)
+
+    def among(points: np.ndarray, blocks: Blocks, centre: np.ndarray) -> np.ndarray:
+        rows = nearest(
+            points, np.tile(queries, len(points) // len(queries)), blocks, centre, sample.k
+        )
+        tick(len(points))
+        return rows
+
     noisy = [] if frame is None else [a + _noise(frame, len(a), seed, i, -1) for i in range(draws)]
-    points = np.concatenate([a, b, *noisy])
-    true, old, *rest = np.split(search.among(points, x.blocks(), centre), 2 + len(noisy))
-    new = search.among(b, y.blocks(), y.take(drawn).mean(axis=0))
+    true, old, *rest = np.split(
+        among(np.concatenate([a, b, *noisy]), x.blocks(), centre), 2 + len(noisy)
+    )
+    new = among(b, y.blocks(), y.take(sample.rows).mean(axis=0))
     again = [
-        search.among(points, _with_noise(x, frame, seed, draw), centre)
+        among(points, _with_noise(x, frame, seed, draw), centre)
         for draw, points in enumerate(noisy)
         if frame is not None
     ]
@@ -223,39 +234,33 @@ def neighbours_lost(
         np.concatenate([np.zeros(0), *(lost(a, true, r, x.take) for r in rows)])
         for rows in (rest, again)
     )
+    if whole is None:
+        beyond = _beyond_in_use(sample, mapped)
+        tick(len(b))
+    else:
+        blocks = _mapped(x, whole, sample.rows, mapped)
+        beyond = lost(b, new, among(b, blocks, sample.y.mean(axis=0)), y.take)
     return Lost(
-        lost(a, true, old, x.take) if is_same else None,
-        lost(a, true, new, x.take),
-        _beyond(search, b, new, drawn, mapped, current, whole),
-        noise_old,
-        noise_again,
-        len(x.source),
-        len(drawn) if whole is None else len(x.source),
-        _moved(search, a, b, true, old) if is_same else 0.0,
+        old_index=lost(a, true, old, x.take) if is_same else None,
+        reembedded=lost(a, true, new, x.take),
+        mapped=beyond,
+        noise_old_index=noise_old,
+        noise_reembedded=noise_again,
+        among=len(x.source),
+        mapped_among=len(sample.rows) if whole is None else len(x.source),
+        moved=_moved(sample, a, b, true, old) if is_same else 0.0,
     )
 
 
-def _beyond(
-    search: Search,
-    b: np.ndarray,
-    new: np.ndarray,
-    drawn: np.ndarray,
-    mapped: np.ndarray,
-    current: np.ndarray,
-    whole: Affine | None,
-) -> np.ndarray:
-    """Neighbours of new rows among new ones that are lost among mapped old ones."""
-    centre = current.mean(axis=0)
-    if whole is not None:
-        rows = search.among(b, _mapped(search.x, whole, drawn, mapped), centre)
-        return lost(b, new, rows, search.y.take)
-    selves = np.searchsorted(drawn, search.queries)
-    points = current[selves]
+def _beyond_in_use(sample: Sample, mapped: np.ndarray) -> np.ndarray:
+    """Neighbours of new rows among new ones that are lost among mapped old ones, of the samples in
+    use."""
+    selves, centre = np.searchsorted(sample.rows, sample.queries), sample.y.mean(axis=0)
+    points = sample.y[selves]
     true, near = (
-        nearest(points, selves, [(0, rows)], centre, search.k) for rows in (current, mapped)
+        nearest(points, selves, [(0, rows)], centre, sample.k) for rows in (sample.y, mapped)
     )
-    search.tick(len(points))
-    return lost(points, true, near, current.__getitem__)
+    return lost(points, true, near, sample.y.__getitem__)
 
 
 def _mapped(
@@ -282,21 +287,21 @@ def _noise(frame: np.ndarray, count: int, seed: int, draw: int, start: int) -> n
 
 
 def _moved(
-    search: Search, a: np.ndarray, b: np.ndarray, true: np.ndarray, old: np.ndarray
+    sample: Sample, a: np.ndarray, b: np.ndarray, true: np.ndarray, old: np.ndarray
 ) -> float:
     """Share of the samples that are where another one was, if nearly all are where one was, else 0.
 
     A sample that is where another one was and still is, is a copy of it, not one in another place.
     """
-    nearest_before, distance = np.empty(len(a)), np.empty(len(a))
+    (x, y), nearest_before, distance = sample.all, np.empty(len(a)), np.empty(len(a))
     place = np.empty(len(a), dtype=np.int64)
     for some in (slice(i, i + 50) for i in range(0, len(a), 50)):
-        nearest_before[some] = distances(a[some], search.x.take(true[some])).min(axis=1)
-        far = distances(b[some], search.x.take(old[some]))
+        nearest_before[some] = distances(a[some], x.take(true[some])).min(axis=1)
+        far = distances(b[some], x.take(old[some]))
         distance[some] = far.min(axis=1)
         place[some] = old[some][np.arange(len(far)), far.argmin(axis=1)]
     reach = NEAR**2 * nearest_before
     stayed = distances(b, a[:, None])[:, 0] <= reach
-    is_copy = distances(search.y.take(place), search.x.take(place)[:, None])[:, 0] <= reach
+    is_copy = distances(y.take(place), x.take(place)[:, None])[:, 0] <= reach
     elsewhere = (distance <= reach) & ~stayed & ~is_copy
     return float(elsewhere.mean()) if (stayed | elsewhere).mean() >= NEARLY_ALL else 0.0

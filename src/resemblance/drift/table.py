@@ -252,12 +252,14 @@ def _is_defined(row: Row, reference: Representation) -> bool:
 def _with(
     row: Row, value: float, limit: float | None, low: float | None = None, high: float | None = None
 ) -> Drift:
-    exceeds = limit is not None and value > limit
-    return Drift(row.name, row.label, value, low, high, limit, exceeds, *row[2:])
+    over = limit is not None and value > limit
+    numbers: dict[str, Any] = {"value": value, "low": low, "high": high, "threshold": limit}
+    return Drift(**row._asdict(), **numbers, exceeds=over)
 
 
 def _without(row: Row, reason: str, *, exceeds: bool) -> Drift:
-    return Drift(row.name, row.label, None, None, None, None, exceeds, *row[2:], reason)
+    missing: dict[str, Any] = dict.fromkeys(("value", "low", "high", "threshold"))
+    return Drift(**row._asdict(), **missing, exceeds=exceeds, reason=reason)
 
 
 def neighbour_rows(lost: Lost | None, rules: Rules) -> tuple[Drift, ...]:

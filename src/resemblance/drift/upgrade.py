@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from ..streamed import need_features
 from .advice import OVERSTATED, TRUTHS, Goal, Option, decide, option_line, verdict
 from .bridges import BRIDGES, fitted, freedom
 from .findings import percent
+from .inputs import check_count, check_share
 from .maps import Affine
 from .recalls import FEWEST, LEAST_SAMPLE, Recalls, Task, recalls_of
 from .retrieval import NEARLY_ALL, Rows, rows_of
@@ -306,14 +307,10 @@ def _check_options(
     if goal not in TRUTHS:
         hint = did_you_mean(str(goal), TRUTHS)
         raise ValueError(f"upgrade: goal must be 'as_new' or 'as_before'; got {goal!r}{hint}")
-    for name, value in (("accept", accept), ("level", level)):
-        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < 1:
-            raise ValueError(f"upgrade: {name} must be between 0 and 1; got {value!r}")
-    for name, value, least in (("k", k, 1), ("seed", seed, 0)):
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-            raise ValueError(
-                f"upgrade: {name} must be a whole number, at least {least}; got {value!r}"
-            )
+    check_share("upgrade: accept", accept)
+    check_share("upgrade: level", level)
+    check_count("upgrade: k", k, 1)
+    check_count("upgrade: seed", seed, 0)
     if isinstance(maps, str):
         raise ValueError(f"upgrade: maps must be a list of names, such as [{maps!r}]; got a word")
     for name in maps:
