@@ -739,10 +739,18 @@ def test_an_interrupted_run_is_continued_without_repeating(reps, plain, tmp_path
 
 
 def test_a_result_is_not_saved_as_what_it_is_not(plain, tmp_path):
-    for name, instead in (("a.html", "write_page"), ("a.csv", "to_pandas"), ("a.pdf", "savefig")):
+    for name, instead in (("a.html", "write_page"), ("a.pdf", "savefig")):
         with pytest.raises(ValueError, match=instead):
             plain.save(tmp_path / name)
+    with pytest.raises(ValueError, match="writes a table"):
+        rs.compare([np.eye(4), np.eye(4)], measures="cka", save=tmp_path / "a.tex")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_result_is_saved_as_a_table_by_the_suffix(plain, tmp_path):
+    for name, part in (("a.tex", "tabular"), ("a.csv", "measure,label,x,y,value"), ("a.md", "---")):
+        plain.save(tmp_path / name)
+        assert part in (tmp_path / name).read_text()
 
 
 def test_what_was_not_computed_is_saved_as_missing_not_as_failed(reps, plain, tmp_path):

@@ -101,6 +101,8 @@ def test_a_saved_result_is_read_and_continued(square, tmp_path):
     copied = tmp_path / "copy.db"
     square.save(copied)
     assert_same(square, rs.load_evidence(copied))
+    square.save(tmp_path / "table.tex")
+    assert r"\begin{tabular}" in (tmp_path / "table.tex").read_text()
 
 
 def test_more_draws_continue_those_of_a_file(tmp_path):

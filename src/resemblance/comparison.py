@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from .catalogue import parse_parameters
-from .display import diagnostic_notes, did_you_mean, drawn, picture, summary, summary_html
+from .display import diagnostic_notes, did_you_mean, drawn, picture, summary, summary_html, tabled
 from .engine.scores import CAVEAT, CHANCE, Matrix
 from .engine.store import Store
 from .extras import need
@@ -340,15 +340,16 @@ class Comparison:
         for m in self.measures:
             facts = {k: int(v) if isinstance(v, bool) else v for k, v in m._asdict().items()}
             facts["parameters"] = json.dumps(dict(m.parameters))
-            about = facts | notes.get(m.spec, {})
-            data[m.spec] = (("x", "y"), self.values[m.spec], about)
+            data[m.spec] = (("x", "y"), self.values[m.spec], facts | notes.get(m.spec, {}))
         return need("xarray").Dataset(data, coords={"x": list(self.rows), "y": list(self.columns)})
 
     def save(self, path: str | Path) -> None:
-        """Write one file that :func:`load` reads and that ``compare(..., save=path)`` continues."""
-        with Store(path) as store:
-            put_scores(self, store)
-            store.describe(describe(self))
+        """Write one file that :func:`load` reads and that ``compare(..., save=path)`` continues;
+        with the suffix .csv, .json, .md, .parquet, .tex or .txt, a table."""
+        if not tabled(self, path):
+            with Store(path) as store:
+                put_scores(self, store)
+                store.describe(describe(self))
 
     @cached_property
     def _places(self) -> tuple[list[int], list[int]]:
@@ -482,10 +483,7 @@ def describe(comparison: Comparison) -> dict[str, Any]:
 
 
 def as_difference(values: np.ndarray, info: MeasureInfo) -> np.ndarray:
-    """Return values of a measure so that larger always means more different.
-
-    Directions are turned round nowhere else.
-    """
+    """Return values so that larger always means more different: directions are turned only here."""
     if not info.larger_is_more_similar:
         return values
     return (info.range[1] if np.isfinite(info.range[1]) else 0.0) - values

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 PLOT = ".plot"  # the part that draws
+TABLES = frozenset({".csv", ".json", ".md", ".parquet", ".tex", ".txt"})  # suffixes of tables
 WORDS = ".report.evidence_words"
 ALIASES = {  # names elsewhere in the field, and the name here
     "rotation": "orthogonal", "reflection": "orthogonal", "scale": "isotropic_scaling",
@@ -82,6 +83,15 @@ def written(thing: object, module: str, output: str, path: Path) -> None:
     that the suffix of the file names."""
     content = getattr(import_module(f".report.{module}", __package__), output)(thing)
     import_module(".report.output", __package__).save(content, path)
+
+
+def tabled(thing: object, path: str | Path) -> bool:
+    """Write a comparison or an evidence as a table if the file has the suffix of one; return
+    whether it has."""
+    is_table = Path(path).suffix.lower() in TABLES
+    if is_table:
+        import_module(".report.output", __package__).save(thing, Path(path))
+    return is_table
 
 
 # ---------------------------------------------------------------------------------------- in words

@@ -413,7 +413,7 @@ def _by_suite(standing: Standing, labels: Mapping[str, str]) -> Any:
 def _missing_lines(standing: Standing) -> Iterator[str]:
     if not standing.has_scores:
         yield f"No score in any of {counted(standing.cells, 'cell')}, so it has no place."
-    parts = [f"{count}: {reason}" for reason, count in standing.missing.items()]
+    parts = [f"in {count}, {reason}" for reason, count in standing.missing.items()]
     if parts:
         missing = sum(standing.missing.values())
         yield f"No score in {missing} of {counted(standing.cells, 'cell')} ({'; '.join(parts)})."

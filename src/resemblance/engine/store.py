@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..display import TABLES
 from ..locks import has_locks, held
 from .scores import CAVEAT, COLUMNS, NO_MEMORY, PACKED, VALUE, Column, gathered
 
@@ -33,10 +34,10 @@ SCORES = (
 )
 HEADER = "CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), description TEXT)"
 PAGE = "rs.report.write_page(result, path) writes a page"
-TABLE = "result.to_pandas() gives a table to write"
+TABLE = "result.save(path) writes a table"
 FIGURE = "result.plot(measure).figure.savefig(path) writes a figure"
 # What to call for files that mean something else, by their suffix.
-INSTEAD = {".html": PAGE, ".htm": PAGE, ".csv": TABLE, ".json": TABLE, ".parquet": TABLE}
+INSTEAD = {".html": PAGE, ".htm": PAGE, **dict.fromkeys(sorted(TABLES), TABLE)}
 INSTEAD |= dict.fromkeys((".pdf", ".png", ".svg"), FIGURE)
 TIMEOUT = 60.0  # seconds to wait for another process
 WITHOUT_LOCKS = "?vfs=unix-none"  # the name that SQLite has for its way to files without locks

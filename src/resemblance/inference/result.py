@@ -13,7 +13,7 @@ import numpy as np
 
 from ..compare import compare_many
 from ..comparison import AnyMeasure, Comparison, Failure, MeasureInfo, most_similar
-from ..display import did_you_mean, drawn, shown, worded
+from ..display import did_you_mean, drawn, shown, tabled, worded
 from ..engine.work import Work
 from ..extras import need
 from ..measure import Measure
@@ -401,9 +401,11 @@ class Evidence:
         return need("pandas").DataFrame(self.records())
 
     def save(self, path: str | Path) -> None:
-        """Write one file that :func:`resemblance.load_evidence` reads."""
-        labels = {"is_square": self.is_square, "cautions": self.cautions}
-        write(path, self.comparison, self.design, self.level, self.nulls, self.parts, **labels)
+        """Write one file that :func:`resemblance.load_evidence` reads; with the suffix .csv, .json,
+        .md, .parquet, .tex or .txt, a table."""
+        if not tabled(self, path):
+            labels = {"is_square": self.is_square, "cautions": self.cautions}
+            write(path, self.comparison, self.design, self.level, self.nulls, self.parts, **labels)
 
     def place(self, row: str, column: str) -> tuple[int, int]:
         """Return where a pair is in the matrices; ``KeyError`` for names that do not exist."""

@@ -24,6 +24,7 @@ from .style import COLOURS, GREY, POINTS, WIDTH, Axes, axes, legend, plain, sett
 ROW, AROUND = 0.17, 0.62  # inches of a row, and of what is above and below all
 MOST_PAIRS = 120  # in one figure
 LINE = 40  # characters below an axis
+LONGEST = 48  # characters of the name of a measure
 BLUE, RED = COLOURS[0], COLOURS[3]
 
 
@@ -153,7 +154,8 @@ def across(result: Across, *, ax: Axes | None = None) -> Axes:
             marks.append(drawn.axvspan(low, high, color=GREY, alpha=0.3, zorder=0))
             labels.append("noise ceiling")
         above(drawn, marks, labels)
-        drawn.set_xlabel(plain(f"{result.measure}, mean over {len(result.subjects)} subjects"))
+        of_subjects = f"mean over {len(result.subjects)} subjects"
+        drawn.set_xlabel(f"{plain(result.measure, LONGEST)}\n{of_subjects}")
     return drawn
 
 
