@@ -19,7 +19,7 @@ from .inner_products import need_rest, need_samples
 
 
 @measure(
-    label="ConcDiff", family="statistic", reference="wang2020towards", version=2,
+    label="ConcDiff", family="statistic", reference="wang2020towards", version=3,
     larger_is_more_similar=False, range=(0, 2), metric=True, invariant_to=COSINE,
     streams_with="directions", 
 )  # fmt: skip
@@ -30,7 +30,7 @@ def concentricity_difference(x: Representation, y: Representation) -> Array:
     .. math:: \left| c(X) - c(Y) \right|, \qquad c(X) = \frac{1}{n} \sum_i \cos(x_i, \bar{x})
 
     X is (n, d), Y is (n, e). A zero row contributes cosine 0; so does every row when the mean is
-    zero.
+    zero but for rounding, as that of centred data.
 
     Use it when you ask whether two representations differ in how narrow the cone of their samples
     is.

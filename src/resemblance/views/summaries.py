@@ -12,7 +12,7 @@ from ..representation import Representation, view
 from ..rng import generator
 from .distances import squared_distances_above
 from .points import centered, mean, mean_direction, preshape, size, unit_rows
-from .spectra import decomposition
+from .spectra import decomposition, resolution
 
 
 @view
@@ -23,9 +23,13 @@ def magnitude(x: Representation) -> Array:
 
 @view
 def concentricity(x: Representation) -> Array:
-    """Mean cosine between the rows and the mean row."""
-    length = magnitude(x)
-    direction = mean(x) / x.xp.where(length > 0, length, x.xp.ones_like(length))
+    """Mean cosine between the rows and the mean row; 0 where that is rounding only, as of centred
+    points, and has no direction."""
+    length, rounding = magnitude(x), 16 * float(np.finfo(x.precision).eps)
+    rounding = max(rounding, 4 * resolution(x) / x.shape[0])  # of sums, and of what was stored
+    if scalar(length) <= rounding * scalar(size(x)):
+        return x.xp.zeros_like(length)
+    direction = mean(x) / length
     return inner(mean_direction(x), direction)
 
 
