@@ -175,7 +175,7 @@ def test_the_facts_of_the_design(square):
     comparison = compared(arrays("AB"), measures=["cka"])
     halves = made_evidence(comparison, kind="halves", level=0.9, exact=("cka",))
     assert design_line(halves) == (
-        "40 samples; chance: exact moments; smallest possible p: < 1e-4; adjusted p: Holm; "
+        "40 samples; chance: exact moments; smallest possible p: < 1e-4; "
         "90 % intervals: from 20 random halves of the samples"
     )
     runs = made_evidence(comparison, kind="groups", series=True)

@@ -18,11 +18,11 @@ from .subject import Subject
 Sides = tuple[list[Representation], list[Representation] | None]  # rows, and columns if others
 
 
-def sides_of(rows: Any, columns: Any = None) -> Sides:
+def sides_of(rows: Any, columns: Any = None, caller: str = "compare") -> Sides:
     """Return what is compared as representations with unique names.
 
     The layers of a model are called ``model/layer``. Models of one name are numbered: "ResNet",
-    "ResNet 2".
+    "ResNet 2". ``caller`` is the function that messages name.
 
     Raises ``ValueError`` when there is nothing to compare, when two have the same name, and when
     numbers of samples, sample ids or array libraries differ.
@@ -33,14 +33,14 @@ def sides_of(rows: Any, columns: Any = None) -> Sides:
     if columns is not None:
         second = [_representation(*entry) for entry in _entries(columns, "y", models)]
     if not first or second == []:
-        raise ValueError("compare: there is nothing to compare")
+        raise ValueError(f"{caller}: there is nothing to compare")
     for side in (first, second or []):
         counts = Counter(r.name for r in side)
         if twice := sorted(name for name, count in counts.items() if count > 1):
             raise ValueError(
-                f"compare: two representations are called {twice[0]!r}; names must be unique"
+                f"{caller}: two representations are called {twice[0]!r}; names must be unique"
             )
-    _check_samples(first + (second or []))
+    _check_samples(first + (second or []), caller)
     return first, second
 
 
@@ -124,7 +124,7 @@ def _representation(name: str, data: Any) -> Representation:
 # ----------------------------------------------------------------------------------------- checking
 
 
-def _check_samples(representations: Sequence[Representation]) -> None:
+def _check_samples(representations: Sequence[Representation], caller: str) -> None:
     first = representations[0]
     with_ids = next((r for r in representations if r.ids is not None), first)
     for r in representations:
@@ -132,21 +132,21 @@ def _check_samples(representations: Sequence[Representation]) -> None:
             less, more = sorted((first, r), key=lambda x: x.n_samples)
             missing = next(i for i in more.ids or () if i not in set(less.ids or ()))
             raise ValueError(
-                f"compare: {less.name!r} lacks sample {missing!r} of {more.name!r}; "
+                f"{caller}: {less.name!r} lacks sample {missing!r} of {more.name!r}; "
                 "rs.join_samples keeps the samples that all have"
             )
         if r.n_samples != first.n_samples:
             hint = transposition(first.shape, r.shape, (repr(first.name), repr(r.name)))
             hint = hint_of_counts(r.n_samples, first.n_samples) or hint
             raise ValueError(
-                f"compare: {first.name!r} has {first.n_samples} samples (rows) and {r.name!r} has "
+                f"{caller}: {first.name!r} has {first.n_samples} samples (rows) and {r.name!r} has "
                 f"{r.n_samples}; all must be representations of the same samples{hint}"
             )
-        check_same_samples("compare", with_ids, r)
+        check_same_samples(caller, with_ids, r)
         one, another = (f"{library(s.source)} in {s.precision}" for s in (first, r))
         if one != another:
             raise ValueError(
-                f"compare: {first.name!r} is computed by {one} and {r.name!r} by {another}; "
+                f"{caller}: {first.name!r} is computed by {one} and {r.name!r} by {another}; "
                 "convert one"
             )
 

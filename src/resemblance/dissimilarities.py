@@ -84,7 +84,7 @@ def from_dissimilarities(
         raise ValueError(
             f"from_dissimilarities: {title(x)} is not symmetric; average both halves, (D + D.T) / 2"
         )
-    return _signed((matrix + matrix.T) / 2, "dissimilarities", x.name, x.ids)
+    return _signed((matrix + matrix.T) / 2, "given", x.name, x.ids)
 
 
 def dissimilarities(

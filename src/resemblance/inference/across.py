@@ -237,7 +237,7 @@ def across(
     if is_single(subjects) or is_single(models):
         raise ValueError("across: subjects and models are mappings of names to arrays: {'A': x}")
     models, owners = _with_parts(models)
-    rows, columns = sides_of(subjects, {} if models is None else models)
+    rows, columns = sides_of(subjects, {} if models is None else models, "across")
     columns = columns or []
     _check_features(rows + columns)
     _check_ids(rows, columns)

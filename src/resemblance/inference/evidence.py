@@ -105,7 +105,7 @@ def evidence(
     check_level("evidence: level", level)
     if not isinstance(exact, bool | np.bool_):
         raise ValueError(f"evidence: exact must be True or False; got {exact!r}")
-    rows, columns = sides_of(representations, other)
+    rows, columns = sides_of(representations, other, "evidence")
     everything = rows + (columns or [])
     need_samples_at_hand("evidence", *everything)
     for role, labels in (("within", within), ("blocks", blocks)):

@@ -165,13 +165,19 @@ def words_of(reading: Reading) -> str:
 
 def design_facts(evidence: Evidence) -> dict[str, str]:
     """Return by name: the samples, how chance was computed, the smallest p, the intervals."""
+    is_map = len(_pairs(evidence)) > 1  # else there is nothing to adjust for
+    adjusted = {"adjusted p": _by_measure(evidence, Evidence.adjustment)} if is_map else {}
     return {
         "samples": count(evidence.n_samples),
         "chance": _by_measure(evidence, Evidence.how),
         "smallest possible p": attainable_words(evidence),
-        "adjusted p": _by_measure(evidence, Evidence.adjustment),
+        **adjusted,
         f"{level_words(evidence)} intervals": _by_measure(evidence, _parts_words),
     }
+
+
+def _pairs(evidence: Evidence) -> set[frozenset[str]]:
+    return {frozenset((x, y)) for x in evidence.rows for y in evidence.columns if x != y}
 
 
 def design_line(evidence: Evidence) -> str:
@@ -368,9 +374,12 @@ def _paragraph(text: str) -> str:
 
 
 def _head(evidence: Evidence) -> str:
-    pairs = {frozenset((x, y)) for x in evidence.rows for y in evidence.columns if x != y}
     size = f"{len(evidence.rows)} x {len(evidence.columns)} representations"
-    of = " and ".join((evidence.rows[0], evidence.columns[-1])) if len(pairs) == 1 else size
+    of = (
+        " and ".join((evidence.rows[0], evidence.columns[-1]))
+        if len(_pairs(evidence)) == 1
+        else size
+    )
     return f"Evidence for {of}, {evidence.n_samples} samples"
 
 
