@@ -11,9 +11,8 @@ from .diagrams import critical_difference
 from .drawing import draw
 from .embeddings import mds, tree
 from .intervals import across, drift, intervals
-from .maps import heatmap
+from .maps import heatmap, rdm
 from .ranks import box, ranks
-from .rdms import rdm
 from .style import style
 
 __all__ = [

@@ -1,10 +1,10 @@
-"""Heat maps of one measure over all pairs, with the names of layers and of their models as far as
-they fit."""
+"""Heat maps, of one measure over all pairs or of the dissimilarities of one representation, with
+names along the sides as far as they fit."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from .. import arrangements
 from ..arrangements import layer_name, models_of
 from ..comparison import Comparison, MeasureInfo
 from ..display import without_rounding
+from ..dissimilarities import rdm as dissimilarities_of
 from ..extras import need
 from ..inference.result import Evidence
 from ..measure import Measure
@@ -22,6 +23,7 @@ from ..report.evidence_words import ALPHA
 from ..report.maps import ACROSS, CORNERS, ModelSpan, model_groups
 from ..report.numbers import number
 from ..report.svg import shortened
+from ..representation import as_representation
 from .arguments import compared, direction, measure_of
 from .style import (
     GREY,
@@ -98,13 +100,60 @@ def heatmap(
     width = (columns * pitch + left.room) / POINTS + 0.75
     height = (max(rows * pitch, 24) + bottom.room) / POINTS + 0.1 + 0.2 * cells.unsure.any()
     with axes(ax, max(width, 2.2), max(height, 1.1)) as chosen:
-        mesh = _mesh(chosen, cells, stretch)
-        _lines(chosen, cells, mesh, left, bottom, is_written)
-        write_names(chosen, left, is_below=False)
-        write_names(chosen, bottom, is_below=True)
+        mesh = _coloured(chosen, cells, stretch)
+        _write_sides(chosen, left, bottom)
+        _write_lines(chosen, cells, mesh, is_written)
         if is_written:
             _write_values(chosen, cells, mesh, pitch)
     return chosen
+
+
+def rdm(
+    X: Any,
+    kind: str = "correlation",
+    *,
+    groups: Sequence[Hashable] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the dissimilarities between the samples of a representation; return the axes.
+
+    Dark is similar. Colours begin at 0, or at the lowest value where cross-validated ones are below
+    it. The ids of the samples are along the sides, as far as they fit.
+
+    Parameters
+    ----------
+    X : an array (n, d), a representation, or what :func:`resemblance.dissimilarities` and
+        :func:`resemblance.from_dissimilarities` return.
+    kind : as of :func:`resemblance.rdm`; of given dissimilarities it changes nothing.
+    groups : a label for each sample, such as its category: samples of one group are put together,
+        groups in the order of their first sample.
+    ax : axes of matplotlib to draw in; by default those of a new figure.
+
+    Raises ``ValueError`` for another kind and for another number of labels, and ``Undefined`` as
+    :func:`resemblance.rdm`.
+    """
+    x = as_representation(X, "X")
+    values = dissimilarities_of(x, kind)
+    names = [str(name) for name in (range(len(values)) if x.ids is None else x.ids)]
+    if groups is not None:
+        if len(groups) != len(values):
+            raise ValueError(f"plot.rdm: {len(groups)} groups for {len(values)} samples of X")
+        labels = [str(group) for group in groups]
+        first = {label: place for place, label in reversed(list(enumerate(labels)))}
+        order = sorted(range(len(labels)), key=lambda i: first[labels[i]])
+        values = values[np.ix_(order, order)]
+        names = [f"{labels[i]}/{names[i]}" for i in order]
+    pitch = float(np.clip(len(values) * PITCH, *SIDE)) * POINTS / len(values)
+    size = 7 if ax is None else _size()
+    left, bottom = (side_names(names, pitch, size, is_below=b) for b in (False, True))
+    side = len(values) * pitch
+    with axes(ax, (side + left.room) / POINTS + 0.75, (side + bottom.room) / POINTS + 0.1) as drawn:
+        low, high = min(float(values.min()), 0.0), float(values.max()) or 1.0
+        mesh = _mesh(drawn, values, (low, high), colour_map(is_diverging=False, is_reversed=True))
+        label = f"dissimilarity: {x.signed.kind if x.signed else kind}"
+        _write_bar(drawn, mesh, (high, low), plain(label, 60))
+        _write_sides(drawn, left, bottom)
+    return drawn
 
 
 def _size() -> float:
@@ -141,48 +190,48 @@ def _pitch(cells: MapCells, ax: Axes | None, is_written: bool) -> float:
     return float(side * POINTS / most)
 
 
-def _mesh(ax: Axes, cells: MapCells, stretch: bool) -> Any:
-    """Draw the cells and the colour bar."""
-    info = cells.info
-    (low, high), note = colour_scale(cells.values, info.range, stretch=stretch)
+def _coloured(ax: Axes, cells: MapCells, stretch: bool) -> Any:
+    """Draw the cells in the colours of their measure, and the colour bar."""
+    info, values = cells.info, cells.values
+    (low, high), note = colour_scale(values, info.range, stretch=stretch)
     is_diverging = low < 0 < high
     ends = (-max(high, -low), max(high, -low)) if is_diverging else (low, high)
     colours = colour_map(is_diverging=is_diverging, is_reversed=not info.larger_is_more_similar)
-    rows, columns = cells.values.shape
-    known = np.ma.masked_invalid(cells.values)
-    edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
-    options = {"cmap": colours, "vmin": ends[0], "vmax": ends[1], "rasterized": known.size > MANY}
-    mesh = ax.pcolormesh(*edges, known, edgecolors="face", linewidth=0.1, **options)
-    if known.mask is not np.ma.nomask and np.any(known.mask):
+    mesh = _mesh(ax, values, ends, colours)
+    if not np.isfinite(values).all():
         ax.patch.set(facecolor=PALE, hatch="//////", edgecolor=GREY, linewidth=0)
-    ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
-    ax.set_aspect("equal" if max(rows / columns, columns / rows) <= FLATTEST else "auto")
-    ax.spines[:].set_visible(False)
-    _bar(ax, mesh, (low, high), info, note)
+    label, size = direction(info), letter_size("axes.labelsize")
+    tall = ax.get_window_extent().height * POINTS / ax.figure.dpi
+    label = plain(label if text_width(label, size) <= tall else info.label, 60)
+    upwards = (low, high) if info.larger_is_more_similar else (high, low)
+    _write_bar(ax, mesh, upwards, label + (f"\n{note}" if note else ""))
     return mesh
 
 
-def _bar(ax: Axes, mesh: Any, ends: tuple[float, float], info: MeasureInfo, note: str) -> None:
+def _mesh(ax: Axes, values: np.ndarray, ends: tuple[float, float], colours: Any) -> Any:
+    rows, columns = values.shape
+    edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
+    options = {"cmap": colours, "vmin": ends[0], "vmax": ends[1], "rasterized": values.size > MANY}
+    known = np.ma.masked_invalid(values)
+    mesh = ax.pcolormesh(*edges, known, edgecolors="face", linewidth=0.1, **options)
+    ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
+    ax.set_aspect("equal" if max(rows / columns, columns / rows) <= FLATTEST else "auto")
+    ax.spines[:].set_visible(False)
+    return mesh
+
+
+def _write_bar(ax: Axes, mesh: Any, upwards: tuple[float, float], label: str) -> None:
     """Draw the colours with their numbers, the similar end on top."""
     bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.9, pad=0.03, aspect=18)
     bar.outline.set_visible(False)
-    bar.ax.set_ylim(*(ends if info.larger_is_more_similar else ends[::-1]))
+    bar.ax.set_ylim(*upwards)
     bar.ax.tick_params(length=0)
-    label, size = direction(info), letter_size("axes.labelsize")
-    tall = ax.get_window_extent().height * POINTS / ax.figure.dpi
-    label = label if text_width(label, size) <= tall else info.label
-    bar.set_label(plain(label, 60) + (f"\n{note}" if note else ""))
+    bar.set_label(label)
     bar.solids.set_edgecolor("face")  # no thin white lines between the colours in PDF viewers
 
 
-def _lines(
-    ax: Axes, cells: MapCells, mesh: Any, left: SideNames, bottom: SideNames, is_written: bool
-) -> None:
-    """Draw borders between models, and lines across cells that are not beyond chance."""
-    for at in left.borders:
-        ax.axhline(at, color="white", linewidth=1.4)
-    for at in bottom.borders:
-        ax.axvline(at, color="white", linewidth=1.4)
+def _write_lines(ax: Axes, cells: MapCells, mesh: Any, is_written: bool) -> None:
+    """Draw lines across cells that are not beyond chance."""
     if not cells.unsure.any():
         return
     strokes = CORNERS if is_written else ACROSS
@@ -279,7 +328,17 @@ def model_runs(names: Sequence[str]) -> tuple[ModelSpan, ...]:
     return groups if len(groups) == len(models_of(names)) < len(names) else ()
 
 
-def write_names(ax: Axes, side: SideNames, *, is_below: bool) -> None:
+def _write_sides(ax: Axes, left: SideNames, bottom: SideNames) -> None:
+    """Write the names at both sides, with borders between models."""
+    for at in left.borders:
+        ax.axhline(at, color="white", linewidth=1.4)
+    for at in bottom.borders:
+        ax.axvline(at, color="white", linewidth=1.4)
+    _write_names(ax, left, is_below=False)
+    _write_names(ax, bottom, is_below=True)
+
+
+def _write_names(ax: Axes, side: SideNames, *, is_below: bool) -> None:
     """Write names along the bottom or the left of a map: of cells as minor ticks, of models as
     major ones."""
     axis = ax.xaxis if is_below else ax.yaxis
