@@ -12,8 +12,8 @@ from papers.judging import Evidence, NoData, as_printed, claim, count, number
 from papers.published import printed
 from resemblance.grounding import spearman
 from resemblance.measures import cka, procrustes, pwcka
-from resemblance.stability.rdm import unit
 from resemblance.suites.stability.spectral import REMOVED, harmonic, without_leading
+from resemblance.views.points import scaled_rows
 
 from .models import Experiment, Run
 from .synthetic import SEED, split_score
@@ -83,7 +83,7 @@ def preprocessed(points: np.ndarray, how: str) -> np.ndarray:
         return points
     centred: np.ndarray = points - points.mean(axis=0)
     if how == "normalised":
-        return unit(centred)
+        return scaled_rows(centred)
     if how == "whitened":
         covariance = 0.9 * (centred.T @ centred) / (len(points) - 1) + 0.1 * np.eye(points.shape[1])
         variances, axes = np.linalg.eigh(covariance)

@@ -19,8 +19,9 @@ from resemblance.results.values import known
 from resemblance.rng import generator
 from resemblance.sources.recipe import Recipe
 from resemblance.stability import get_statistic
-from resemblance.stability.rdm import rows, unit
+from resemblance.stability.rdm import rows
 from resemblance.suites.stability.models import family
+from resemblance.views.points import scaled_rows
 
 from .correlations import (
     Facts,
@@ -105,7 +106,7 @@ def _case(
     name: tuple[str, str, str, int],
 ) -> dict[str, float | None]:
     """Statistics of one half of the samples; probe, directions and drops on the other."""
-    points = unit(rows(x))
+    points = scaled_rows(rows(x))
     # of all layers and models the same
     measured, other = halves(labels, generator(0, "steering", *name[2:]))
     fitted, tried = (

@@ -14,7 +14,8 @@ from ..representation import Representation, Undefined, finite, view
 from ..rng import generator
 from ..statistic import statistic
 from ..views.distances import row_blocks
-from .rdm import ROUNDING, agreement, one_minus, rows, unit
+from ..views.points import scaled_rows
+from .rdm import ROUNDING, agreement, one_minus, rows
 
 BY_COSINE = ("neighbours", "cosine")  # controls
 Controls = Literal["mean", "whitened", "neighbours"]
@@ -104,7 +105,7 @@ def _coherence(shifts: np.ndarray, form: str, scale: float) -> float:
             "to share"
         )
     if form == "cosine":
-        return float(np.mean(unit(shifts) @ unit(common[None, :])[0]))
+        return float(np.mean(scaled_rows(shifts) @ scaled_rows(common[None, :])[0]))
     shifts = shifts / np.abs(shifts).max()
     return float(np.sum(shifts.mean(axis=0) ** 2) / np.mean(np.sum(shifts**2, axis=1)))
 
@@ -144,7 +145,9 @@ def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -
     from scipy.spatial.distance import cdist
 
     size, k, means = _exponent(points, baseline), min(k, len(baseline)), np.empty_like(points)
-    mine, theirs = (unit(a) if kind == "cosine" else np.ldexp(a, -size) for a in (points, baseline))
+    mine, theirs = (
+        scaled_rows(a) if kind == "cosine" else np.ldexp(a, -size) for a in (points, baseline)
+    )
     for start, stop in row_blocks(len(points)):
         block = mine[start:stop]
         distances = one_minus(block @ theirs.T) if kind == "cosine" else cdist(block, theirs)
@@ -301,7 +304,7 @@ def reproducibility(
             "perturbation_reproducibility: a half of the samples does not move, so it has no "
             "direction"
         )
-    return float(np.mean(np.sum(unit(shifts[0]) * unit(shifts[1]), axis=1)))
+    return float(np.mean(np.sum(scaled_rows(shifts[0]) * scaled_rows(shifts[1]), axis=1)))
 
 
 def _half_weights(groups: np.ndarray, k: int, seed: int, role: str) -> np.ndarray:

@@ -7,12 +7,13 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import norm, to_numpy
+from ..arrays import as_float64
 from ..claims import COSINE, SHAPE
 from ..representation import Representation, Undefined
 from ..rng import generator
-from ..significance import average_ranks, rank_correlation
-from ..views.distances import squared_distance_blocks
+from ..significance import rank_correlation
+from ..views.distances import ranks_within, squared_distance_blocks
+from ..views.points import scaled_rows, standardized
 
 Rdm = Literal["cosine", "correlation", "euclidean"]
 Compare = Literal["spearman", "pearson"]
@@ -29,7 +30,7 @@ def by_rdm(rdm: Rdm) -> dict[str, set[str]]:
 
 def rows(x: Representation) -> np.ndarray:
     """The representation as a NumPy array in double precision, shape (n, d)."""
-    return np.asarray(to_numpy(x.array), dtype=np.float64)
+    return as_float64(x.array)
 
 
 def subset(n: int, count: int, seed: int, name: str) -> np.ndarray:
@@ -68,11 +69,9 @@ def cosine_matrix(points: np.ndarray, kind: str) -> np.ndarray:
     """
     from scipy.linalg.blas import dsyrk
 
-    if kind == "correlation":
-        points = points - points[:, :1]  # equal features become exactly zero
-        points = points - points.mean(axis=1, keepdims=True)
+    points = standardized(points) if kind == "correlation" else scaled_rows(points)
     # BLAS thinks in columns: its lower triangle is the upper one here.
-    return dsyrk(1.0, unit(points), lower=1).T
+    return dsyrk(1.0, points, lower=1).T
 
 
 def centred(points: np.ndarray) -> np.ndarray:
@@ -85,12 +84,6 @@ def centred(points: np.ndarray) -> np.ndarray:
     points = points - points.mean(axis=0)
     points[:, np.abs(points).max(axis=0) <= ROUNDING * largest] = 0
     return points / (np.abs(points).max() or 1)
-
-
-def unit(points: np.ndarray) -> np.ndarray:
-    """Rows at unit length; a zero row stays zero."""
-    lengths = norm(points, axis=1)
-    return points / np.where(lengths > 0, lengths, 1)[:, None]
 
 
 def agreement(a: np.ndarray, b: np.ndarray, kind: Rdm, compare: Compare) -> float:
@@ -128,7 +121,4 @@ def ranks(vector: np.ndarray) -> np.ndarray:
 
     Many are ranked over and over, so that compiled code pays early for being loaded.
     """
-    low, high = float(vector.min()), float(vector.max())
-    span = high - low
-    rounding = min(ROUNDING * max(abs(low), abs(high)), 1e-3 * span / len(vector))
-    return average_ranks(vector, rounding, compiled=COMPILED)
+    return ranks_within(vector, float(vector.min()), float(vector.max()), COMPILED)

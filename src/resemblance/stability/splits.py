@@ -12,6 +12,7 @@ from ..claims import COSINE, SHAPE
 from ..representation import Representation
 from ..rng import generator
 from ..statistic import statistic
+from ..views.points import scaled_rows
 from .rdm import (
     Compare,
     Rdm,
@@ -23,7 +24,6 @@ from .rdm import (
     ranks,
     rows,
     subset,
-    unit,
 )
 
 MANY = {"k": (1, 10_000), "max_samples": (4, np.inf)}
@@ -222,7 +222,7 @@ def anchor(
     Euclidean distances give 0.2 to 0.3 on pure noise: anchors far from the middle are far from all
     probes.
     """
-    points = unit(rows(x)[subset(x.shape[0], max_samples, seed, "anchor")])
+    points = scaled_rows(rows(x)[subset(x.shape[0], max_samples, seed, "anchor")])
     n = len(points)
     if n < anchors + 2 * probes:
         shrink = 0.9 * n / (anchors + 2 * probes)

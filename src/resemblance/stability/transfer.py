@@ -11,7 +11,8 @@ from ..measures.outputs import probabilities
 from ..representation import Representation, Undefined
 from ..statistic import statistic
 from ..views.distances import row_blocks, squared_distance_blocks
-from .rdm import ROUNDING, by_rdm, centred, one_minus, rows, unit
+from ..views.points import scaled_rows
+from .rdm import ROUNDING, by_rdm, centred, one_minus, rows
 from .supervised import class_means, members
 
 SOURCE = Literal["logits", "probabilities"]
@@ -91,7 +92,7 @@ def silhouette(
             f"silhouette needs from 2 to {len(labels) - 1} classes of {len(labels)} samples; got "
             f"{count}"
         )
-    points = centred(rows(x)) if rdm == "euclidean" else unit(rows(x))
+    points = centred(rows(x)) if rdm == "euclidean" else scaled_rows(rows(x))
     blocks = (
         map(np.sqrt, squared_distance_blocks(points))
         if rdm == "euclidean"

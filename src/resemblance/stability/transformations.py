@@ -11,7 +11,7 @@ from ..arrays import to_numpy
 from ..claims import argument
 from ..measures import cka
 from ..rng import generator
-from .rdm import unit
+from ..views.points import scaled_rows
 from .splits import basis_split, feature_split
 
 COMPONENTS = (5, 10, 15, 25, 35, 50, 75, 100, 150, 200, 256, 300)
@@ -74,7 +74,7 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
         versions[f"noise_{round(100 * amount):03d}"] = points + amount * points.std() * noise
     deviations = centred.std(axis=0)
     zscore = centred / np.where(deviations > 0, deviations, 1)
-    return versions | {"original": points.copy(), "zscore": zscore, "l2norm": unit(points)}
+    return versions | {"original": points.copy(), "zscore": zscore, "l2norm": scaled_rows(points)}
 
 
 def regime(name: str) -> Regime:

@@ -13,7 +13,8 @@ from ..claims import COSINE
 from ..representation import Representation, Undefined
 from ..sources.layouts import as_trials, from_trials
 from ..statistic import Statistic, statistic
-from .rdm import ROUNDING, Compare, Rdm, agreement, by_rdm, rows, unit
+from ..views.points import scaled_rows
+from .rdm import ROUNDING, Compare, Rdm, agreement, by_rdm, rows
 from .supervised import class_means
 
 PART = {"early": (0.01, 0.99)}
@@ -140,7 +141,7 @@ def centroid_drift(x: Representation, *, early: float = 0.5, unit_rows: bool = T
     Reference: Raju 2026, Section 13.5. The author's script returns the cosine, a similarity, under
     this name.
     """
-    points, cut = (unit(rows(x)) if unit_rows else rows(x)), int(x.shape[0] * early)
+    points, cut = (scaled_rows(rows(x)) if unit_rows else rows(x)), int(x.shape[0] * early)
     if cut == 0:
         raise ValueError(f"centroid_drift: early={early} leaves no early trial of {x.shape[0]}")
     means = np.stack([points[:cut].mean(axis=0), points[cut:].mean(axis=0)])
@@ -149,7 +150,7 @@ def centroid_drift(x: Representation, *, early: float = 0.5, unit_rows: bool = T
             "centroid_drift: the mean of the early or of the late trials is zero and has no "
             "direction"
         )
-    one, other = unit(means)
+    one, other = scaled_rows(means)
     return float(1 - min(one @ other, 1.0))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from ..arrays import Array, as_float64, device, epsilon, inner, namespace, reuse, scalar, stacked
 from ..representation import Representation, Undefined, title, view
 from ..significance import average_ranks
+from ..significance.ranks import COMPILED
 from .points import is_rotated, preshape, unit
 from .rectangles import (
     Deviations,
@@ -217,12 +218,7 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     low, high = scalar(x.xp.min(vector)), scalar(x.xp.max(vector))
     need_different(x, kind, low, high, epsilon(vector))
     if compare not in ("pearson", "cosine"):
-        # Rounding must not order equal dissimilarities, nor (in single precision) tie all that are
-        # close together.
-        largest, pairs = max(high, -low), vector.shape[0]
-        vector = average_ranks(
-            vector, min(16 * epsilon(vector) * largest, 1e-3 * (high - low) / pairs)
-        )
+        vector = ranks_within(vector, low, high)
     if compare.startswith("kendall"):
         return vector
     if compare != "cosine":
@@ -231,6 +227,16 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
         p = vector.shape[0]
         return vector * (12 / (p**3 - p)) ** 0.5
     return reuse(x.xp.divide, vector, inner(vector, vector) ** 0.5)
+
+
+def ranks_within(vector: Array, low: float, high: float, compiled: int = COMPILED) -> Array:
+    """Return average ranks of dissimilarities from ``low`` to ``high``.
+
+    Rounding must not order equal dissimilarities, nor (in single precision) tie all that are close
+    together.
+    """
+    largest = 16 * epsilon(vector) * max(high, -low)
+    return average_ranks(vector, min(largest, 1e-3 * (high - low) / vector.shape[0]), compiled)
 
 
 def need_different(x: Representation, kind: str, low: float, high: float, eps: float) -> None:

@@ -194,7 +194,7 @@ def row_norms(x: Representation) -> Array:
 @view
 def unit_rows(x: Representation) -> Array:
     """Rows scaled to unit length, shape (n, d); a zero row stays zero."""
-    return _scaled_rows(x.array)
+    return scaled_rows(x.array)
 
 
 @view
@@ -212,17 +212,22 @@ def mean_direction(x: Representation) -> Array:
 @view
 def row_directions(x: Representation) -> Array:
     """:func:`unit_rows` in the frame of ``preshape(x, centered=False)``."""
-    return unit_rows(x) if not is_rotated(x) else _scaled_rows(preshape(x, centered=False))
+    return unit_rows(x) if not is_rotated(x) else scaled_rows(preshape(x, centered=False))
 
 
 def standardized_rows(x: Representation) -> Array:
     """Rows minus their own mean over the features, at unit length; a constant row becomes zero."""
-    shifted = x.array - detach(x.array[:, :1])
-    rows = shifted - x.xp.mean(shifted, axis=1, keepdims=True)
-    return _scaled_rows(rows)
+    return standardized(x.array)
 
 
-def _scaled_rows(rows: Array) -> Array:
+def standardized(rows: Array) -> Array:
+    """Return :func:`standardized_rows` of an array."""
+    shifted = rows - detach(rows[:, :1])
+    return scaled_rows(shifted - namespace(rows).mean(shifted, axis=1, keepdims=True))
+
+
+def scaled_rows(rows: Array) -> Array:
+    """Return :func:`unit_rows` of an array."""
     xp, lengths = namespace(rows), norm(rows, axis=1)[:, None]
     return rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
 

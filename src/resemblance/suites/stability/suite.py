@@ -20,7 +20,8 @@ from ...results.headlines import is_trial
 from ...results.result import Result
 from ...results.sections import Section
 from ...results.values import known
-from ...stability.rdm import rows, unit
+from ...stability.rdm import rows
+from ...views.points import scaled_rows
 from ..case import Case, Part, cell_name
 from ..page import failures_section, times_section
 from ..pinned import Pinned, Reduction
@@ -290,7 +291,7 @@ def _with_unit_rows(part: Part) -> Part:
     """Return a comparison on rows of length 1, as the drifts of the paper are."""
     sides = (part.rows, part.columns or {})
     first, others = (
-        {name: Representation(unit(rows(x)), name) for name, x in of.items()} for of in sides
+        {name: Representation(scaled_rows(rows(x)), name) for name, x in of.items()} for of in sides
     )
     return part._replace(rows=first, columns=others)
 
