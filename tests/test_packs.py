@@ -228,6 +228,16 @@ HOSTILE = {
     "size of another header": (
         listing("x"), [Entry("x", b"x", {"size": 2**40})], "list with 1,099,511,627,776 bytes"
     ),
+    "a file that is a folder": (listing("b"), [Entry("b", b"x")], "'b' cannot be a file"),
+    "no name": (listing(""), [Entry("", b"x")], "'' cannot be a file of a pack"),
+    "long path": (listing("x/" * 200 + "x"), [], "at most 255 characters"),
+    "control characters": (listing("\x1b[2J"), [Entry("\x1b[2J", b"x")], "all printable"),
+    **{
+        f"large header {kind!r}": (
+            listing("x"), [Entry("x", bytes(2**16), {"type": kind}), Entry("x", b"x")], "too large"
+        )
+        for kind in (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME)
+    },
 }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -41,9 +41,11 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 IDENTITY = re.compile(rf"({NAME.pattern})(?:@([1-9][0-9]{{0,5}}))?")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 PACK_BYTES, MANIFEST_BYTES = 2**32, 2**25  # what is larger is refused before it is unpacked
+LONGEST_PATH = 255  # characters, which headers of tar files can hold without extensions
+HEADER_BYTES = tarfile.RECORDSIZE  # of one file, of which ours have a block of 512
 # Numbers of 4 bytes: with lp and pb of 2 they take 8 % less space than by default.
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 2, "lp": 2, "pb": 2}]
-UNREADABLE = (ValueError, tarfile.TarError, lzma.LZMAError, EOFError)
+UNREADABLE = (ValueError, tarfile.TarError, lzma.LZMAError, EOFError, RecursionError)
 
 
 class PackedFile(NamedTuple):
@@ -143,7 +145,14 @@ def _check(manifest: Manifest) -> None:
     for text in (manifest.suite, manifest.about, manifest.machine, versions_and_names):
         if printable(text) != text:
             raise ValueError(f"it has control characters in {text!a:.80}")
+    paths = [name.split("/") for name in manifest.files]
+    folders = {"/".join(parts[:i]) for parts in paths for i in range(len(parts))}
     for name, file in manifest.files.items():
+        if printable(name) != name or len(name) > LONGEST_PATH or name in folders:
+            raise ValueError(
+                f"{name!a:.120} cannot be a file of a pack: a path has at most {LONGEST_PATH} "
+                "characters, all printable, and is not the folder of another file"
+            )
         if not DIGEST.fullmatch(file.sha256) or file.size < 0:
             raise ValueError(f"{name} has no SHA-256, or no size")
     if not manifest.files or manifest.size > PACK_BYTES:
@@ -170,8 +179,8 @@ def read_manifest(pack_or_archive: Path) -> Manifest:
     with _refusing(pack_or_archive):
         if pack_or_archive.is_dir():
             return _manifest_in(pack_or_archive)
-        with tarfile.open(pack_or_archive, "r:xz") as tar:
-            return _first(tar)
+        with _reading(pack_or_archive) as (tar, content):
+            return _first(tar, content)
 
 
 def _manifest_in(folder: Path) -> Manifest:
@@ -181,12 +190,36 @@ def _manifest_in(folder: Path) -> Manifest:
     return _parsed(path.read_bytes())
 
 
-def _first(tar: tarfile.TarFile) -> Manifest:
+class _Limited:
+    """The content of an archive, of which ``left`` bytes may be read: what extends a header, such
+    as a list of holes in a file, is read into memory, and could have any size."""
+
+    def __init__(self, file: lzma.LZMAFile) -> None:
+        self._read, self.seek, self.tell = file.read, file.seek, file.tell
+        self.left = HEADER_BYTES
+
+    def read(self, size: int) -> bytes:
+        self.left -= size
+        if self.left < 0:
+            raise ValueError("it has a header that is too large")
+        return self._read(size)
+
+
+@contextmanager
+def _reading(archive: Path) -> Iterator[tuple[tarfile.TarFile, _Limited]]:
+    with lzma.open(archive, "rb", format=lzma.FORMAT_XZ) as file:
+        content = _Limited(file)
+        with tarfile.open(fileobj=cast(Any, content), mode="r:") as tar:
+            yield tar, content
+
+
+def _first(tar: tarfile.TarFile, content: _Limited) -> Manifest:
     first = tar.next()
     if first is None or first.name != MANIFEST or not (file := tar.extractfile(first)):
         raise ValueError(f"it does not begin with {MANIFEST}")
     if first.size > MANIFEST_BYTES:
         raise ValueError(f"its manifest has {first.size:,} bytes; the limit is {MANIFEST_BYTES:,}")
+    content.left = first.size
     return _parsed(file.read())
 
 
@@ -332,18 +365,19 @@ def _unpacked(archive: Path, folder: Path) -> Manifest:
     """Write the files of an archive that its manifest lists, no more bytes than it lists, and check
     them."""
     with _refusing(archive):
-        with tarfile.open(archive, "r:xz") as tar:
-            manifest = _first(tar)
+        with _reading(archive) as (tar, content):
+            manifest = _first(tar, content)
             sizes = {name: file.size for name, file in manifest.files.items()}
-            for member in tar:
-                if member.name == MANIFEST and member.offset == 0:
-                    continue
+            content.left = HEADER_BYTES
+            while member := tar.next():
                 if not member.isreg() or sizes.pop(member.name, None) != member.size:
                     raise ValueError(
                         f"it holds {member.name!r:.120}, which is no plain file, or which its "
                         f"manifest does not list with {member.size:,} bytes"
                     )
+                content.left = member.size
                 tar.extract(member, folder, set_attrs=False, filter="data")
+                content.left = HEADER_BYTES
         (folder / MANIFEST).write_text(manifest_text(manifest), encoding="ascii")
         for path in (folder / name for name in (*_files_below(folder),)):
             path.chmod(0o444)
