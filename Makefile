@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-NEEDED = Python 3.11 or newer with venv is needed (Debian: apt-get install python3-venv); or name one: make PYTHON=python3.12
+NEEDED = Python 3.11.4 or newer with venv is needed (Debian: apt-get install python3-venv); or name one: make PYTHON=python3.12
 
 .PHONY: demo test long all seconds lint docs site wheel papers benchmark validity mutants clean
 
@@ -71,7 +71,7 @@ mutants: .venv/installed
 	$(BIN)/python scripts/mutants.py $(ARGS)
 
 .venv/installed: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo '$(NEEDED)'; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11, 4))' 2>/dev/null || { echo '$(NEEDED)'; exit 2; }
 	$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	$(INSTALL) --editable '.[dev]'
 	touch $@

@@ -483,7 +483,7 @@ def test_damaged_facts_are_refused_with_the_file_and_the_remedy(tmp_path, subtes
     others += [{**good, "layers": {"mean": [3]}}, {**good, "layers": {}}, {**good, "more": 1}]
     others += [{k: v for k, v in good.items() if k != name} for name in ("layers", "format")]
     for text in [*map(json.dumps, others), "[" * 10**5, "", "\ud800", '{"a": 1}']:
-        with subtests.test(text[:100]):
+        with subtests.test(ascii(text[:100])):
             traits.write_text(text, encoding="utf-8", errors="surrogatepass")
             for call in (rs.open_features, lambda folder: extract(Net(), folder)):
                 with pytest.raises(ValueError, match=r"traits\.json|is missing|interrupted"):

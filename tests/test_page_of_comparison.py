@@ -15,7 +15,7 @@ from factories.evidence import made_comparison
 from scipy.stats import spearmanr
 
 import resemblance as rs
-from resemblance.report import colours, explain, maps, output, terminal, write_page
+from resemblance.report import colours, explain, maps, output, page, terminal, write_page
 from resemblance.report.comparing import stats as report_data
 from resemblance.report.comparing.figures import heat_map
 from resemblance.report.numbers import number
@@ -497,6 +497,7 @@ def test_a_large_page_stays_small(tmp_path):
 
 
 def test_a_missing_package_names_the_extra(comparison, tmp_path, monkeypatch):
+    page.environment.cache_clear()  # of the tests before
     for name in [name for name in sys.modules if name == "jinja2" or name.startswith("jinja2.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "jinja2", None)

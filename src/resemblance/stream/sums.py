@@ -243,13 +243,13 @@ def _added(total: Array, lost: Array, more: Array) -> tuple[Array, Array]:
 def _root(products: np.ndarray, raw: np.ndarray) -> np.ndarray:
     """A matrix F with F' F the products, by Cholesky's method with pivots on columns of size 1.
 
-    A column whose variance is rounding of its sum of squares ``raw`` is constant. The products are
-    overwritten.
+    A column whose variance is rounding of its sum of squares ``raw`` is constant: some products
+    lose hundreds of EPSILON where all squares of a block are equal. The products are overwritten.
     """
     from scipy.linalg.lapack import dpstrf
 
     variances = np.diag(products).copy()
-    varies = variances > 16 * EPSILON * raw
+    varies = variances > 512 * EPSILON * raw
     scale = np.sqrt(np.where(varies, variances, 1.0))
     products *= (varies / scale)[:, None]  # in place: there may be gigabytes
     products *= varies / scale
