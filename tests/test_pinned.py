@@ -21,6 +21,7 @@ from resemblance.suites import load_result, manifolds, resi
 from resemblance.suites.case import Case, Part
 from resemblance.suites.manifolds.values import ORDER
 from resemblance.suites.pinned import MODELS, Reduction, build_pack, pinned_cells, run_pack
+from resemblance.suites.reliability import LEAST_RELIABILITY
 from resemblance.suites.scoring import score
 from resemblance.suites.stability import weights
 from resemblance.suites.stability.suite import run as run_stability
@@ -78,6 +79,15 @@ def test_a_pack_knows_how_far_losses_of_accuracy_repeat(disturbed):
     assert of_pack == of_study
     assert set(pack.manifest.facts["reliability"].values()) == set(of_study.values())
     assert not again.remarks
+
+
+def test_a_pack_without_reliabilities_does_not_rank_noise_either(vision):
+    known = vision.manifest.facts["reliability"]
+    assert min(known.values()) < LEAST_RELIABILITY
+    facts = {name: fact for name, fact in vision.manifest.facts.items() if name != "reliability"}
+    older = vision._replace(manifest=vision.manifest._replace(facts=facts))
+    cells = list(run_pack(older, measures=["cka"]).scores())
+    assert cells == list(run_pack(vision, measures=["cka"]).scores())
 
 
 def test_a_pack_of_models_gives_the_scores_of_the_models(vision, vision_study):

@@ -194,8 +194,8 @@ def origin_of(run: PaperRun, complete: Iterable[Recipe]) -> dict[str, Any]:
 
 
 def of_pack(folder: Path, facts: Mapping[str, Any]) -> Material:
-    """Return the models of a pack."""
-    return Material(read_subjects(folder / MODELS), reliabilities=facts.get(RELIABILITY, {}))
+    """Return the models of a pack; what it does not know of reliability follows from its inputs."""
+    return Material(read_subjects(folder / MODELS), reliabilities=facts.get(RELIABILITY))
 
 
 def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:

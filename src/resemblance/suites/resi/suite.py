@@ -160,7 +160,7 @@ def _train(
 
 def evaluated(order: Order, material: Material, study: Path, **more: Any) -> Evaluation:
     """Compare and score the models of a run; ``more``: keywords of :func:`assess`."""
-    is_pack = material.reliabilities is not None
+    is_pack = "pack" in order.purpose.more
     evaluation = assess(
         material.subjects,
         planned=material.planned,
