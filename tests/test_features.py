@@ -191,6 +191,14 @@ def test_models_take_the_design_of_evidence(tmp_path):
     assert sure.level == 0.9
     np.testing.assert_array_equal(sure.p("rsa"), same.p("rsa"))
     np.testing.assert_array_equal(sure.low("rsa"), same.low("rsa"))
+    limited = {"limit": 12, "seed": 3}
+    drawn = list(load_samples(SAMPLES, **limited).places)
+    rows = [0, 2, 3, 5, 6, 7, 8, 9, 10, 11]
+    same = [
+        rs.compare_models(*models, SAMPLES, **limited, **options, rows=rows, within=of, draws=49)
+        for of in (labels, labels[drawn], labels[drawn][rows])
+    ]
+    assert len({str(one.evidence.p("rsa")) for one in same}) == 1
     for wrong, words in (
         ({"within": "labels"}, "comes with none"),
         ({"blocks": labels[1:]}, "22 labels for 23 samples"),

@@ -97,9 +97,9 @@ def compare_models(
     layers, pool, batch_size, device : as in :func:`extract_features`, of all models.
     measures : as in :func:`compare`. Default: debiased CKA, Procrustes, RSA and mutual nearest
         neighbours; ``"default"`` are 24.
-    within, blocks, draws, level : as in :func:`evidence`. Labels are of the samples that are
-        compared, without those that ``limit``, ``unique`` and ``rows`` leave out; ``"labels"`` are
-        the classes that come with the data.
+    within, blocks, draws, level : as in :func:`evidence`. Labels are of all samples, or of those
+        that are compared, without what ``limit``, ``unique`` and ``rows`` leave out; ``"labels"``
+        are the classes that come with the data.
     save : folder that keeps the features, in a folder for each model, and the scores. A later call
         with the same folder computes only what it lacks: after an interruption, for more layers or
         measures, or for a further model. Without it the features are temporary files.
@@ -222,11 +222,17 @@ def _labels(role: str, labels: Any, samples: Samples, numbers: np.ndarray | None
                 f"{'none' if samples.labels is None else 'classes'}"
             )
         return samples.labels if numbers is None else samples.labels[numbers]
+    if labels is None:
+        return None
+    if samples.places is not None and len(labels) == samples.total:
+        labels = np.asarray(labels)[list(samples.places)]
+    if numbers is not None and len(labels) == samples.count:
+        labels = np.asarray(labels)[numbers]
     count = samples.count if numbers is None else len(numbers)
-    if labels is not None and count not in (None, len(labels)):
+    if count not in (None, len(labels)):
         raise ValueError(
             f"compare_models: {role} has {len(labels)} labels for {count} samples that are "
-            "compared; pass one for each, in their order"
+            "compared; pass one for each of them, or of all samples, in their order"
         )
     return labels
 

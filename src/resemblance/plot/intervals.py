@@ -140,7 +140,10 @@ def across(result: Across, *, ax: Axes | None = None) -> Axes:
     order, is_above = result.order, np.ones(len(result.mean), bool)
     if result.is_0_by_chance:
         is_above = result.above_0() <= ALPHA
-    words = {True: f"mean, {result.level * 100:g} % interval", False: f"not above 0 (p > {ALPHA:g})"}
+    words = {
+        True: f"mean, {result.level * 100:g} % interval",
+        False: f"not above 0 (p > {ALPHA:g})",
+    }
     marks, labels = list[Any](), list[str]()
     with rows(ax, [result.models[i] for i in order], 3) as drawn:
         for is_sure in (True, False):

@@ -205,6 +205,8 @@ def chosen(samples: Samples, places: Sequence[int], facts: Mapping[str, Any]) ->
         ids=None if samples.ids is None else tuple(samples.ids[i] for i in places),
         labels=None if samples.labels is None else samples.labels[list(places)],
         count=len(places),
+        places=tuple(places if samples.places is None else (samples.places[i] for i in places)),
+        total=samples.count if samples.places is None else samples.total,
         facts={**samples.facts, **facts},
         read=read,
         digest=None if samples.keys is None else digest,

@@ -30,9 +30,10 @@ class Samples:
     ``kind``: ``"texts"``, ``"images"`` and ``"arrays"`` are read by ``batch``, a piece at a time;
     ``"batches"`` and ``"graph"`` are ready for the model and come from ``batches``. ``ids``: the
     name of each sample, if it has one. ``labels``: the class of each sample, as a whole number.
-    ``count``: None where it is not known before all batches are read. ``facts``: what is recorded
-    of the source, for JSON. ``read``, ``stream``, ``digest`` and ``keys`` are behind ``batch``,
-    ``batches``, ``fingerprint`` and ``distinct``.
+    ``count``: None where it is not known before all batches are read. ``places``: the numbers of
+    samples that were chosen, among ``total``. ``facts``: what is recorded of the source, for JSON.
+    ``read``, ``stream``, ``digest`` and ``keys`` are behind ``batch``, ``batches``, ``fingerprint``
+    and ``distinct``.
     """
 
     kind: Kind
@@ -45,6 +46,8 @@ class Samples:
     stream: Any = None
     digest: Any = None
     keys: Any = None
+    places: tuple[int, ...] | None = None
+    total: int | None = None
 
     @cached_property
     def fingerprint(self) -> str | None:
