@@ -76,7 +76,9 @@ def purpose(folder: str | Path) -> Purpose:
 
     def ours(document: dict[str, Any]) -> Purpose:
         if document["format"] != FORMAT:
-            raise ValueError("it has another format")
+            raise ValueError(
+                f"it has another format than {FORMAT}, that of this version of resemblance"
+            )
         known = Purpose(**{name: document[name] for name in Purpose._fields if name in document})
         check_types(known, Purpose)
         return known
