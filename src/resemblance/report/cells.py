@@ -148,9 +148,13 @@ def _numbers(column: Sequence[Entry], figures: int | None) -> list[TableCell]:
         for entry in column
     ]
     places = decimals([abs(v) for v in values if v is not None])
+    # A zero that is a whole number is exact, and written without decimals
+    exact = [isinstance(entry, int) and not entry for entry in column]
+
+    def write(value: float) -> str:
+        return digits(value, places) if figures is None else number(value, figures)
+
     return [
-        TableCell("–", "")
-        if v is None
-        else TableCell(digits(v, places) if figures is None else number(v, figures), f"{v!r}")
-        for v in values
+        TableCell("–", "") if v is None else TableCell("0" if is_exact else write(v), f"{v!r}")
+        for v, is_exact in zip(values, exact)
     ]

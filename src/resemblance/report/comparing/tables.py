@@ -16,7 +16,7 @@ from ...inference.nulls import p_text
 from ...inference.result import Evidence
 from ...results.sections import Entry, Section, Sign, Table
 from ..evidence_words import ALPHA, Reading, Readings, furthest, level_words
-from ..numbers import count, counted, decimals, digits, listed, span
+from ..numbers import ROUNDING, count, counted, decimals, digits, listed, span
 from .stats import (
     Shown,
     chance_words,
@@ -236,6 +236,7 @@ def _value_row(spec: str, pair: Reading, places: int | None, is_one_way: bool) -
     value, chance, above = map(_or_none, (pair.value, pair.chance, pair.above))
     p = p_text(pair.p, pair.how) if pair.is_tested else None
     adjusted = p_text(pair.adjusted, pair.how) if pair.is_tested else None
+    chance = 0 if chance is not None and abs(chance) < ROUNDING else chance  # exact: no decimals
     scores = (value, _interval(pair, places), chance, above, p)
     how = pair.how or pair.reason or None
     return (spec, pair.x, pair.y, *scores, *(() if is_one_way else (adjusted,)), how)
