@@ -60,9 +60,9 @@ MUTANTS = (
     # ---- streams
     Mutant("sums without compensation", "stream/sums.py", "lost + ((total - (new - part)) + (more - part))", "lost",
            "test_stream.py::test_rounding_of_sums_is_made_up_for"),
-    Mutant("columns that vary are constant", "stream/sums.py", "16 * EPSILON * raw", "16e6 * EPSILON * raw",
+    Mutant("columns that vary are constant", "stream/sums.py", "512 * EPSILON * raw", "512e6 * EPSILON * raw",
            "test_stream.py::test_a_column_that_barely_varies_counts_and_a_constant_one_does_not"),
-    Mutant("columns of rounding vary", "stream/sums.py", "16 * EPSILON * raw", "0 * EPSILON * raw",
+    Mutant("columns of rounding vary", "stream/sums.py", "512 * EPSILON * raw", "0 * EPSILON * raw",
            "test_stream.py::test_a_column_that_barely_varies_counts_and_a_constant_one_does_not"),
     Mutant("a shift moves squares by once its product", "stream/sums.py", "= 2 * shift", "= shift",
            "test_stream.py::test_the_order_of_samples_and_of_merging_changes_only_rounding"),
