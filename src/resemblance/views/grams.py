@@ -172,7 +172,6 @@ def inner_of_pairs(x: Representation, y: Representation) -> Array:
 
 
 @view
-@lasting(1)
 def gram_diagonal(x: Representation, kernel: GramKernel) -> Array:
     """Diagonal of the centred Gram matrix, shape (n,)."""
     if kernel.name in ("linear", "cosine"):

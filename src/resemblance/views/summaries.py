@@ -28,7 +28,7 @@ def concentricity(x: Representation) -> Array:
     length, rounding = magnitude(x), 16 * float(np.finfo(x.precision).eps)
     rounding = max(rounding, 4 * resolution(x) / x.shape[0])  # of sums, and of what was stored
     if scalar(length) <= rounding * scalar(size(x)):
-        return x.xp.zeros_like(length)
+        return 0 * x.xp.sum(mean(x))  # with a gradient, of 0
     direction = mean(x) / length
     return inner(mean_direction(x), direction)
 
