@@ -25,8 +25,8 @@ from resemblance.packs import Pack, open_pack
 from resemblance.sources.model_folder import read_subjects
 from resemblance.suites.case import cell_name
 from resemblance.suites.pinned import MODELS
+from resemblance.suites.reliability import RELIABILITY
 from resemblance.suites.resi.cases import six_tests
-from resemblance.suites.resi.models import RELIABILITY
 
 
 def computed(pack: Pack, spec: str, folder: Path) -> str:

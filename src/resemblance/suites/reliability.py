@@ -16,6 +16,7 @@ from ..significance import known_mean
 HALVINGS = 50
 DIGITS = 6  # of a reliability
 FEWEST = 4  # inputs, of which a half can differ from another
+RELIABILITY = "reliability"  # of the cells, in the manifest of a pack
 LEAST_RELIABILITY = 0.5  # below it measures are not ranked
 ByInput = Callable[[Representation, Representation], np.ndarray]
 

@@ -18,12 +18,12 @@ from ...sources.training.loop import Resources
 from ...subject import Subject
 from ..case import cell_name
 from ..pinned import MODELS, Layers, Reduction, all_layers_of, pin_model
+from ..reliability import RELIABILITY
 from ..study import Purpose, purpose
 from ..training import is_trained, subjects_of
 from .cases import PlannedTests, six_tests
 from .paper import PORTIONS, PaperRun, designs_of, planned, portion_of
 
-RELIABILITY = "reliability"  # of the cells, in the manifest of a pack
 EVERY = {
     "labels": (0.25, 0.5, 0.75, 1.0),
     "shortcut": (0.0, 0.25, 0.5, 0.75, 1.0),

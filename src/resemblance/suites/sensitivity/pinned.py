@@ -14,14 +14,12 @@ from ...sources.training import DOMAINS
 from ...subject import Subject
 from ..case import Case
 from ..pinned import MODELS, Pinned, Reduction, pin_model
-from ..reliability import is_reliable
+from ..reliability import RELIABILITY, is_reliable
 from ..study import purpose
 from ..training import is_written, subjects_of
 from .cases import BENCHMARKS, accuracies_of, cases_of_family, reliability_key, sets_of, with_probes
 from .models import SIZES, Size, recipes
 from .suite import run
-
-RELIABILITY = "reliability"  # of the cells, in the manifest of a pack
 
 
 def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from ..case import Case
 from ..page import scores_section, times_section
 from ..pinned import Pinned
 from ..ranks import overview_of, ranked_cells, with_scores
-from ..reliability import LEAST_RELIABILITY, is_reliable
+from ..reliability import LEAST_RELIABILITY, RELIABILITY, is_reliable
 from ..scoring import (
     MOST_OFTEN,
     Compared,
@@ -148,7 +148,7 @@ def run(
         if not pinned:
             subjects = _probed(subjects, benchmarks, effort, place, executor, show)
         sets = {b: sets_of(b, subjects, effort) for b in benchmarks}
-        known = pinned.facts.get("reliability", {}) if pinned else {}
+        known = pinned.facts.get(RELIABILITY, {}) if pinned else {}
         pairs = [(b.name, of) for b, of_families in sets.items() for of in of_families]
         cases = [case for pair in pairs for case in cases_of_family(*pair, effort, known)]
         compared = compare_cases(

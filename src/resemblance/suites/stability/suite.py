@@ -26,7 +26,7 @@ from ..case import Case, Part, cell_name
 from ..page import failures_section, times_section
 from ..pinned import Pinned, Reduction
 from ..ranks import overview_of, ranked_cells, with_scores
-from ..reliability import LEAST_RELIABILITY, is_reliable
+from ..reliability import LEAST_RELIABILITY, RELIABILITY, is_reliable
 from ..scoring import Compared, compare_cases, failures_of, scores_of, seconds_of
 from ..study import Judge, Progress, Purpose, judged_by, log, purpose, study_folder
 from .alarms import (
@@ -76,7 +76,6 @@ INTRODUCTION = (
     "2026 (arXiv 2601.09173)."
 )
 EXPERIMENTS = ("spectral", "canary")
-RELIABILITY = "reliability"  # of the cells, in the manifest of a pack
 # a distance between shapes of size 1 is divided by this in the paper
 AS_IN_PAPER = {PROCRUSTES: 2**0.5, SQUARED: 2.0}
 
