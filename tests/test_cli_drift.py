@@ -3,10 +3,12 @@ mistake."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 import sys
+from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
@@ -172,7 +174,17 @@ def test_json_is_what_the_library_gives_with_its_origin(call, folder):
     assert json.loads((folder / "found.json").read_text())["drifted"]
 
 
-def test_the_file_is_a_result_that_can_be_read_and_shown(call, folder):
+def test_the_file_is_a_result_that_can_be_read_and_shown(call, folder, monkeypatch):
+    seconds = itertools.count()
+
+    class Clock(datetime):
+        """A clock that a second has passed on whenever it is read."""
+
+        @classmethod
+        def now(cls, tz=None):
+            return datetime(2026, 1, 1, tzinfo=tz) + timedelta(seconds=next(seconds))
+
+    monkeypatch.setattr("resemblance.cli.ending.datetime", Clock)
     options = ("reference.npy", "turned.npy", "--labels", "labels.npy")
     call(*options, "-o", "drift.json", "--html", "page.html")
     saved = load_result(folder / "drift.json")

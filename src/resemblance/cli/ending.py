@@ -28,6 +28,7 @@ USAGE, OWN, INTERNAL = 2, 3, 70
 MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)
 DEBUG = "RESEMBLANCE_DEBUG"  # with it in the environment, errors come with their full traceback
 PACKAGE = Path(__file__).parents[1]
+DATE = f"{__name__}.date"  # of the run, in the meta data of its context
 FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)\n(?: {4,}(?!File )(.+)\n)?')
 
 
@@ -191,11 +192,14 @@ def typed_command(context: typer.Context) -> str:
 
 
 def run_provenance(context: typer.Context) -> dict[str, str]:
-    """Return the command that is running, the date, the machine, and versions of libraries."""
+    """Return the command that is running, the date, the machine, and versions of libraries.
+
+    All that one run writes has one date, so that its file and its page agree.
+    """
     from ..provenance import machine_words, versions
 
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "date": context.meta.setdefault(DATE, datetime.now(UTC).isoformat(timespec="seconds")),
         "command": typed_command(context),
         "machine": machine_words(),
         "libraries": ", ".join(f"{name} {number}" for name, number in versions().items()),
