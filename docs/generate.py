@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from measure_pages import measure_page
+from measure_pages import measure_page, sidebar
 
 import resemblance as rs
 
@@ -35,10 +35,12 @@ def main(folder: Path) -> None:
 
 def linked(text: str) -> str:
     """Return a page with what only the built pages have: links from the tables to the pages of
-    measures, and citations that lead to their entries."""
+    measures, which the sidebar lists next to the table of all, and citations that lead to their
+    entries."""
     names = "|".join(sorted((m.name for m in rs.list_measures()), key=len, reverse=True))
     name = re.compile(rf"^\| `({names})`", flags=re.MULTILINE)
-    text = TABLE.sub(lambda found: name.sub(r"| [`\1`](measures/\1)", found[0]), text)
+    pages = f"\n\n{sidebar()}\n" if "<!-- table: measures -->" in text else ""
+    text = TABLE.sub(lambda found: name.sub(r"| [`\1`](measures/\1)", found[0]), text) + pages
     return IN_TEXT.sub(r"{cite:t}`\1`", IN_PARENTHESES.sub(r"{cite:p}`\1`", text))
 
 

@@ -251,22 +251,24 @@ def source(m: rs.Measure) -> str:
     )
 
 
-HEAD = ("measure", "label", "in short", "more similar", "range", "ignores", "also", "samples")
+HEAD = ("measure", "label", "in short", "range", "ignores", "also", "samples")
 
 
 def all_measures() -> str:
-    """Return a table for each family, below its heading, and the pages of its measures."""
-    return "\n\n".join(
-        f"### {FAMILY_TITLES[f]}\n\n{family_table(f)}\n\n{family_pages(f)}" for f in FAMILIES
-    )
+    """Return a table for each family, below its heading."""
+    return "\n\n".join(f"### {FAMILY_TITLES[f]}\n\n{family_table(f)}" for f in FAMILIES)
 
 
 def family_table(family: str) -> str:
     return markdown(HEAD, map(row, rs.list_measures(family=family)))
 
 
+def sidebar() -> str:
+    """Return the pages of all measures as entries of the sidebar, which the page does not show."""
+    return "\n\n".join(map(family_pages, FAMILIES))
+
+
 def family_pages(family: str) -> str:
-    """Return the pages of a family as entries of the sidebar, which the page does not show."""
     pages = "\n".join(f"{m.label} <measures/{m.name}>" for m in rs.list_measures(family=family))
     return f"```{{toctree}}\n:hidden:\n:caption: {FAMILY_TITLES[family]}\n\n{pages}\n```"
 
@@ -283,9 +285,8 @@ def row(m: rs.Measure) -> tuple[str, ...]:
         f"`{m.name}`",
         m.label,
         (m.summary.partition(": ")[2] or m.summary).rstrip("."),
-        "larger" if m.larger_is_more_similar else "smaller",
-        interval(m.range),
+        f"{interval(m.range)} {'↑' if m.larger_is_more_similar else '↓'}",
         short_invariances(m.invariant_to),
         ", ".join(word for word, holds in also.items() if holds),
-        f"≥ {m.min_samples}",
+        str(m.min_samples),
     )
