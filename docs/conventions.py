@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -23,9 +24,11 @@ class Convention(NamedTuple):
 def conventions() -> list[Convention]:
     """Return what goes by one name in different codes, evaluated on both golden cases."""
     rows = []
-    for measure, convention, used_by, function, here in _CONVENTIONS:
-        values = [float(function(*golden(case))) for case in GOLDEN_CASES]
-        rows.append(Convention(measure, convention, used_by, *values, here))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rs.UninformativeWarning)  # of some, it is the point
+        for measure, convention, used_by, function, here in _CONVENTIONS:
+            values = [float(function(*golden(case))) for case in GOLDEN_CASES]
+            rows.append(Convention(measure, convention, used_by, *values, here))
     return rows
 
 
@@ -309,6 +312,36 @@ _CONVENTIONS: tuple[tuple[str, str, str, Callable[[np.ndarray, np.ndarray], floa
         "ReSi",
         rs.rsm_norm_difference.where(norm="spectral"),
         "``rsm_norm_difference[norm=spectral]``",
+    ),
+    ("GULP", "square root", "the paper", rs.gulp, "``gulp``"),
+    ("", "no root", "ReSi", rs.gulp.where(squared=True), "``gulp[squared=True]``"),
+    (
+        "Second-order cosine",
+        "of cosine similarities",
+        "the paper",
+        rs.second_order_cosine,
+        "``second_order_cosine``",
+    ),
+    (
+        "",
+        "of cosine distances",
+        "ReSi",
+        rs.second_order_cosine.where(of="distance"),
+        "``second_order_cosine[of=distance]``",
+    ),
+    (
+        "Uniformity difference",
+        "rows of unit length",
+        "the paper",
+        rs.uniformity_difference,
+        "``uniformity_difference``",
+    ),
+    (
+        "",
+        "rows as they are",
+        "ReSi",
+        rs.uniformity_difference.where(rows="raw"),
+        "``uniformity_difference[rows=raw]``",
     ),
     ("Jaccard, k = 10", "cosine of the rows as they are", "ReSi", rs.jaccard, "``jaccard``"),
     (

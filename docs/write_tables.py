@@ -30,31 +30,6 @@ NUMBER = re.compile(r"−?\d+\.\d+(?:e[+−-]?\d+)?")
 TOLERANCE = 2e-3  # of the last digits, which depend on the machine
 
 
-def resi() -> str:
-    """Return, for both golden cases, the default, the ReSi preset and the recorded value of the
-    ReSi code, where the preset has another parameter."""
-    head = (
-        "measure", "default", '`preset("resi")`', "ReSi code, recorded", "preset − default",
-        "in the preset",
-    )  # fmt: skip
-    parts = []
-    for case, title in computed.GOLDEN_CASES.items():
-        rows = [
-            (
-                f"`{r.name}`",
-                number(r.default),
-                number(r.resi),
-                number(r.recorded),
-                number(r.resi - r.default),
-                r.spec.removeprefix(r.name).strip("[]"),
-            )
-            for r in computed.resi_rows(case)
-            if r.spec != r.name
-        ]
-        parts.append(f"**{title}**\n\n{markdown(head, rows)}")
-    return "\n\n".join(parts)
-
-
 def same_name() -> str:
     """Return what goes by one name in different codes."""
     head = ("name", "convention", "independent", "related", "here", "used by")
@@ -106,7 +81,6 @@ def spelled(m: rs.Measure) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "measures": all_measures,
     "chance": chance,
-    "resi": resi,
     "same-name": same_name,
     "speed": speed,
 } | {f"from-{package}": partial(coming_from.table, package) for package in coming_from.PACKAGES}

@@ -268,8 +268,7 @@ def test_citations_in_pages_are_in_the_bibliography() -> None:
 
 
 def test_the_preset_reproduces_the_recorded_values(generated: Path) -> None:
-    """The table on the page about disagreements: what the ReSi code gave is what the preset
-    gives."""
+    """What the ReSi code gave is what the preset gives, as the page about disagreements says."""
     import computed
 
     for case in computed.GOLDEN_CASES:
