@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from papers.markdown import claims_table
 from papers.reproductions import Paper
 from resemblance.suites.manifolds import run
 
@@ -29,5 +28,4 @@ shows them as figures without numbers: what is called the paper's was computed b
 on the same shapes. The six tests of the ReSi benchmark, of which the paper prints tables, are run
 on small models by the [ReSi reproduction](../resi/README.md). [Differences](differences.md) lists
 where the paper, its code and the suite differ.""",
-    tables=lambda result: {"claims": claims_table(result.claims)},
 )

@@ -1,7 +1,7 @@
 """The scores of a study of the paper's models next to those that the paper prints, test by test.
 
 ``python -m papers resi-published NAME=STUDY ...`` writes what it finds into
-``results/published.json`` and the documentation.
+``results/published.json`` and ``published.md``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from resemblance.suites.resi.rules import RULES
 from resemblance.suites.training import ModelFamily, readable
 
 STORED = Path(__file__).parent / "results" / "published.json"
-PAGE = "docs/_generated/resi_published.md"
+PAGE = "papers/resi/published.md"
+HEADING = "# Studies of the paper's models next to its tables"
 MADE = (
     "<!-- made by `python -m papers resi-published NAME=STUDY`; change the code, not this file -->"
 )
@@ -263,11 +264,11 @@ def _value(
 
 
 def page(documents: Sequence[Mapping[str, Any]]) -> str:
-    """Return the part of the documentation that shows studies as they are stored."""
+    """Return the page that shows studies as they are stored."""
     if not documents:
-        return f"{MADE}\n\n{EMPTY}\n"
+        return f"{MADE}\n\n{HEADING}\n\n{EMPTY}\n"
     parts = [part for document in documents for part in _of_study(document)]
-    return "\n\n".join([MADE, ABOUT, *dict.fromkeys(parts)]) + "\n"  # models of two studies once
+    return "\n\n".join([MADE, HEADING, ABOUT, *dict.fromkeys(parts)]) + "\n"  # models of two studies once
 
 
 def _of_study(document: Mapping[str, Any]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import process_time
 
 from papers.judging import judged
-from papers.markdown import cell, claims_table, fixed, percent, table
+from papers.markdown import cell, fixed, percent, table
 from papers.reproductions import Paper, Tables
 from resemblance.measure import Measure
 from resemblance.provenance import environment
@@ -124,11 +124,10 @@ Written = Callable[[Entry], str]
 
 
 def tables(result: Result) -> Tables:
-    """Return the tables of the documentation: all claims, alarms of the canary, few labels."""
+    """Return the tables of the documentation: alarms of the canary, transfer with few labels."""
     canary = {t.name: t for t in result["canary"].tables}
     (foretold,) = (t for t in result["fewshot"].tables if t.name == "fewshot_foretold")
     return {
-        "claims": claims_table(result.claims),
         "canary": _canary(canary["canary_measures"], canary["canary_alarms"]),
         "fewshot": _fewshot(foretold),
     }
