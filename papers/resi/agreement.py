@@ -268,7 +268,8 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
     if not documents:
         return f"{MADE}\n\n{HEADING}\n\n{EMPTY}\n"
     parts = [part for document in documents for part in _of_study(document)]
-    return "\n\n".join([MADE, HEADING, ABOUT, *dict.fromkeys(parts)]) + "\n"  # models of two studies once
+    once = dict.fromkeys(parts)  # two studies may have the same models
+    return "\n\n".join([MADE, HEADING, ABOUT, *once]) + "\n"
 
 
 def _of_study(document: Mapping[str, Any]) -> Iterator[str]:
