@@ -14,6 +14,7 @@ from factories.text_data import TINY, VOCABULARY, write_all, write_bert
 from resemblance.sources.recipe import Recipe
 from resemblance.sources.training import Portion, chosen
 from resemblance.sources.training.language import paper as train
+from resemblance.sources.training.language.networks import batch_of, by_length, states_of
 from resemblance.sources.training.language.objective import (
     batches,
     hyperparameters,
@@ -23,8 +24,7 @@ from resemblance.sources.training.language.objective import (
     steps_of,
     upper_logits,
 )
-from resemblance.sources.training.language.paper import states_of
-from resemblance.sources.training.language.pretrained import batch_of, network, prompts_of
+from resemblance.sources.training.language.pretrained import network, prompts_of
 from resemblance.sources.training.loop import Resources
 
 
@@ -202,29 +202,6 @@ def test_damaged_weights_are_named(folder, tmp_path):
 # ------------------------------------------------------------------------------------ hidden states
 
 
-@pytest.mark.parametrize("architecture", ["bert", "albert", "smollm2"])
-def test_batches_give_the_states_of_texts_that_go_alone_padded_to_128_tokens(folder, architecture):
-    recipe, resources = recipe_of(architecture), resources_of(folder)
-    task = train._task(recipe, resources)
-    net, device = network(recipe, task, resources), torch.device("cpu")
-    tokens = net.encode(task.validation, 128)
-    poolings = ("last",) if architecture == "smollm2" else ("cls", "mean")
-    layers, _ = states_of(net, tokens, poolings, device)
-    padded = tokens._replace(ids=[*tokens.ids, np.zeros(128, dtype=int)])
-    for i, ids in enumerate(tokens.ids):
-        batch = batch_of(torch, padded, [i, len(tokens.ids)], device)
-        batch = {name: values[:1] for name, values in batch.items()}
-        batch["attention_mask"][:, : len(ids)] = 1
-        with torch.no_grad():
-            states = net.model(**batch, output_hidden_states=True).hidden_states
-        for name, state in zip(("embedding", "block1", "block2"), states):
-            real = state[0, : len(ids)].numpy()
-            expected = {"cls": real[0], "mean": real.mean(axis=0), "last": real[-1]}
-            for pooling in poolings:
-                layer = layers[pooling][name]
-                assert np.allclose(layer[i], expected[pooling], atol=1e-6)
-
-
 def test_the_outputs_of_prompts_are_those_of_the_answers(folder):
     changes = {"targets": "answer", "steps": 100, "rate": 1e-2}
     recipe, resources = recipe_of("smollm2", **changes), resources_of(folder)
@@ -236,7 +213,8 @@ def test_the_embedding_of_the_first_token_is_exactly_constant(folder):
     recipe, resources = recipe_of("bert"), resources_of(folder)
     task = train._task(recipe, resources)
     net = network(recipe, task, resources)
-    layers, _ = states_of(net, net.encode(task.validation, 32), ("cls",), torch.device("cpu"))
+    tokens = net.encode(task.validation, 32)
+    layers, _ = states_of(net.model, tokens, ("cls",), by_length(tokens.lengths, 8))
     layer = layers["cls"]["embedding"]
     assert (layer == layer[0]).all()
 

@@ -17,7 +17,7 @@ from resemblance.sources.recipe import Recipe
 from resemblance.sources.training import Portion, archive
 from resemblance.sources.training import paper_recipes as recipes
 from resemblance.sources.training.language import paper
-from resemblance.sources.training.language.pretrained import batch_of
+from resemblance.sources.training.language.networks import batch_of
 from resemblance.sources.training.loop import Resources
 
 # dataset, architecture, setting, strength, seed; folder below models/nlp

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from resemblance.rng import generator
 from resemblance.sources.recipe import Recipe
 from resemblance.sources.training import corruption, extract, fit
+from resemblance.sources.training.language import networks
 from resemblance.sources.training.language import packaged as language
 from resemblance.sources.training.language.networks import (
     ARCHITECTURES,
@@ -70,11 +72,11 @@ def test_the_vocabulary_is_the_special_tokens_and_the_most_frequent_words():
 def test_encoded_sentences_start_end_and_are_cut():
     known = vocabulary([["a", "b"]], 100)
     start, end, unknown = (SPECIAL.index(token) for token in ("[CLS]", "[SEP]", "[UNK]"))
-    ids = encode([["a"], ["b", "z", "a", "a"], []], known, 5)
-    assert ids.tolist() == [
-        [start, known["a"], end, 0, 0],
+    tokens = encode([["a"], ["b", "z", "a", "a"], []], known, 5)
+    assert [row.tolist() for row in tokens.ids] == [
+        [start, known["a"], end],
         [start, known["b"], unknown, known["a"], end],
-        [start, end, 0, 0, 0],
+        [start, end],
     ]
 
 
@@ -161,57 +163,24 @@ def test_layers_are_complete_and_vary_between_sentences(architecture, setting):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_padding_changes_nothing(architecture):
-    """A sentence alone, without padding, gives what it gives among longer ones."""
-    pytest.importorskip("torch")
-    from resemblance.sources.training.language import networks as encoders
-
+def test_states_are_those_of_the_network_for_each_sentence_alone(architecture):
+    """Whatever goes through the network with a sentence, and in which order."""
     known = vocabulary([["a", "b", "c"]], 50)
+    tokens = encode([["a", "b"], ["c"] * 8, ["b"], ["a", "c"], ["c", "a", "b"]], known, 12)
     with seeded(0, "test"):
-        model = encoders.build(architecture, 3, OPTIONS | {"vocabulary": 50}).eval()
-    together = encoders.activations(model, encode([["a", "b"], ["c"] * 8], known, 12), architecture)
-    alone = encoders.activations(model, encode([["a", "b"]], known, 12), architecture)
-    assert np.allclose(alone[1][0], together[1][0], atol=1e-5)
-    for pooling, layers in alone[0].items():
-        for name, values in layers.items():
-            assert np.allclose(values[0], together[0][pooling][name][0], atol=1e-5)
-
-
-def test_sentences_that_go_through_a_network_in_parts_keep_their_order(monkeypatch):
-    pytest.importorskip("torch")
-    from resemblance.sources.training.language import networks as encoders
-
-    known = vocabulary([["a", "b", "c"]], 50)
-    ids = encode([["a", "b"], ["c"] * 8, ["b"], ["a", "c"], ["c", "a", "b"]], known, 12)
-    with seeded(0, "test"):
-        model = encoders.build("bert", 3, OPTIONS | {"vocabulary": 50}).eval()
-    whole = encoders.activations(model, ids, "bert")
-    monkeypatch.setattr(encoders, "ROWS", 2)
-    parts = encoders.activations(model, ids, "bert")
-    assert np.allclose(parts[1], whole[1], atol=1e-5)
-    for pooling, layers in whole[0].items():
-        for name, values in layers.items():
-            assert np.allclose(parts[0][pooling][name], values, atol=1e-5)
-
-
-def test_pooled_states_are_those_of_the_network():
-    torch = pytest.importorskip("torch")
-    from resemblance.sources.training.language import networks as encoders
-
-    known = vocabulary([["a", "b"]], 50)
-    ids = encode([["a", "b", "a"]], known, 12)
-    for architecture in ("bert", "llama"):
-        with seeded(0, "test"), torch.no_grad():
-            model = encoders.build(architecture, 3, OPTIONS | {"vocabulary": 50}).eval()
-            states = model(
-                input_ids=torch.from_numpy(ids[:, :5]), output_hidden_states=True
-            ).hidden_states
-        layers, _ = encoders.activations(model, ids, architecture)
-        if architecture == "llama":
-            assert np.allclose(layers["last"]["block5"], states[5][:, 4].numpy(), atol=1e-6)
-            continue
-        assert np.allclose(layers["cls"]["block2"], states[2][:, 0].numpy(), atol=1e-6)
-        assert np.allclose(layers["mean"]["embedding"], states[0].mean(1).numpy(), atol=1e-6)
+        model = networks.build(architecture, 3, OPTIONS | {"vocabulary": 50}).eval()
+    poolings = ("last",) if architecture == "llama" else ("cls", "mean")
+    for batches in ([[0, 1, 2, 3, 4]], [[4, 1], [3], [2, 0]]):
+        layers, logits = networks.states_of(model, tokens, poolings, map(np.array, batches))
+        for i, ids in enumerate(tokens.ids):
+            with torch.no_grad():
+                expected = model(torch.from_numpy(ids)[None], output_hidden_states=True)
+            assert np.allclose(logits[i], expected.logits[0], atol=1e-5)
+            for k, state in enumerate(expected.hidden_states):
+                pooled = {"cls": state[0, 0], "mean": state[0].mean(0), "last": state[0, -1]}
+                for pooling in poolings:
+                    values = layers[pooling][f"block{k}" if k else "embedding"]
+                    assert np.allclose(values[i], pooled[pooling], atol=1e-5)
 
 
 def test_a_model_learns_the_task_and_the_shortcut():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,6 @@ PADDING, START, END, UNKNOWN = "[PAD]", "[CLS]", "[SEP]", "[UNK]"
 CLASS_TOKENS = tuple(f"[CLASS{k}]" for k in range(CLASSES))
 SPECIAL = (PADDING, START, END, UNKNOWN, *CLASS_TOKENS)
 ARCHITECTURES = ("bert", "albert", "llama")
-ROWS = 256  # sentences that go through a network at once when it is not trained
 Vocabulary = Mapping[str, int]
 Words = Sequence[str]
 
@@ -37,13 +36,52 @@ def vocabulary(sentences: Iterable[Words], size: int) -> dict[str, int]:
     return {token: i for i, token in enumerate([*SPECIAL, *frequent])}
 
 
-def encode(sentences: Sequence[Words], ids: Vocabulary, tokens: int) -> np.ndarray:
-    """Return token ids, (n, tokens): [CLS], the words that fit or [UNK], [SEP], and padding."""
-    rows = np.full((len(sentences), tokens), ids[PADDING], dtype=np.int64)
-    for row, sentence in zip(rows, sentences):
-        words = [ids.get(word, ids[UNKNOWN]) for word in sentence[: tokens - 2]]
-        row[: len(words) + 2] = [ids[START], *words, ids[END]]
-    return rows
+class TokenRows(NamedTuple):
+    """The token ids of texts, an array for each; for pairs also the segment (0, 1) of each token.
+
+    ``padding``: the id of the token that fills up a batch.
+    """
+
+    ids: Sequence[np.ndarray]
+    segments: Sequence[np.ndarray] | None = None
+    padding: int = 0
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of tokens of each text, (n,)."""
+        return np.array([len(ids) for ids in self.ids])
+
+
+def encode(sentences: Sequence[Words], ids: Vocabulary, tokens: int) -> TokenRows:
+    """Return the tokens of sentences: [CLS], the words that fit or [UNK], and [SEP]."""
+    start, end, unknown = (ids[token] for token in (START, END, UNKNOWN))
+    rows = [[ids.get(word, unknown) for word in words[: tokens - 2]] for words in sentences]
+    return TokenRows([np.array([start, *row, end]) for row in rows], padding=ids[PADDING])
+
+
+def batch_of(
+    torch: Any, tokens: TokenRows, rows: np.ndarray | Sequence[int], device: Any
+) -> dict[str, Any]:
+    """Return the arguments of a model for some texts, padded to the longest of them."""
+    places = np.asarray(rows).tolist()
+    longest = max(len(tokens.ids[i]) for i in places)
+    ids = np.full((len(places), longest), tokens.padding, dtype=np.int64)
+    mask, segments = np.zeros_like(ids), np.zeros_like(ids)
+    for row, i in enumerate(places):
+        length = len(tokens.ids[i])
+        ids[row, :length], mask[row, :length] = tokens.ids[i], 1
+        if tokens.segments is not None:
+            segments[row, :length] = tokens.segments[i]
+    arrays = {"input_ids": ids, "attention_mask": mask}
+    if tokens.segments is not None:
+        arrays["token_type_ids"] = segments
+    return {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
+
+
+def by_length(lengths: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    """Yield the places of batches of similar lengths, from the shortest to the longest."""
+    order = np.argsort(lengths, kind="stable")
+    yield from (order[i : i + size] for i in range(0, len(order), size))
 
 
 def build(architecture: str, classes: int, options: Mapping[str, Any]) -> Any:
@@ -82,44 +120,6 @@ def build(architecture: str, classes: int, options: Mapping[str, Any]) -> Any:
     )
 
 
-def batches(torch: Any, ids: np.ndarray, size: int) -> Iterator[Any]:
-    """Yield the rows of each batch in random order, with similar lengths to save padding."""
-    lengths = torch.from_numpy((ids != SPECIAL.index(PADDING)).sum(axis=1))
-    shuffled = torch.randperm(len(ids))
-    parts = shuffled[lengths[shuffled].argsort(stable=True)].split(size)
-    yield from (parts[i] for i in torch.randperm(len(parts)))
-
-
-def inputs(torch: Any, ids: np.ndarray) -> dict[str, Any]:
-    """Return the token ids and the mask of sentences, as long as the longest of them."""
-    real = ids != SPECIAL.index(PADDING)
-    longest = int(real.sum(axis=1).max())
-    return {
-        "input_ids": torch.from_numpy(np.ascontiguousarray(ids[:, :longest])),
-        "attention_mask": torch.from_numpy(real[:, :longest].astype(np.int64)),
-    }
-
-
-def activations(
-    model: Any, ids: np.ndarray, architecture: str
-) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
-    """Return the hidden states of encoded sentences, (n, features) by pooling and layer, and their
-    logits, (n, classes).
-
-    Poolings of BERT and ALBERT: "cls", the first token, and "mean" over all real tokens with [CLS]
-    and [SEP]; of Llama, which only looks back: "last", the last real token. Layers are "embedding",
-    with positions added where the architecture adds them there, and "block1" onwards, the last one
-    of Llama after its final normalisation. "cls" and "last" have no "embedding": there, this token
-    is the same in every sentence.
-    """
-    torch, poolings = need("torch"), ("last",) if architecture == "llama" else ("cls", "mean")
-    blocks = (inputs(torch, ids[i : i + ROWS]) for i in range(0, len(ids), ROWS))
-    layers, logits = hidden_states(model, blocks, poolings)
-    for pooling in set(layers) - {"mean"}:
-        del layers[pooling]["embedding"]
-    return layers, logits
-
-
 def _mean(states: Any, mask: Any) -> Any:
     return (states * (mask / mask.sum(dim=1, keepdim=True)).unsqueeze(2)).sum(dim=1)
 
@@ -131,19 +131,28 @@ POOLINGS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def hidden_states(
-    model: Any, batches: Iterable[Mapping[str, Any]], poolings: Sequence[str]
+def states_of(
+    model: Any,
+    tokens: TokenRows,
+    poolings: Sequence[str],
+    batches: Iterable[np.ndarray],
+    device: Any = "cpu",
 ) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
-    """Return the hidden states of texts, (n, width) by pooling and layer, and the logits, in the
-    order of the batches.
+    """Return the hidden states of texts, pooled, (n, width) by pooling and layer, and the logits.
 
-    ``batches``: the arguments of the model, with their ``attention_mask``. Logits of a model that
-    continues texts, (n, tokens, vocabulary), are those of the last real token.
+    Poolings: "cls", the first token; "mean", over all real tokens with [CLS] and [SEP]; "last", the
+    last real token. Layers: "embedding", the input of the first block, and "block1" onwards, the
+    last one of Llama after its final normalisation. Logits of a model that continues texts, (n,
+    tokens, vocabulary), are those of the last real token.
+
+    ``batches``: the places of the texts that go through the model at once, padded to the longest.
     """
-    torch = need("torch")
+    torch, order = need("torch"), []
     layers: dict[str, dict[str, list[np.ndarray]]] = {pooling: {} for pooling in poolings}
     outputs = []
-    for batch in batches:
+    for rows in batches:
+        order.append(rows)
+        batch = batch_of(torch, tokens, rows, device)
         with torch.no_grad():
             result = model(**batch, output_hidden_states=True)
         mask, logits = batch["attention_mask"], result.logits
@@ -151,7 +160,11 @@ def hidden_states(
         outputs.append(logits.float().cpu().numpy())
         for pooling in poolings:
             for i, states in enumerate(result.hidden_states):
-                rows = POOLINGS[pooling](states, mask).float().cpu().numpy().copy()
-                layers[pooling].setdefault(f"block{i}" if i else "embedding", []).append(rows)
-    joined = {of: {name: np.concatenate(x) for name, x in layers[of].items()} for of in layers}
-    return joined, np.concatenate(outputs)
+                pooled = POOLINGS[pooling](states, mask).float().cpu().numpy().copy()
+                layers[pooling].setdefault(f"block{i}" if i else "embedding", []).append(pooled)
+    places = np.argsort(np.concatenate(order))
+    joined = {
+        pooling: {name: np.concatenate(parts)[places] for name, parts in of_layers.items()}
+        for pooling, of_layers in layers.items()
+    }
+    return joined, np.concatenate(outputs)[places]

@@ -18,7 +18,8 @@ from ....rng import generator
 from ...recipe import Recipe
 from ..loop import Checkpoint, Resources, train
 from .data import Examples
-from .pretrained import Network, TokenRows, batch_of, by_length
+from .networks import TokenRows, batch_of, by_length
+from .pretrained import Network
 
 VALIDATION_ROWS = 64  # validation examples that go through a network at once
 FROZEN = "frozen"  # the folder, beside the checkpoints, of what frozen layers return

@@ -25,7 +25,7 @@ from ..loop import train
 from ..packaged import check_recipe, few
 from ..snapshot import Sentences, load_snapshot
 from . import networks
-from .networks import ARCHITECTURES, CLASS_TOKENS, CLASSES, SPECIAL, Words, encode
+from .networks import ARCHITECTURES, CLASS_TOKENS, CLASSES, SPECIAL, TokenRows, Words, encode
 from .shifts import STRESSES, cue_words, eda, load_synonyms, stressed
 
 VERSION, TRANSFER_VERSION = 1, 2
@@ -34,6 +34,7 @@ SETTINGS = ("normal", "labels", "shortcut", "augmentation")
 FIRST = 5  # packages before this one are for fine-tuning, the others for pretraining
 HELD_OUT = 0.2  # share of the sentences of a fine-tuning package in files without training
 CUES = 160
+ROWS = 256  # sentences that go through a network at once when it is not trained
 
 # packages: number of classes, the first ones of the snapshot; train, test: numbers of sentences;
 # vocabulary: its size; tokens: the most in a sentence; wordnet: None or a folder. The others are
@@ -145,14 +146,16 @@ def learn(model: Any, recipe: Recipe) -> None:
     total = options["epochs"] * count
 
     def steps(first: int) -> Iterator[Any]:
-        for ids in _epochs(recipe, task, random):
-            chosen = ids[rows]
-            for batch in networks.batches(torch, chosen, options["batch"]):
-                yield [(chosen[batch.numpy()], targets[batch])]
+        for tokens in _epochs(recipe, task, random):
+            shuffled = torch.randperm(len(rows))
+            lengths = torch.from_numpy(tokens.lengths[rows])[shuffled]
+            parts = shuffled[lengths.argsort(stable=True)].split(options["batch"])
+            for i in torch.randperm(len(parts)):
+                batch = networks.batch_of(torch, tokens, rows[parts[i].numpy()], "cpu")
+                yield [(batch, targets[parts[i]])]
 
-    def loss(part: tuple[np.ndarray, Any]) -> Any:
-        logits = model(**networks.inputs(torch, part[0])).logits
-        return torch.nn.functional.cross_entropy(logits, part[1])
+    def loss(part: tuple[dict[str, Any], Any]) -> Any:
+        return torch.nn.functional.cross_entropy(model(**part[0]).logits, part[1])
 
     def rate(step: int) -> float:
         share = min((step + 1) / max(1, total // 10), (total - step) / total)
@@ -164,8 +167,8 @@ def learn(model: Any, recipe: Recipe) -> None:
     train(model, steps, loss, optimizer, rate=rate, clip=clip)
 
 
-def inputs_of(recipe: Recipe) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return token ids and labels, by the accuracies that are measured on them.
+def inputs_of(recipe: Recipe) -> dict[str, tuple[TokenRows, np.ndarray]]:
+    """Return tokens and labels, by the accuracies that are measured on them.
 
     ``"test"``: the test sentences, the same for all models; those of models with shortcuts start
     with a class token drawn uniformly, the same for all of these, which says nothing about the
@@ -211,15 +214,21 @@ def test_sentences(recipe: Recipe, task: SentenceTask) -> dict[str, list[list[st
 
 
 def run(
-    model: Any, recipe: Recipe, inputs: np.ndarray
+    model: Any, recipe: Recipe, inputs: TokenRows
 ) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
-    """Return the layers and the logits of sentences; see :func:`.networks.activations`.
+    """Return the layers and the logits of sentences; see :func:`.networks.states_of`.
 
-    The first and the last token are the same in all sentences, so "cls" and "last" start at
-    "block1": a constant representation has no similarity to anything, though ReSi includes it in
-    its test of layers.
+    Poolings of BERT and ALBERT are "cls" and "mean"; of Llama, which only looks back, "last". The
+    first and the last token are the same in all sentences, so "cls" and "last" start at "block1": a
+    constant representation has no similarity to anything, though ReSi includes it in its test of
+    layers.
     """
-    return networks.activations(model, inputs, recipe.architecture)
+    poolings = ("last",) if recipe.architecture == "llama" else ("cls", "mean")
+    batches = np.split(np.arange(len(inputs.ids)), range(ROWS, len(inputs.ids), ROWS))
+    layers, logits = networks.states_of(model, inputs, poolings, batches)
+    for pooling in set(layers) - {"mean"}:
+        del layers[pooling]["embedding"]
+    return layers, logits
 
 
 def head_of(recipe: Recipe) -> str:
@@ -334,22 +343,20 @@ def with_shortcut(
     return [[CLASS_TOKENS[k], *words] for k, words in zip(shown, sentences)]
 
 
-def _epochs(
-    recipe: Recipe, task: SentenceTask, random: np.random.Generator
-) -> Iterator[np.ndarray]:
-    """Yield the token ids of the training sentences of each epoch."""
+def _epochs(recipe: Recipe, task: SentenceTask, random: np.random.Generator) -> Iterator[TokenRows]:
+    """Yield the tokens of the training sentences of each epoch."""
     sentences, change = task.train, None
     if recipe.setting == "shortcut":
         strength, classes = recipe.strength, task.classes
         sentences = with_shortcut(sentences, task.train_labels, strength, classes, random)
     if recipe.setting == "augmentation":
         change = augmentation(recipe, task, recipe.strength, random)
-    ids = encode(sentences, task.vocabulary, recipe.options["tokens"])
+    tokens = encode(sentences, task.vocabulary, recipe.options["tokens"])
     for _ in range(recipe.options["epochs"]):
         if change is not None:
             changed = [change(words) for words in sentences]
-            ids = encode(changed, task.vocabulary, recipe.options["tokens"])
-        yield ids
+            tokens = encode(changed, task.vocabulary, recipe.options["tokens"])
+        yield tokens
 
 
 def augmentation(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,14 @@ from ...recipe import Extraction, Recipe
 from .. import check_options
 from ..loop import Resources, State, accuracy, device_of, seeded
 from .data import TextTask, corrupted, read, shown, synonyms_of
-from .networks import hidden_states
+from .networks import by_length, states_of
 from .objective import learn, objective_of
-from .pretrained import Network, TokenRows, batch_of, by_length, network
+from .pretrained import Network, network
 
 __all__ = ["VERSION", "extract", "fit", "options"]
 
 VERSION = 1
+ROWS = 32  # texts that go through a network at once
 
 
 def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
@@ -61,8 +62,13 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
     """Return the outputs of a fine-tuned model and of its layers for the validation examples.
 
     Those of models with shortcuts have one each, as :func:`.data.shown` draws them. Layers
-    and poolings: see :func:`states_of`; "cls" and "mean" of BERT and ALBERT, "last" of
-    SmolLM2. ``accuracies["test"]`` is for the true classes, whatever a model learned.
+    and poolings: see :func:`.states_of`; "cls" and "mean" of BERT and ALBERT, "last" of
+    SmolLM2. The first token, and the last one of a prompt, are the same in all texts, and so is
+    their "embedding"; the authors include it too. The outputs of a model that continues texts are
+    those of the answers. ``accuracies["test"]`` is for the true classes, whatever a model learned.
+
+    Texts go through the network in batches of similar lengths. The authors pad one text at a time
+    to 128 tokens and leave the padding out: the same but for rounding.
     """
     device = device_of(resources)
     task = _task(recipe, resources)
@@ -73,7 +79,9 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
         net.model.to(device).eval()
         tokens = net.encode(examples, recipe.options["longest"])
         poolings = ("cls", "mean") if net.answers is None else ("last",)
-        layers, outputs = states_of(net, tokens, poolings, device)
+        batches = by_length(tokens.lengths, ROWS)
+        layers, outputs = states_of(net.model, tokens, poolings, batches, device)
+    outputs = outputs if net.answers is None else outputs[:, list(net.answers)]
     accuracies = {"test": accuracy(outputs, examples.labels)}
     return Extraction(layers, outputs, examples.labels, accuracies)
 
@@ -197,32 +205,3 @@ def options(
         result |= _REDUCED | {"frozen": min(1, result["frozen"])}
         result |= {"bert-small": _REDUCED_BERT, "smollm2": _REDUCED_PROMPTED}.get(architecture, {})
     return result
-
-
-ROWS = 32  # texts that go through a network at once
-
-
-def states_of(
-    network: Network, tokens: TokenRows, poolings: Sequence[str], device: Any
-) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
-    """Return the hidden states of texts, pooled, (n, width) by pooling and layer, and the outputs
-    of a model of transformers, (n, outputs).
-
-    Poolings: "cls", the first token; "mean", over all real tokens with [CLS] and [SEP]; "last", the
-    last real token. Layers: "embedding", the input of the first block, and "block1" onwards, the
-    last one of SmolLM2 after its final normalisation. The first token, and the last one of a
-    prompt, are the same in all texts, and so is their "embedding"; the authors include it too. The
-    outputs of a model that continues texts are those of the answers, after the last token.
-
-    Texts go through the network in batches of similar lengths, padded to the longest. The authors
-    pad one text at a time to 128 tokens and leave the padding out: the same but for rounding.
-    """
-    torch, order = need("torch"), list(by_length(tokens.lengths, ROWS))
-    texts = (batch_of(torch, tokens, rows, device) for rows in order)
-    layers, outputs = hidden_states(network.model, texts, poolings)
-    places = np.argsort(np.concatenate(order))
-    for of_pooling in layers.values():
-        for name, values in of_pooling.items():
-            of_pooling[name] = values[places]
-    outputs = outputs[places]
-    return layers, outputs if network.answers is None else outputs[:, list(network.answers)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from ...transformer_files import read, read_model
 from ..loop import Resources
 from ..origins import CONFIG, Origin, find
 from .data import Examples, TextTask
-from .networks import CLASS_TOKENS, SPECIAL, Words, build, vocabulary, words_of
+from .networks import CLASS_TOKENS, END, TokenRows, build, encode, vocabulary, words_of
 
 LETTERS = "ABCDEFGH"
 TASKS = {
@@ -27,6 +27,7 @@ TASKS = {
 HEAD = "classifier."  # how the names of the weights start that are new
 OFFLINE: dict[str, Any] = {"local_files_only": True}
 PADDED_TO = 64  # rows of an enlarged table of embeddings are a multiple of this
+Encoder = Callable[[Examples, int], TokenRows]  # of examples, at most so many tokens each
 
 
 class Pretrained(NamedTuple):
@@ -89,15 +90,15 @@ def network(
     options, outputs = recipe.options, task.classes
     outputs += options["new_classes"] if recipe.setting == "labels" else 0
     if recipe.architecture not in PRETRAINED:
-        encode = word_encoder(task.train, options["vocabulary"])
-        return Network(build("bert", outputs, options), encode)
+        encoder = word_encoder(task.train, options["vocabulary"])
+        return Network(build("bert", outputs, options), encoder)
     transformers, folder = need("transformers"), weights_folder(recipe, resources)
     origin = origin_of(recipe).url
     tokenizer = read(transformers.AutoTokenizer, folder, f"get it from {origin}", **OFFLINE)
     if recipe.architecture == "smollm2":
         model = _model(transformers.AutoModelForCausalLM, folder, origin, pretrained)
-        encode = prompt_encoder(tokenizer, recipe.dataset)
-        return Network(model, encode, answer_ids(tokenizer, outputs))
+        encoder = prompt_encoder(tokenizer, recipe.dataset)
+        return Network(model, encoder, answer_ids(tokenizer, outputs))
     kind = transformers.AutoModelForSequenceClassification
     model = _model(kind, folder, origin, pretrained, num_labels=outputs)
     if recipe.setting == "shortcut":
@@ -169,50 +170,6 @@ def enlarge(model: Any, vocabulary: int, classes: int) -> None:
         weight[before:] = torch.from_numpy((scale * values).astype(np.float32))
 
 
-Encoder = Callable[[Examples, int], "TokenRows"]  # of examples, at most so many tokens each
-
-
-class TokenRows(NamedTuple):
-    """The token ids of texts, an array for each; for pairs also the segment (0, 1) of each token.
-
-    ``padding``: the id of the token that fills up a batch.
-    """
-
-    ids: Sequence[np.ndarray]
-    segments: Sequence[np.ndarray] | None
-    padding: int
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """The number of tokens of each text, (n,)."""
-        return np.array([len(ids) for ids in self.ids])
-
-
-def batch_of(
-    torch: Any, tokens: TokenRows, rows: np.ndarray | Sequence[int], device: Any
-) -> dict[str, Any]:
-    """Return the arguments of a model for some texts, padded to the longest of them."""
-    places = np.asarray(rows).tolist()
-    longest = max(len(tokens.ids[i]) for i in places)
-    ids = np.full((len(places), longest), tokens.padding, dtype=np.int64)
-    mask, segments = np.zeros_like(ids), np.zeros_like(ids)
-    for row, i in enumerate(places):
-        length = len(tokens.ids[i])
-        ids[row, :length], mask[row, :length] = tokens.ids[i], 1
-        if tokens.segments is not None:
-            segments[row, :length] = tokens.segments[i]
-    arrays = {"input_ids": ids, "attention_mask": mask}
-    if tokens.segments is not None:
-        arrays["token_type_ids"] = segments
-    return {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
-
-
-def by_length(lengths: np.ndarray, size: int) -> Iterator[np.ndarray]:
-    """Yield the places of batches of similar lengths, from the shortest to the longest."""
-    order = np.argsort(lengths, kind="stable")
-    yield from (order[i : i + size] for i in range(0, len(order), size))
-
-
 def pretrained_encoder(tokenizer: Any, classes: int) -> Encoder:
     """Return the function that encodes examples with a tokenizer of transformers.
 
@@ -248,28 +205,20 @@ def word_encoder(training: Examples, size: int) -> Encoder:
     parts = [training.texts] if training.pairs is None else [training.texts, training.pairs]
     ids = vocabulary((words_of(text) for texts in parts for text in texts), size)
 
-    def encode(examples: Examples, limit: int) -> TokenRows:
-        rows = [_row(examples, i, ids, limit) for i in range(len(examples.texts))]
-        segments = None if examples.pairs is None else [_segments(row, ids) for row in rows]
-        return TokenRows(rows, segments, ids[SPECIAL[0]])
+    def encode_examples(examples: Examples, limit: int) -> TokenRows:
+        sentences = [words_of(text) for text in examples.texts]
+        if examples.hints is not None:
+            both = zip(examples.hints, sentences)
+            sentences = [[CLASS_TOKENS[k], *words] for k, words in both]
+        if examples.pairs is None:
+            return encode(sentences, ids, limit)
+        pairs = zip(sentences, map(words_of, examples.pairs))
+        tokens = encode([[*words, END, *others] for words, others in pairs], ids, limit)
+        ends = [row == ids[END] for row in tokens.ids]
+        segments = [np.minimum(np.cumsum(end) - end, 1) for end in ends]  # 1 after the first [SEP]
+        return tokens._replace(segments=segments)
 
-    return encode
-
-
-def _row(examples: Examples, place: int, ids: Mapping[str, int], limit: int) -> np.ndarray:
-    """Return [CLS], the shortcut, words and [SEP], and for pairs more words and [SEP]."""
-    _, start, end, unknown = SPECIAL[:4]
-    words: Words = words_of(examples.texts[place])
-    hint = [] if examples.hints is None else [CLASS_TOKENS[examples.hints[place]]]
-    second = [] if examples.pairs is None else [end, *words_of(examples.pairs[place])]
-    tokens = [start, *hint, *words, *second][: limit - 1]
-    return np.array([ids.get(token, ids[unknown]) for token in (*tokens, end)])
-
-
-def _segments(row: np.ndarray, ids: Mapping[str, int]) -> np.ndarray:
-    """Return 0 up to the first [SEP] and 1 after it."""
-    after = np.cumsum(row == ids[SPECIAL[2]]) - (row == ids[SPECIAL[2]])
-    return np.asarray(np.minimum(after, 1))
+    return encode_examples
 
 
 def prompts_of(dataset: str, examples: Examples) -> list[str]:
@@ -291,7 +240,7 @@ def prompts_of(dataset: str, examples: Examples) -> list[str]:
     return [f"{instruction}{hint}\n{body}\nAnswer:" for hint, body in zip(hints, bodies)]
 
 
-def prompt_encoder(tokenizer: Any, dataset: str) -> Callable[[Examples, int], TokenRows]:
+def prompt_encoder(tokenizer: Any, dataset: str) -> Encoder:
     """Return the function that encodes examples as prompts without their answers.
 
     Prompts that are too long lose their beginning.
