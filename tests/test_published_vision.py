@@ -149,9 +149,9 @@ def test_outputs_are_those_of_the_network_for_normalised_test_images(data):
     model = pretrained.build(one.architecture, one.options)
     model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
     x = torch.from_numpy(np.array(pixels)).float()
-    names = pretrained.layer_names(one.architecture, model)
     with torch.no_grad():
-        expected = pretrained.forward(one.architecture, model.eval(), x, names)
+        expected = pretrained.forward(one.architecture, model.eval(), x, None)
+    names = [*expected][:-1]
     np.testing.assert_allclose(seen.outputs, expected["logits"], rtol=1e-5, atol=1e-5)
     assert list(seen.layers["mean"]) == names[-6:]
     for name, values in seen.layers["mean"].items():

@@ -22,17 +22,7 @@ from .. import DATASETS, check_options
 from ..loop import Checkpoint, Resources, State, accuracy, device_of, seeded, state_of, train
 from .data import PictureTask, read
 from .pipeline import Feed, batches, test_dots, test_feed, test_image, training_feed, training_image
-from .pretrained import (
-    POOLING,
-    RESNETS,
-    VGGS,
-    VITS,
-    build,
-    configuration,
-    forward,
-    layer_names,
-    with_pretrained,
-)
+from .pretrained import POOLING, RESNETS, VGGS, VITS, build, configuration, forward, with_pretrained
 
 VERSION = 1
 BATCH = 100  # images that the trained models see at once, as in the authors' code
@@ -131,7 +121,7 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
     """Return the outputs of a trained model and of its layers for the test images, in float32.
 
     Layers of normal models are the last ``options["compared"]`` that the hooks of the authors' code
-    see (:func:`.layer_names`), of others the last one alone, since only the test of layers compares
+    see (:func:`.forward`), of others the last one alone, since only the test of layers compares
     several. Maps are averaged to 7 x 7 positions where they are larger and flattened to (n,
     channels * height * width); ``maps`` has their shapes, also that of ResNet's last layer, a map
     of one position. The pooling is called "mean" for CNNs, "cls" for ViT.
@@ -150,7 +140,8 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
         model = _loaded(torch, recipe, build(recipe.architecture, recipe.options, config), state)
         model.to(device).eval()
         run, feed = partial(_outputs, device, recipe, model), test_feed(recipe, task, side)
-        names = layer_names(recipe.architecture, model)[: recipe.options["hooks"]]
+        image = torch.from_numpy(test_image(recipe, feed, 0.0, 0)[None]).to(device)
+        names = [*forward(recipe.architecture, model, image, None)][:-1][: recipe.options["hooks"]]
         few = recipe.options["compared"] if recipe.setting == "normal" else 1
         plain = test_dots(recipe, feed, 0.0) if recipe.setting == "shortcut" else feed
         outputs = run(plain, names[-few:])

@@ -5,7 +5,7 @@ The weights have the names of the authors' files.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,50 +44,39 @@ def build(architecture: str, options: Mapping[str, Any], config: Any = None) -> 
     average of all positions. So it is in the authors' code.
     """
     if architecture in VITS:
-        return vision_transformer(config, options["classes"])
+        config.num_labels = options["classes"]
+        model = need("transformers").ViTForImageClassification(config)
+        # As initialised by PyTorch
+        model.classifier = need("torch").nn.Linear(config.hidden_size, config.num_labels)
+        return model
     return (_resnet if architecture in RESNETS else _vgg)(architecture, options)
 
 
-def layer_names(architecture: str, model: Any) -> list[str]:
-    """Return the names of the layers that the authors' hooks see, in order.
-
-    ResNet: the stem after its batch normalisation, the blocks before their last ReLU, and the
-    average; VGG: the convolutions before normalisation and ReLU, and the input of the classifier;
-    ViT: the blocks, and the input of the classifier.
-    """
-    if architecture in VITS:
-        return [*_numbered("block", len(blocks_of(model))), "norm"]
-    if architecture in VGGS:
-        convolutions = [layer for layer in model["features"] if _is_convolution(layer)]
-        return [*_numbered("conv", len(convolutions)), "pool"]
-    stages = [model["module"]["module"][f"layer{stage}"] for stage in range(1, 5)]
-    return ["stem", *_numbered("block", sum(map(len, stages))), "pool"]
-
-
-def forward(architecture: str, model: Any, x: Any, layers: Collection[str] = ()) -> dict[str, Any]:
+def forward(
+    architecture: str, model: Any, x: Any, layers: Collection[str] | None = ()
+) -> dict[str, Any]:
     """Return the outputs of these layers for images (n, 3, height, width), and the "logits".
+
+    ``layers``: None for all that the authors' hooks see. ResNet: the "stem" after its batch
+    normalisation, "block1" ... before their last ReLU, and the average, "pool"; VGG: "conv1" ...
+    before normalisation and ReLU, and the input of the classifier, "pool"; ViT: "block1" ..., and
+    the input of the classifier, "norm".
 
     Outputs of convolutions are maps (n, channels, height, width), averaged to 7 x 7 positions where
     they are larger; the average of ResNet is a map of one position. Others are vectors, of ViT
     those of the CLS token.
     """
     run = _run_vit if architecture in VITS else _run_vgg if architecture in VGGS else _run_resnet
-    return run(model, x, layers)
+    outputs = {}
+    for name, values in run(model, x):
+        if layers is None or name in layers or name == "logits":
+            is_large = values.ndim == 4 and values.shape[2] > SPREAD
+            pool = need("torch").nn.functional.adaptive_avg_pool2d
+            outputs[name] = pool(values, SPREAD) if is_large else values
+    return outputs
 
 
-def _numbered(name: str, count: int) -> list[str]:
-    return [f"{name}{i}" for i in range(1, count + 1)]
-
-
-def _keep(outputs: dict[str, Any], layers: Collection[str], name: str, x: Any) -> None:
-    """Put an output among the others, if it is asked for."""
-    if name in layers:
-        is_large = x.ndim == 4 and x.shape[2] > SPREAD
-        outputs[name] = _pooled(x) if is_large else x
-
-
-def _pooled(x: Any) -> Any:
-    return need("torch").nn.functional.adaptive_avg_pool2d(x, SPREAD)
+Outputs = Iterator[tuple[str, Any]]  # of layers by name, in order; the last are the "logits"
 
 
 # ------------------------------------------------------------------------------------------- ResNet
@@ -127,27 +116,22 @@ def _block(kind: tuple[tuple[int, int], ...], before: int, width: int, stride: i
     return nn.ModuleDict(parts)
 
 
-def _run_resnet(model: Any, x: Any, layers: Collection[str]) -> dict[str, Any]:
-    parts, outputs, count = model["module"]["module"], dict[str, Any](), 0
+def _run_resnet(model: Any, x: Any) -> Outputs:
+    parts = model["module"]["module"]
     x = parts["bn0"](parts["conv0"](x))
-    _keep(outputs, layers, "stem", x)
-    x = x.relu()
-    for stage in range(1, 5):
-        for block in parts[f"layer{stage}"].values():
-            x, count = _run_block(block, x), count + 1
-            _keep(outputs, layers, f"block{count}", x)
-            x = x.relu()
-    x = parts["avgpool"](x)
-    _keep(outputs, layers, "pool", x)
-    return outputs | {"logits": parts["linear"](x.flatten(1))}
-
-
-def _run_block(block: Any, x: Any) -> Any:
-    y, last = x, sum(name.startswith("conv") for name in block)
-    for i in range(1, last + 1):
-        y = block[f"bn{i}"](block[f"conv{i}"](y))
-        y = y if i == last else y.relu()
-    return y + (block["downsample"](x) if "downsample" in block else x)
+    yield "stem", x
+    blocks = [block for stage in range(1, 5) for block in parts[f"layer{stage}"].values()]
+    for number, block in enumerate(blocks, 1):
+        x = y = x.relu()
+        last = sum(name.startswith("conv") for name in block)
+        for i in range(1, last + 1):
+            y = block[f"bn{i}"](block[f"conv{i}"](y))
+            y = y if i == last else y.relu()
+        x = y + (block["downsample"](x) if "downsample" in block else x)
+        yield f"block{number}", x
+    x = parts["avgpool"](x.relu())
+    yield "pool", x
+    yield "logits", parts["linear"](x.flatten(1))
 
 
 # ---------------------------------------------------------------------------------------------- VGG
@@ -168,48 +152,32 @@ def _vgg(architecture: str, options: Mapping[str, Any]) -> Any:
     )
 
 
-def _is_convolution(layer: Any) -> bool:
-    return isinstance(layer, need("torch").nn.Conv2d)
-
-
-def _run_vgg(model: Any, x: Any, layers: Collection[str]) -> dict[str, Any]:
-    outputs, count = dict[str, Any](), 0
+def _run_vgg(model: Any, x: Any) -> Outputs:
+    count = 0
     for layer in model["features"]:
         x = layer(x)
-        if _is_convolution(layer):
+        if isinstance(layer, need("torch").nn.Conv2d):
             count += 1
-            _keep(outputs, layers, f"conv{count}", x)
+            yield f"conv{count}", x
     x = x.flatten(1)
-    _keep(outputs, layers, "pool", x)
-    return outputs | {"logits": model["classifier"](x)}
+    yield "pool", x
+    yield "logits", model["classifier"](x)
 
 
 # ---------------------------------------------------------------------------------------------- ViT
 
 
-def _run_vit(model: Any, x: Any, layers: Collection[str]) -> dict[str, Any]:
-    outputs: dict[str, Any] = {}
-
-    def watch(name: str) -> Any:
-        def hook(module: Any, arguments: Any, result: Any) -> None:
-            tokens = result[0] if isinstance(result, tuple) else result
-            outputs[name] = tokens[:, 0]
-
-        return hook
-
-    watched = [
-        (name, block)
-        for name, block in zip(_numbered("block", len(blocks_of(model))), blocks_of(model))
-        if name in layers
-    ]
-    handles = [block.register_forward_hook(watch(name)) for name, block in watched]
-    try:
-        tokens = model.vit(pixel_values=x).last_hidden_state
-    finally:
-        for handle in handles:
-            handle.remove()
-    _keep(outputs, layers, "norm", tokens[:, 0])
-    return outputs | {"logits": model.classifier(tokens[:, 0])}
+def _run_vit(model: Any, x: Any) -> Outputs:
+    vit = model.vit
+    tokens = vit.embeddings(x)
+    blocks = vit.layers if hasattr(vit, "layers") else vit.encoder.layer  # before version 5
+    for number, block in enumerate(blocks, 1):
+        result = block(tokens)
+        tokens = result[0] if isinstance(result, tuple) else result
+        yield f"block{number}", tokens[:, 0]
+    tokens = vit.layernorm(tokens)
+    yield "norm", tokens[:, 0]
+    yield "logits", model.classifier(tokens[:, 0])
 
 
 FOLDERS = {"vit-b32": "vit-base-patch32-224-in21k", "vit-l32": "vit-large-patch32-224-in21k"}
@@ -268,20 +236,6 @@ def with_pretrained(
             )
     model.vit.load_state_dict(body.state_dict())
     return model
-
-
-def vision_transformer(config: Any, classes: int) -> Any:
-    """Return a freshly initialised vision transformer with a linear classifier of the CLS token."""
-    torch, transformers = need("torch"), need("transformers")
-    config.num_labels = classes
-    model = transformers.ViTForImageClassification(config)
-    model.classifier = torch.nn.Linear(config.hidden_size, classes)  # as initialised by PyTorch
-    return model
-
-
-def blocks_of(model: Any) -> Any:
-    """Return the blocks of a vision transformer, whatever its library calls them."""
-    return model.vit.layers if hasattr(model.vit, "layers") else model.vit.encoder.layer
 
 
 def _weights_folder(architecture: str, resources: Resources) -> tuple[Path, str]:
