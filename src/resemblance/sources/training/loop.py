@@ -233,12 +233,25 @@ def state_of(model: Any) -> dict[str, np.ndarray]:
     return {name: value.detach().cpu().numpy().copy() for name, value in model.state_dict().items()}
 
 
-def load_state(model: Any, state: State) -> Any:
-    """Put weights into a PyTorch module, switch it to evaluation, and return it."""
-    torch = need("torch")
-    model.load_state_dict(
-        {name: torch.from_numpy(np.array(value)) for name, value in state.items()}
-    )
+def load_state(model: Any, state: State, owner: str, partly: bool = False) -> Any:
+    """Put weights into a PyTorch module, switch it to evaluation, and return it.
+
+    ``partly``: whether weights may be left as they are. Raises ``ValueError`` that names the
+    ``owner`` for weights of another network.
+    """
+    torch, buffers = need("torch"), dict(model.named_buffers())
+    stored = {name: buffer for name, buffer in buffers.items() if name in model.state_dict()}
+    expected = {k: tuple(x.shape) for k, x in (*model.named_parameters(), *stored.items())}
+    shapes = {name: np.shape(value) for name, value in state.items()}
+    different = sorted(name for name, _ in expected.items() ^ shapes.items())
+    for name in different:
+        if not partly or name in shapes:
+            raise ValueError(
+                f"{owner}: the weights are of another network: {name} has shape "
+                f"{shapes.get(name)}, expected {expected.get(name)}"
+            )
+    weights = {name: torch.from_numpy(np.array(value)) for name, value in state.items()}
+    model.load_state_dict(weights, strict=False)
     return model.eval()
 
 

@@ -73,7 +73,7 @@ def extract(recipe: Recipe, state: State) -> Extraction:
     layers, outputs = dict[str, dict[str, np.ndarray]](), np.empty(0)
     right = dict[str, np.ndarray]()
     with seeded(0, recipe.domain, "extract") as torch, torch.no_grad():
-        model = load_state(domain.build(recipe), state)
+        model = load_state(domain.build(recipe), state, recipe.name)
         for name, (values, labels) in inputs.items():
             result = domain.run(model, recipe, values)
             accuracies[name] = accuracy(result[1], labels)

@@ -238,7 +238,7 @@ def _outputs(
 ) -> dict[str, Any]:
     """Return the outputs of all layers and the logits for the compared nodes."""
     x = shown_features(recipe, data)
-    model = load_state(_new(recipe, data), state).to(device)
+    model = load_state(_new(recipe, data), state, recipe.name).to(device)
     inputs, rows = features(x, device), _tensor(data.compared, device)
     if recipe.architecture == "pgnn":
         redrawn = ("redrawn",) if recipe.options["anchors"] == "redrawn" else ()

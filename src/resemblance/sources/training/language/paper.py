@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ....extras import need
 from ....rng import generator
 from ...recipe import Extraction, Recipe
 from .. import check_options
-from ..loop import Resources, State, accuracy, device_of, seeded
+from ..loop import Resources, State, accuracy, device_of, load_state, seeded
 from .data import TextTask, corrupted, read, shown, synonyms_of
 from .networks import by_length, states_of
 from .objective import learn, objective_of
-from .pretrained import Network, network
+from .pretrained import network
 
 __all__ = ["VERSION", "extract", "fit", "options"]
 
@@ -74,9 +73,9 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
     task = _task(recipe, resources)
     examples = shown(recipe, task.validation, task.classes)
     with seeded(0, "published", "extract", device=device):
-        net = network(recipe, task, resources, pretrained=bool(recipe.options["frozen"]))
-        _put(net, state, recipe)
-        net.model.to(device).eval()
+        is_partly = bool(recipe.options["frozen"])
+        net = network(recipe, task, resources, pretrained=is_partly)
+        load_state(net.model, state, recipe.name, is_partly).to(device)
         tokens = net.encode(examples, recipe.options["longest"])
         poolings = ("cls", "mean") if net.answers is None else ("last",)
         batches = by_length(tokens.lengths, ROWS)
@@ -95,23 +94,6 @@ def _task(recipe: Recipe, resources: Resources) -> TextTask:
         return task
     random = generator(0, "published", recipe.dataset, "training examples")
     return task._replace(train=task.train.take(np.sort(random.permutation(size)[:count])))
-
-
-def _put(net: Network, state: State, recipe: Recipe) -> None:
-    """Put the weights that training changed into a network: all of them, if no layer is frozen."""
-    torch, weights = need("torch"), dict(net.model.named_parameters())
-    needed = state.keys() if recipe.options["frozen"] else weights.keys()
-    shapes = {name: tuple(weight.shape) for name, weight in weights.items() if name in needed}
-    others = {name: np.shape(value) for name, value in state.items()}
-    different = sorted(name for name, _ in shapes.items() ^ others.items())
-    if different:
-        raise ValueError(
-            f"{recipe.name}: the trained weights do not fit its network: {different[0]} has shape "
-            f"{others.get(different[0])}, expected {shapes.get(different[0])}"
-        )
-    with torch.no_grad():
-        for name, value in state.items():
-            weights[name].copy_(torch.from_numpy(np.array(value)))
 
 
 LOWEST = {"sst2": 0.558, "mnli": 0.354}  # the rate of shortcuts in the compared sentences

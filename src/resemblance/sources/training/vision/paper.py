@@ -19,7 +19,17 @@ from ....extras import need
 from ....rng import generator
 from ...recipe import Extraction, Recipe
 from .. import DATASETS, check_options
-from ..loop import Checkpoint, Resources, State, accuracy, device_of, seeded, state_of, train
+from ..loop import (
+    Checkpoint,
+    Resources,
+    State,
+    accuracy,
+    device_of,
+    load_state,
+    seeded,
+    state_of,
+    train,
+)
 from .data import PictureTask, read
 from .pipeline import Feed, batches, test_dots, test_feed, test_image, training_feed, training_image
 from .pretrained import POOLING, RESNETS, VGGS, VITS, build, configuration, forward, with_pretrained
@@ -137,8 +147,8 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
     task, config, side = _prepared(recipe, resources)
     device = device_of(resources)
     with seeded(recipe.seed, "vision", "extract", device=device) as torch, torch.no_grad():
-        model = _loaded(torch, recipe, build(recipe.architecture, recipe.options, config), state)
-        model.to(device).eval()
+        model = build(recipe.architecture, recipe.options, config)
+        load_state(model, state, recipe.name).to(device)
         run, feed = partial(_outputs, device, recipe, model), test_feed(recipe, task, side)
         image = torch.from_numpy(test_image(recipe, feed, 0.0, 0)[None]).to(device)
         names = [*forward(recipe.architecture, model, image, None)][:-1][: recipe.options["hooks"]]
@@ -179,16 +189,6 @@ def _check(recipe: Recipe) -> None:
         raise ValueError(
             f"{recipe.name}: setting must be one of {known}, with a strength from 0 to 1"
         )
-
-
-def _loaded(torch: Any, recipe: Recipe, model: Any, state: State) -> Any:
-    try:
-        model.load_state_dict(
-            {name: torch.from_numpy(np.array(value)) for name, value in state.items()}
-        )
-    except RuntimeError as error:
-        raise ValueError(f"{recipe.name}: the weights are of another network: {error}") from error
-    return model
 
 
 def _outputs(
