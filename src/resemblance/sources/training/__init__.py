@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from typing import Any, NamedTuple
 
 from ...display import did_you_mean
@@ -69,14 +70,10 @@ def fit(recipe: Recipe, resources: Resources | None = None, start: State | None 
     resources, or whose data are missing or damaged.
     """
     if recipe.dataset not in DATASETS:
-        weights: State = _module("packaged").fit(recipe, start)
-        return weights
-    needed = _needed(recipe, resources)
-    if needed.archive is not None:
-        weights = _module("archive").load(recipe, needed)
-    else:
-        weights = part_of(recipe.dataset, "paper").fit(recipe, needed)
-    return weights
+        return _module("packaged").fit(recipe, start)
+    if (needed := _needed(recipe, resources)).archive is not None:
+        return _module("archive").load(recipe, needed)
+    return part_of(recipe.dataset, "paper").fit(recipe, needed)
 
 
 def extract(recipe: Recipe, state: State, resources: Resources | None = None) -> Extraction:
@@ -85,11 +82,8 @@ def extract(recipe: Recipe, state: State, resources: Resources | None = None) ->
     Raises ``ValueError`` as :func:`fit` does.
     """
     if recipe.dataset not in DATASETS:
-        extraction: Extraction = _module("packaged").extract(recipe, state)
-    else:
-        trainer = part_of(recipe.dataset, "paper")
-        extraction = trainer.extract(recipe, state, _needed(recipe, resources))
-    return extraction
+        return _module("packaged").extract(recipe, state)
+    return part_of(recipe.dataset, "paper").extract(recipe, state, _needed(recipe, resources))
 
 
 def _needed(recipe: Recipe, resources: Resources | None) -> Resources:
@@ -128,24 +122,12 @@ def recipes(domain: str, size: str, plan: Iterable[tuple[str, float, int]]) -> I
     the settings that it does not have.
     """
     about, trainer, plan = DOMAINS[domain], domain_of(domain), tuple(plan)
-    for architecture in about.architectures:
-        if architecture not in trainer.OPTIONS[size]:
-            continue
-        options = trainer.OPTIONS[size][architecture]
+    for architecture, options in trainer.OPTIONS[size].items():
         for setting, strength, seeds in plan:
-            if architecture not in about.only.get(setting, about.architectures):
-                continue
-            for seed in range(seeds):
-                yield Recipe(
-                    domain,
-                    about.dataset,
-                    architecture,
-                    setting,
-                    strength,
-                    seed,
-                    options,
-                    trainer.VERSION,
-                )
+            is_there = architecture in about.only.get(setting, about.architectures)
+            which = (domain, about.dataset, architecture, setting, strength)
+            for seed in range(seeds if is_there else 0):
+                yield Recipe(*which, seed, options, trainer.VERSION)
 
 
 HYPERPARAMETERS = ("resi-code", "paper")  # where the authors' code and their paper differ
@@ -293,11 +275,13 @@ def paper_recipes(portion: Portion) -> Iterator[Recipe]:
         trainer = part_of(dataset, "paper")
         domain = DATASETS[dataset].domain
         options = trainer.options(dataset, architecture, portion.hyperparameters, portion.reduced)
-        for setting, strength, seeds in _settings(portion, dataset, architecture):
-            for seed in range(seeds):
-                yield Recipe(
-                    domain, dataset, architecture, setting, strength, seed, options, trainer.VERSION
-                )
+        strengths = DATASETS[dataset].architectures[architecture].strengths
+        tests = tests_of(portion, dataset, architecture).values()
+        for setting in ("normal", "layers", *strengths):
+            seeds = range(max((of.each for of in tests if setting in of.settings), default=0))
+            for strength, seed in product(strengths.get(setting, (0.0,)), seeds):
+                which = (domain, dataset, architecture, setting, strength, seed)
+                yield Recipe(*which, options, trainer.VERSION)
 
 
 def chosen(portion: Portion) -> Iterator[tuple[str, str]]:
@@ -324,8 +308,9 @@ def tests_of(portion: Portion, dataset: str, architecture: str) -> dict[str, Mem
     A test that the paper does not make on an architecture is not there.
     """
     about = DATASETS[dataset].architectures[architecture]
+    with_normal = _NORMAL_IS_A_GROUP[DATASETS[dataset].domain]
     grouped = {
-        test: Members((*_normal_group(dataset, test), test), portion.members)
+        test: Members(("normal", test) if test in with_normal else (test,), portion.members)
         for test in about.strengths
     }
     most = portion.seeds if about.all_layers else portion.members
@@ -338,11 +323,6 @@ def tests_of(portion: Portion, dataset: str, architecture: str) -> dict[str, Mem
     return {test: of for test, of in tests.items() if not portion.tests or test in portion.tests}
 
 
-def _normal_group(dataset: str, test: str) -> tuple[str, ...]:
-    """Return the setting of the normal models where they are one of the groups of a test."""
-    return ("normal",) if test in _NORMAL_IS_A_GROUP[DATASETS[dataset].domain] else ()
-
-
 # A model that was trained with a shortcut of no strength sees other inputs than a normal one; and
 # images are augmented in other ways besides noise, so that the paper compares noise with noise.
 _NORMAL_IS_A_GROUP: Mapping[str, tuple[str, ...]] = {
@@ -350,15 +330,3 @@ _NORMAL_IS_A_GROUP: Mapping[str, tuple[str, ...]] = {
     "language": ("labels", "augmentation"),
     "vision": ("labels",),
 }
-
-
-def _settings(
-    portion: Portion, dataset: str, architecture: str
-) -> Iterator[tuple[str, float, int]]:
-    """Yield setting, strength and number of models."""
-    strengths = DATASETS[dataset].architectures[architecture].strengths
-    tests = tests_of(portion, dataset, architecture).values()
-    for setting in ("normal", "layers", *strengths):
-        needed = [of.each for of in tests if setting in of.settings]
-        for strength in strengths.get(setting, (0.0,)) if needed else ():
-            yield setting, strength, max(needed)
