@@ -67,7 +67,7 @@ def test_the_state_of_pytorch_is_left_alone():
 
 def test_maps_are_averaged_over_positions():
     split = source.split_digits(40)
-    outputs = source.train_network(split, "seed 0", 1)
+    outputs = source.train_network(split, "seed 0", 1, print)
     assert outputs["conv1"].shape == (40, 16, 8, 8)
     found = source.digits(seeds=1, shuffled=0, epochs=1, images=40).representations["seed 0/conv1"]
     assert np.allclose(found.array, outputs["conv1"].mean(axis=(2, 3)), atol=1e-6)

@@ -10,10 +10,11 @@ import numpy as np
 from ....representation import Representation
 from ....rng import generator
 from ...layouts import from_maps
-from ..loop import seeded, train
+from ..loop import accuracy, seeded, train
 
 CHANNELS = (16, 32, 64)
 LAYERS = ("conv1", "conv2", "conv3", "linear")
+BATCH = 64
 
 
 class Split(NamedTuple):
@@ -59,32 +60,23 @@ def digits(
     """
     split = split_digits(images)
     noise = generator(0, "digits", "shuffled labels").permutation(len(split.train_labels))
-    mislabelled = split._replace(train_labels=split.train_labels[noise])
-    plan = {f"seed {i}": split for i in range(seeds)} | {
-        f"shuffled {i}": mislabelled for i in range(shuffled)
-    }
+    labels = {f"seed {i}": split.train_labels for i in range(seeds)}
+    labels |= {f"shuffled {i}": split.train_labels[noise] for i in range(shuffled)}
     representations, accuracies = {}, {}
-    for position, (name, data) in enumerate(plan.items()):
-        report = _counting(progress, position * epochs, len(plan) * epochs)
-        outputs = train_network(data, name, epochs, report=report)
-        accuracies[name] = float((outputs["linear"].argmax(axis=1) == split.test_labels).mean())
+    for position, (name, train_labels) in enumerate(labels.items()):
+
+        def report(epoch: int, before: int = position * epochs) -> None:
+            if progress is not None:
+                progress("training", before + epoch, len(labels) * epochs)
+
+        data = split._replace(train_labels=train_labels)
+        outputs = train_network(data, name, epochs, report)
+        accuracies[name] = accuracy(outputs["linear"], split.test_labels)
         for layer, values in outputs.items():
-            title = f"{name}/{layer}"
-            representations[title] = _representation(values, title)
+            title, is_map = f"{name}/{layer}", values.ndim == 4
+            pooled = from_maps(values, pool="mean").source if is_map else values
+            representations[title] = Representation(pooled, title)
     return Digits(representations, accuracies)
-
-
-def _representation(values: np.ndarray, title: str) -> Representation:
-    if values.ndim == 4:
-        return from_maps(values, pool="mean", name=title)
-    return Representation(values, title)
-
-
-def _counting(
-    progress: Callable[[str, int, int], None] | None, before: int, total: int
-) -> Callable[[int], None] | None:
-    """Return a function that reports the epochs of one network as progress of all networks."""
-    return None if progress is None else lambda epoch: progress("training", before + epoch, total)
 
 
 def split_digits(images: int) -> Split:
@@ -101,12 +93,7 @@ def split_digits(images: int) -> Split:
 
 
 def train_network(
-    split: Split,
-    name: str,
-    epochs: int,
-    batch: int = 64,
-    *,
-    report: Callable[[int], None] | None = None,
+    split: Split, name: str, epochs: int, report: Callable[[int], None]
 ) -> dict[str, np.ndarray]:
     """Train one network and return the outputs of its layers for the test images.
 
@@ -124,25 +111,22 @@ def train_network(
         )
         x, y = torch.from_numpy(split.train), torch.from_numpy(split.train_labels)
 
+        def forward(x: Any) -> list[Any]:
+            outputs = []
+            for convolution in layers[:-1]:
+                x = convolution(x).relu()
+                outputs.append(x)
+            return [*outputs, layers[-1](x.flatten(1))]
+
         def steps(first: int) -> Iterator[Any]:
             for epoch in range(epochs):
-                yield from ([rows] for rows in torch.randperm(len(x)).split(batch))
-                if report:
-                    report(epoch + 1)
+                yield from ([rows] for rows in torch.randperm(len(x)).split(BATCH))
+                report(epoch + 1)
 
         def loss(rows: Any) -> Any:
-            return torch.nn.functional.cross_entropy(_forward(layers, x[rows])["linear"], y[rows])
+            return torch.nn.functional.cross_entropy(forward(x[rows])[-1], y[rows])
 
         train(layers, steps, loss, torch.optim.Adam(layers.parameters(), lr=2e-3))
         with torch.no_grad():
-            outputs = _forward(layers, torch.from_numpy(split.test))
-    return {layer: values.numpy() for layer, values in outputs.items()}
-
-
-def _forward(layers: Any, x: Any) -> dict[str, Any]:
-    """Return the outputs of all layers by name."""
-    outputs = []
-    for convolution in layers[:-1]:
-        x = convolution(x).relu()
-        outputs.append(x)
-    return dict(zip(LAYERS, [*outputs, layers[-1](x.flatten(1))]))
+            outputs = forward(torch.from_numpy(split.test))
+    return {layer: values.numpy() for layer, values in zip(LAYERS, outputs)}
