@@ -7,7 +7,7 @@ representations to show.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -19,8 +19,8 @@ from ...recipe import TRANSFER as TRANSFER_SETTINGS
 from ...recipe import Recipe
 from .. import corruption
 from ..loop import train
+from ..origins import load_snapshot
 from ..packaged import check_recipe, few
-from ..snapshot import load_snapshot
 from . import pgnn
 from .shifts import SHIFTS, shift
 
@@ -235,7 +235,7 @@ def test_nodes(recipe: Recipe) -> np.ndarray:
     return task_of(recipe).test
 
 
-def _features(words: tuple[tuple[int, ...], ...], vocabulary: int) -> np.ndarray:
+def _features(words: Sequence[Sequence[int]], vocabulary: int) -> np.ndarray:
     """Return which of the first words nodes have, (n, vocabulary), with rows that sum to 1."""
     x = np.zeros((len(words), vocabulary), np.float32)
     for row, places in zip(x, words):
