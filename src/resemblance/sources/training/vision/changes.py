@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import colorsys
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,26 +37,13 @@ def draw_dots(
     ``rate**2 + (1 - rate**2) / classes``. The numbers are those that ``numpy.random.default_rng``
     gives the authors of ReSi for the same seed and order.
     """
-    random = np.random.default_rng(seed)
-    dots = [_dot(int(label), rate, random, side, diameter // 2, classes, coins) for label in labels]
-    hints, rows, columns = np.array(dots, np.int64).reshape(-1, 3).T
-    return Dots(hints, rows, columns)
-
-
-def _dot(
-    label: int,
-    rate: float,
-    random: np.random.Generator,
-    side: int,
-    half: int,
-    classes: int,
-    coins: int,
-) -> tuple[int, int, int]:
-    for _ in range(coins):
-        if random.random() > rate:
-            label = int(random.integers(classes))
-    row = int(random.integers(half, side - half))
-    return label, row, int(random.integers(half, side - half))
+    random, half, dots = np.random.default_rng(seed), diameter // 2, []
+    for label in labels.tolist():
+        for _ in range(coins):
+            if random.random() > rate:
+                label = int(random.integers(classes))
+        dots.append((label, *(int(random.integers(half, side - half)) for _ in range(2))))
+    return Dots(*np.array(dots, np.int64).reshape(-1, 3).T)
 
 
 def hues(classes: int) -> np.ndarray:
@@ -268,8 +254,8 @@ AMOUNTS: Mapping[str, tuple[float, float]] = {
     "equalize": (0.0, 0.0),
     "invert": (0.0, 0.0),
 }
-MOVES = ("shear_x", "shear_y", "translate_x", "translate_y")
-SIGNED = frozenset((*MOVES, "color", "contrast", "sharpness", "brightness"))
+ENHANCED = ("color", "contrast", "sharpness", "brightness")
+SIGNED = ("shear_x", "shear_y", "translate_x", "translate_y", *ENHANCED)
 
 
 def augmented(image: Any, policy: str, random: np.random.Generator) -> Any:
@@ -296,61 +282,23 @@ def amount_of(name: str, magnitude: int, random: np.random.Generator) -> float:
 
 def changed(image: Any, name: str, amount: float) -> Any:
     """Return an image after one operation."""
-    return _OPERATIONS[name](image, amount)
-
-
-# --------------------------------------------------------------------------------------- operations
-
-
-def _sheared(across: float, down: float, image: Any, amount: float) -> Any:
-    matrix = (1, across * amount, 0, down * amount, 1, 0)
-    return _moved(image, matrix, need("PIL.Image").Resampling.BICUBIC)
-
-
-def _translated(across: float, down: float, image: Any, amount: float) -> Any:
-    width, height = image.size
-    matrix = (1, 0, across * amount * width, 0, 1, down * amount * height)
-    return _moved(image, matrix, need("PIL.Image").Resampling.NEAREST)
-
-
-def _moved(image: Any, matrix: tuple[float, ...], resampling: Any) -> Any:
-    affine = need("PIL.Image").Transform.AFFINE
-    return image.transform(image.size, affine, matrix, resampling, fillcolor=GRAY)
-
-
-def _rotated(image: Any, amount: float) -> Any:
-    return image.rotate(amount, fillcolor=GRAY)
-
-
-def _enhanced(kind: str, image: Any, amount: float) -> Any:
-    return getattr(need("PIL.ImageEnhance"), kind)(image).enhance(1 + amount)
-
-
-def _posterized(image: Any, amount: float) -> Any:
-    return need("PIL.ImageOps").posterize(image, round(amount))
-
-
-def _solarized(image: Any, amount: float) -> Any:
-    return need("PIL.ImageOps").solarize(image, amount)
-
-
-def _plain(kind: str, image: Any, amount: float) -> Any:
-    return getattr(need("PIL.ImageOps"), kind)(image)
-
-
-_OPERATIONS: Mapping[str, Callable[[Any, float], Any]] = {
-    "shear_x": partial(_sheared, 1, 0),
-    "shear_y": partial(_sheared, 0, 1),
-    "translate_x": partial(_translated, 1, 0),
-    "translate_y": partial(_translated, 0, 1),
-    "rotate": _rotated,
-    "color": partial(_enhanced, "Color"),
-    "contrast": partial(_enhanced, "Contrast"),
-    "sharpness": partial(_enhanced, "Sharpness"),
-    "brightness": partial(_enhanced, "Brightness"),
-    "posterize": _posterized,
-    "solarize": _solarized,
-    "autocontrast": partial(_plain, "autocontrast"),
-    "equalize": partial(_plain, "equalize"),
-    "invert": partial(_plain, "invert"),
-}
+    pillow, operations, (width, height) = need("PIL.Image"), need("PIL.ImageOps"), image.size
+    moves = {
+        "shear_x": (1, amount, 0, 0, 1, 0),
+        "shear_y": (1, 0, 0, amount, 1, 0),
+        "translate_x": (1, 0, amount * width, 0, 1, 0),
+        "translate_y": (1, 0, 0, 0, 1, amount * height),
+    }
+    if name in moves:
+        kind = "BICUBIC" if name.startswith("shear") else "NEAREST"
+        how = (pillow.Transform.AFFINE, moves[name], pillow.Resampling[kind])
+        return image.transform(image.size, *how, fillcolor=GRAY)
+    if name == "rotate":
+        return image.rotate(amount, fillcolor=GRAY)
+    if name in ENHANCED:
+        return getattr(need("PIL.ImageEnhance"), name.capitalize())(image).enhance(1 + amount)
+    if name == "posterize":
+        return operations.posterize(image, round(amount))
+    if name == "solarize":
+        return operations.solarize(image, amount)
+    return getattr(operations, name)(image)
