@@ -98,11 +98,13 @@ def tabled(thing: object, path: str | Path) -> bool:
 
 
 def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = None) -> str:
-    """Return the end of an error message: the closest name, or all names (or those to ``show``)."""
+    """Return the end of an error message: the closest name, one of the same letters first, or all
+    names (or those to ``show``)."""
     names = list(names)
     if ALIASES.get(name.lower(), "").partition("[")[0] in names:
         return f"; did you mean {ALIASES[name.lower()]!r}?"
-    close = difflib.get_close_matches(name, names, n=1)
+    turned = [n for n in names if sorted(n.lower()) == sorted(name.lower())]
+    close = turned or difflib.get_close_matches(name, names, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; known: {', '.join(names if show is None else show)}" if names else "; it has none"
