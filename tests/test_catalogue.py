@@ -121,9 +121,17 @@ def plain(x, y):
     return 0.0
 
 
+def test_a_decorator_without_claims_says_so():
+    with pytest.raises(TypeError, match=r"by name: @rs\.measure\(label=\.\.\., family="):
+        rs.measure(plain)
+    with pytest.raises(TypeError, match=r"by name: @rs\.statistic\(label=\.\.\., family="):
+        rs.statistic(plain)
+
+
 def test_mistakes_are_named_with_a_remedy(subtests):
     for call, message in [
         (lambda: rs.get_measure("ckaa"), "did you mean 'cka'"),
+        (lambda: rs.get_measure("kca"), "did you mean 'cka'"),
         (lambda: rs.get_measure("cka[estimater=debiased]"), "did you mean 'estimator'"),
         (
             lambda: rs.get_measure("cka[estimator=unbiased]"),

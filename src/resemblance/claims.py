@@ -11,9 +11,9 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, TypeVar
+from typing import Any, Literal, NamedTuple, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,8 @@ COLUMNS = {"permutation", "isotropic_scaling", "translation"}
 SLACK = {"float64": 1e-6, "float32": 1e-3}  # of a value, by the precision it is computed in
 KINDS: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
 Claim = TypeVar("Claim")
+P = ParamSpec("P")
+T = TypeVar("T")
 LONGEST = 8  # values that a specification spells out
 
 
@@ -266,6 +268,22 @@ def brief(value: Any) -> str:
 
 
 # ----------------------------------------------------------------------------- arguments and values
+
+
+def needs_claims(declare: Callable[P, T]) -> Callable[P, T]:
+    """Let a decorator that takes claims say so where it is written without them, as
+    ``@rs.measure``."""
+    parameters = inspect.signature(declare).parameters.values()
+    needed = (p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty)
+    call = f"{declare.__name__}({', '.join(f'{name}=...' for name in needed)})"
+
+    @wraps(declare)
+    def declared(*args: P.args, **claims: P.kwargs) -> T:
+        if args:
+            raise TypeError(f"rs.{declare.__name__} takes claims, by name: @rs.{call}")
+        return declare(*args, **claims)
+
+    return declared
 
 
 def argument(data: Any, name: str) -> Representation:

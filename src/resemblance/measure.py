@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .arrays import Array, carries_gradient, detach, library, like, scalar, to_numpy
-from .claims import SHAPE, AllPairs, Declared, Product, argument, in_range, invariance
+from .claims import SHAPE, AllPairs, Declared, Product, argument, in_range, invariance, needs_claims
 from .extras import EXTRA, check
 from .inputs import TRANSPOSED, hint_of_counts, transposition
 from .representation import (
@@ -193,6 +193,7 @@ class Measure(Declared):
             need_features(str(self), x, y)
 
 
+@needs_claims
 def measure(
     *,
     label: str,

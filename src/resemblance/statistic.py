@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from .claims import Declared, argument, in_range, invariance
+from .claims import Declared, argument, in_range, invariance, needs_claims
 from .display import did_you_mean
 from .inputs import check_order, order_of
 from .representation import Representation, Undefined, check_same_samples, finite
@@ -113,6 +113,7 @@ class Statistic(Declared):
         }
 
 
+@needs_claims
 def statistic(
     *,
     label: str,
