@@ -178,29 +178,21 @@ def _platonic() -> list[Row]:
         sides = [arrays[f"rot_noise__{side}"] for side in "XY"]
     X, Y = (Z / np.linalg.norm(Z, axis=1, keepdims=True) for Z in sides)
 
-    def row(key: str, theirs: str, ours: str, digits: int, differs: str = "", by: int = 1) -> Row:
+    def row(key: str, theirs: str, ours: str, digits: int, by: int = 1) -> Row:
         return Row(
-            theirs,
-            ours,
-            digits,
-            lambda: [(values[key], by * float(rs.get_measure(ours)(X, Y)))],
-            differs,
+            theirs, ours, digits, lambda: [(values[key], by * float(rs.get_measure(ours)(X, Y)))]
         )
 
-    rounded = "their mean is in single precision"
-    added = "theirs adds 10⁻⁶ to the denominator, in the units of the data"
     return [
-        row("mutual_knn_k10", 'measure("mutual_knn", topk=10)', "mutual_knn[k=10]", 6, rounded),
-        row("cycle_knn_k5", 'measure("cycle_knn", topk=5)', "cycle_knn[k=5]", 6, rounded),
-        row("lcs_knn_k10", 'measure("lcs_knn", topk=10)', "lcs_knn[k=10]", 6,
-            f"k times ours; {rounded}", by=10),
+        row("mutual_knn_k10", 'measure("mutual_knn", topk=10)', "mutual_knn[k=10]", 6),
+        row("cycle_knn_k5", 'measure("cycle_knn", topk=5)', "cycle_knn[k=5]", 6),
+        row("lcs_knn_k10", 'measure("lcs_knn", topk=10)', "lcs_knn[k=10]", 6, by=10),
         row("edit_distance_knn_k10", 'measure("edit_distance_knn", topk=10)',
             "edit_distance_knn[k=10]", 9),
-        row("cknna_k10", 'measure("cknna", topk=10)', "cknna[k=10]", 3, added),
-        row("cka_ip", 'measure("cka")', "cka", 8, added),
-        row("unbiased_cka_ip", 'measure("unbiased_cka")', "cka[estimator=debiased]", 4, added),
-        row("svcca_dim10_seed0", 'measure("svcca")', "svcca", 0,
-            "ten standardised components and random noise there, 99 % of the variance here"),
+        row("cknna_k10", 'measure("cknna", topk=10)', "cknna[k=10]", 3),
+        row("cka_ip", 'measure("cka")', "cka", 8),
+        row("unbiased_cka_ip", 'measure("unbiased_cka")', "cka[estimator=debiased]", 4),
+        row("svcca_dim10_seed0", 'measure("svcca")', "svcca", 0),
     ]  # fmt: skip
 
 
@@ -221,16 +213,12 @@ def _resi() -> list[Row]:
                 for case, _, entry in entries
             ]
 
-        digits, differs = EXCEPTIONS.get(label, (8, ""))
-        return Row(entries[0][1], ours, digits, pairs, differs)
+        return Row(entries[0][1], ours, OTHER_DIGITS.get(label, 8), pairs)
 
     return [row(m.label, m.spec) for m in rs.preset("resi") if m.label != "UnifDiff"]
 
 
-EXCEPTIONS = {
-    "IMD": (0, "a random estimate there, exact here"),
-    "RTD": (4, "single precision there"),
-}
+OTHER_DIGITS = {"IMD": 0, "RTD": 4}
 
 
 # ------------------------------------------------------------------------------------- the packages
