@@ -1,33 +1,67 @@
-"""What the benchmarks share: a clock, the machine, records in CSV, options, Markdown tables."""
+"""What the benchmarks share: a case that is measured, records in CSV of which only those that are
+missing are measured, options, processes of their own, tables in Markdown.
+"""
 
 from __future__ import annotations
 
 import argparse
 import csv
+import inspect
 import math
 import os
 import platform
+import resource
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 Record = TypeVar("Record", bound=NamedTuple)
+Value = TypeVar("Value")
+GENERATED = Path(__file__).parents[1] / "docs" / "_generated"
 
 
-def cpu_seconds(function: Callable[[], object], runs: int = 1, enough: float = math.inf) -> float:
-    """Return the CPU seconds that this process spends in a call: the least of some runs, without
-    more once one took ``enough``."""
+def clocked(
+    function: Callable[[], Value], runs: int = 1, enough: float = math.inf
+) -> tuple[float, Value]:
+    """Return the CPU seconds that this process spends in a call, the least of some runs, without
+    more once one took ``enough``; and the value of the last."""
     seconds = math.inf
     for _ in range(runs):
         start = time.process_time()
-        function()
+        value = function()
         seconds = min(seconds, time.process_time() - start)
         if seconds > enough:
             break
-    return seconds
+    return seconds, value
+
+
+def cpu_seconds(function: Callable[[], object], runs: int = 1, enough: float = math.inf) -> float:
+    """Return the seconds of :func:`clocked` alone."""
+    return clocked(function, runs, enough)[0]
+
+
+def peak() -> int:
+    """Return the largest resident memory of this process so far, in bytes."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def alone(*words: object, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with these words in a process of its own, on one thread, and return what it
+    wrote."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    return subprocess.run(
+        [sys.executable, *map(str, words)],
+        env=os.environ | threads | more,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def machine() -> str:
@@ -58,26 +92,80 @@ def store(path: Path, records: Iterable[NamedTuple], comment: str = "") -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(type(records[0])._fields)
         for record in records:
-            writer.writerow(f"{x:.4g}" if isinstance(x, float) else x for x in record)
+            writer.writerow(map(brief, record))
 
 
-def options(text: str, *flags: str, **defaults: Any) -> argparse.Namespace:
-    """Return what the command line says: flags, and options of the kinds of their defaults."""
-    parser = argparse.ArgumentParser(
-        description=text, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def measured(
+    cases: Mapping[tuple[object, ...], Callable[[], Record]],
+    path: Path | None = None,
+    kind: type[Record] | None = None,
+) -> list[Record]:
+    """Measure the cases that a file does not have, print each record, and write the file as soon
+    as there is one more; all of them without a file. A case is known by the first fields of its
+    record."""
+    records = stored(path, kind) if path and kind else []
+    for key, measure in cases.items():
+        if not any(record[: len(key)] == key for record in records):
+            records.append(measure())
+            print(*map(brief, records[-1]), sep="  ", flush=True)
+            if path:
+                store(path, records)
+    return records
+
+
+def brief(entry: object) -> str:
+    """Return an entry as it is printed and stored: a number in four digits."""
+    return f"{entry:.4g}" if isinstance(entry, float) else str(entry)
+
+
+def command(text: str, *parts: Callable[..., None]) -> None:
+    """Call a function with what the command line says of its parameters, on one thread; of several
+    functions the one that the first word names. Parameters without a default are words."""
+    part, known = parts[0], {part.__name__: part for part in parts}
+    if len(parts) > 1:
+        if len(sys.argv) < 2 or sys.argv[1] not in known:
+            raise SystemExit(f"{text}\nThe first word is one of: {', '.join(known)}")
+        part = known[sys.argv.pop(1)]
+    of = inspect.signature(part).parameters.values()
+    words = {p.name: p.kind is p.VAR_POSITIONAL for p in of if p.default is p.empty}
+    flags = [p.name for p in of if p.default is False]
+    defaults = {p.name: p.default for p in of if p.name not in (*words, *flags)}
+    names = " ".join(f"{name}*" if several else name for name, several in words.items())
+    chosen = vars(options(text, *flags, words=names, **defaults))
+    given = [chosen.pop(name) for name in words]
+    with threadpool_limits(1):
+        part(*(given[0] if True in words.values() else given), **chosen)
+
+
+def options(text: str, *flags: str, words: str = "", **defaults: Any) -> argparse.Namespace:
+    """Return what the command line says: ``words`` without a dash, of which one that ends in * may
+    be repeated; flags; options of the kinds of their defaults, a tuple for several of a kind."""
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=text, formatter_class=form)
+    for word in words.split():
+        parser.add_argument(word.rstrip("*"), nargs="*" if word.endswith("*") else None)
     for name in flags:
-        parser.add_argument(f"--{name}", action="store_true")
+        parser.add_argument(f"--{name.replace('_', '-')}", action="store_true")
     for name, default in defaults.items():
-        kind = str if default is None else type(default)
-        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, default=default)
+        kind, several = type(default), isinstance(default, tuple)
+        if several or default is None:
+            kind = type(default[0]) if default else str
+        flag = f"--{name.replace('_', '-')}"
+        parser.add_argument(flag, type=kind, default=default, nargs="*" if several else None)
     return parser.parse_args()
 
 
-def grid(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown, with all columns but the first to the right."""
-    cells = [header, ["---", *["---:"] * (len(header) - 1)], *lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+def grid(header: Sequence[str], lines: Iterable[Sequence[str]], marks: str = "") -> str:
+    """Return a table in Markdown, with all columns but the first to the right, or as ``marks``,
+    the line below the header, says."""
+    head, *rows = (f"| {' | '.join(line)} |" for line in (header, *lines))
+    return "\n".join((head, marks or f"| --- |{' ---: |' * (len(header) - 1)}", *rows))
+
+
+def document(script: str, *parts: str) -> str:
+    """Return a file of the documentation that a script of this folder makes."""
+    made = f"<!-- made by benchmarks/{Path(script).name}; change the code, not this file -->"
+    return "\n\n".join((made, *parts)) + "\n"
 
 
 def model_like(n: int, d: int, count: int, seed: int = 0) -> dict[str, np.ndarray]:

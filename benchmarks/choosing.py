@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from bench import GENERATED, command, document, grid
 
 from resemblance.boards import Board, read_board
 from resemblance.boards.views import DOMAINS
@@ -28,8 +29,7 @@ from resemblance.grounding import spearman
 from resemblance.json_files import write_atomically
 from resemblance.significance import Places
 
-FILE = Path(__file__).parents[1] / "docs" / "_generated" / "choosing-validation.md"
-MADE = "<!-- made by benchmarks/choosing.py; change the code, not this file -->"
+FILE = GENERATED / "choosing-validation.md"
 SUITES = ("resi", "sensitivity")
 ASKED = (
     EVERYTHING,
@@ -138,8 +138,7 @@ def documents(board: Board) -> dict[Path, str]:
     everything = rows(board)
     results = [result for result in everything if result.has_order]
     lines = [*map(line, everything), overall(results)]
-    marks = ["---", "---", *["--:"] * (len(HEAD) - 2)]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in (HEAD, marks, *lines))
+    marks = f"| --- | --- |{' --: |' * (len(HEAD) - 2)}"
     numbers = {
         "cases": len(results),
         "held": round(_total(results, "chooser", "has_best")),
@@ -149,7 +148,7 @@ def documents(board: Board) -> dict[Path, str]:
         "measures": max(result.measures for result in results),
     }
     return {
-        FILE: f"{MADE}\n\n{table}\n\n{verdict(results)}{_silent(everything)}\n",
+        FILE: document(__file__, grid(HEAD, lines, marks), verdict(results) + _silent(everything)),
         MEASURED: f"{json.dumps(numbers, indent=1)}\n",
     }
 
@@ -240,4 +239,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, main)

@@ -1,7 +1,7 @@
 """How far the packs that ship keep the order of measures that whole studies give.
 
     python benchmarks/compact.py STUDY [STUDY ...]     about a quarter of an hour of CPU for each
-    python benchmarks/compact.py --tables              write the table of the docs again
+    python benchmarks/compact.py                       only write the table of the docs again
 
 A study is run with all its samples in full precision, by all measures of the catalogue but those
 of outputs and the three that take hours there; its mean ranks are kept in ``compact.json``.
@@ -9,13 +9,13 @@ of outputs and the three that take hours there; its mean ranks are kept in ``com
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from bench import GENERATED, command, grid
 
 import resemblance as rs
 from resemblance.boards.ranking import SERIES, read_board
@@ -25,9 +25,8 @@ from resemblance.significance import rank_correlation, ranks_of_rows
 from resemblance.suites.pinned import build_pack, run_pack
 from resemblance.suites.study import purpose
 
-HERE = Path(__file__).parent
-KEPT = HERE / "compact.json"
-TABLE = HERE.parent / "docs" / "_generated" / "compact.md"
+KEPT = Path(__file__).with_suffix(".json")
+TABLE = GENERATED / "compact.md"
 SLOW = {"rtd", "rtd_lite", "imd"}
 FIRST = 5  # leaders that are compared
 
@@ -54,10 +53,7 @@ def compact_ranks(suite: str, among: Mapping[str, float]) -> dict[str, float]:
 
 def table(whole: Mapping[str, Mapping[str, float]]) -> str:
     """Return the table of the docs."""
-    lines = [
-        "| suite | measures | Spearman | first five of the study | first five of the pack |",
-        "|---|--:|--:|---|---|",
-    ]
+    lines = []
     for suite, means in whole.items():
         compact = compact_ranks(suite, means)
         sides = [ranks_of_rows(np.array([side[m] for m in means])) for side in (means, compact)]
@@ -66,21 +62,19 @@ def table(whole: Mapping[str, Mapping[str, float]]) -> str:
             for side in (means, compact)
         ]
         value = float(rank_correlation(*sides))
-        lines.append(f"| {suite} | {len(means)} | {value:.2f} | {first[0]} | {first[1]} |")
-    return "\n".join(lines) + "\n"
+        lines.append((suite, str(len(means)), f"{value:.2f}", *first))
+    head = ("suite", "measures", "Spearman", "first five of the study", "first five of the pack")
+    return grid(head, lines, "|---|--:|--:|---|---|") + "\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("studies", nargs="*", type=Path)
-    parser.add_argument("--tables", action="store_true")
-    options = parser.parse_args()
+def main(*studies: Path) -> None:
+    """Rank the measures in whole studies, and write the table."""
     whole = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    for study in options.studies:
+    for study in map(Path, studies):
         whole[purpose(study).suite] = whole_ranks(study)
         write_atomically(KEPT, json.dumps(whole, indent=1, sort_keys=True) + "\n")
     write_atomically(TABLE, table(whole))
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, main)

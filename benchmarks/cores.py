@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from bench import model_like, options, store
+from bench import clocked, command, model_like, store
 
 import resemblance as rs
 
@@ -103,15 +103,13 @@ def cost(
         submit = executor.submit
         executor.submit = partial(submit, timed, log.name)  # type: ignore[method-assign]
         settings = {"measures": MEASURES, "progress": False}
-        start = time.process_time()
-        there = rs.compare(arrays, executor=executor, spill=spill, tile=tile, **settings)
-        driver = time.process_time() - start
+        driver, there = clocked(
+            lambda: rs.compare(arrays, executor=executor, spill=spill, tile=tile, **settings)
+        )
         executor.submit = submit  # type: ignore[method-assign]
         ended = of_each(executor, spent)
         entries = [line.split() for line in Path(log.name).read_text().splitlines()]
-    start = time.process_time()
-    here = rs.compare(arrays, **settings)
-    serial = time.process_time() - start
+    serial, here = clocked(lambda: rs.compare(arrays, **settings))
     same = all(np.array_equal(here[m.spec], there[m.spec], equal_nan=True) for m in MEASURES)
     longest = max(float(entry[1]) for entry in entries)
     tasks = sum(entry[0] == "run_task" for entry in entries)
@@ -121,22 +119,23 @@ def cost(
     return Cost(name, views, tasks, serial, workers, ratio, longest, driver, begin, same)
 
 
-def main() -> None:
+def main(
+    samples: int = 1000, features: int = 128, count: int = 12, runs: int = 3, write: bool = False
+) -> None:
     """Print the costs, and write them."""
-    chosen = options(__doc__, "write", samples=1000, features=128, count=12, runs=3)
-    arrays = model_like(chosen.samples, chosen.features, chosen.count)
+    arrays = model_like(samples, features, count)
     started(0, dict(list(arrays.items())[:2]))
     rows = []
     for name, executors in (("2 processes", pool), ("Dask, 2 processes", dask_cluster)):
         with executors(2) as executor:
             for spill, tile in ((None, None), (False, None), (False, 2)):
-                costs = [cost(name, executor, arrays, spill, tile) for _ in range(chosen.runs)]
+                costs = [cost(name, executor, arrays, spill, tile) for _ in range(runs)]
                 least = min(costs, key=lambda c: c.ratio)
                 rows.append(least._replace(same=all(c.same for c in costs)))
                 print(rows[-1], flush=True)
-    if chosen.write:
+    if write:
         store(Path(__file__).with_suffix(".csv"), rows)
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, main)

@@ -11,17 +11,25 @@ scaled to 999; a call gets Y in another order as a new array, while X keeps its 
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from bench import cpu_seconds, grid, model_like, store, stored
-from threadpoolctl import threadpool_limits
-from validity_tables import MADE
+from bench import (
+    GENERATED,
+    command,
+    cpu_seconds,
+    document,
+    grid,
+    measured,
+    model_like,
+    store,
+    stored,
+)
 
 import resemblance as rs
 from resemblance.inference.moments import exact_null, profile
@@ -29,9 +37,8 @@ from resemblance.inference.reordered_views import moves_of, reordered
 from resemblance.inference.tasks import CHUNK
 from resemblance.representation import Representation
 
-ROOT = Path(__file__).parents[1]
-MEASURED = ROOT / "benchmarks" / "evidence_costs.csv"
-TABLES = ROOT / "docs" / "_generated" / "evidence-costs.md"
+MEASURED = Path(__file__).with_name("evidence_costs.csv")
+TABLES = GENERATED / "evidence-costs.md"
 ORDERS = 999
 SECONDS = 2  # of calls, and of carried views, after which the rest of 999 is scaled
 WARM = 150  # samples of a pair that is not timed, in which everything is loaded and compiled
@@ -73,22 +80,18 @@ class Cost(NamedTuple):
     second_timed: int
 
 
-class Repeated(NamedTuple):
-    """The seconds of one call of many, and how many were timed."""
-
-    seconds: float
-    timed: int
-
-
-def repeated(function: Callable[[np.ndarray], object], orders: Iterable[np.ndarray]) -> Repeated:
-    """Time calls for orders, at least three, until they took a few seconds."""
+def repeated(
+    function: Callable[[np.ndarray], object], orders: Iterable[np.ndarray]
+) -> tuple[float, int]:
+    """Time calls for orders, at least three, until they took a few seconds; return the seconds of
+    all orders, and how many were timed."""
     spent, count = 0.0, 0
     for order in orders:
         spent += cpu_seconds(lambda: function(order))  # noqa: B023
         count += 1
         if spent > SECONDS and count >= 3:
             break
-    return Repeated(spent / count, count)
+    return spent / count * ORDERS, count
 
 
 def of_orders(spec: str, x: np.ndarray, y: np.ndarray) -> Cost:
@@ -110,8 +113,8 @@ def of_orders(spec: str, x: np.ndarray, y: np.ndarray) -> Cost:
         exact = cpu_seconds(
             lambda: exact_null(m, value, profile(a, m, "left"), profile(b, m, "right"), n)
         )
-    seconds = calls.seconds * ORDERS, carried.seconds * ORDERS, exact
-    return Cost("orders", spec, *x.shape, *seconds, calls.timed, carried.timed)
+    seconds = calls[0], carried[0], exact
+    return Cost("orders", spec, *x.shape, *seconds, calls[1], carried[1])
 
 
 def of_map(spec: str, layers: int, n: int, d: int) -> Cost:
@@ -148,58 +151,41 @@ def tables(costs: list[Cost]) -> str:
         "representations and the pair, beyond the value."
     )
     header = ["measure", "calls", "carried views", "ratio", "exact moments", "orders timed"]
+    lines = []
+    for c in orders:
+        calls, carried, exact = seconds_of(c)
+        timed = f"{c.first_timed}, {c.second_timed}"
+        lines.append([f"`{c.name}`", calls, carried, f"{c.first / c.second:.1f}", exact, timed])
     more = (
         f"CPU seconds of a map of {maps[0].first_timed} x {maps[0].first_timed} layers, n = "
         f"{maps[0].samples:,}, d = {maps[0].features}, one thread: what `evidence` adds to the "
         "values."
     )
     of_map = ["measure", "values", "chance and p-values", "intervals"]
-    parts = (MADE.replace("validity", "evidence"), about, grid(header, list(map(line, orders))))
-    return "\n\n".join((*parts, more, grid(of_map, list(map(map_line, maps))))) + "\n"
+    rows = [[f"`{c.name}`", *seconds_of(c)] for c in maps]
+    return document(__file__, about, grid(header, lines), more, grid(of_map, rows))
 
 
-def line(cost: Cost) -> list[str]:
-    """Return the cells of a measure."""
-    seconds = [brief(cost.first), brief(cost.second)]
-    exact = "–" if np.isnan(cost.third) else brief(cost.third)
-    ratio = f"{cost.first / cost.second:.1f}"
-    return [f"`{cost.name}`", *seconds, ratio, exact, f"{cost.first_timed}, {cost.second_timed}"]
+def seconds_of(cost: Cost) -> list[str]:
+    """Return the three times in two or three digits, and a dash for none."""
+    times = cost.first, cost.second, cost.third
+    return ["–" if math.isnan(t) else f"{t:.0f}" if t >= 100 else f"{t:.2g}" for t in times]
 
 
-def map_line(cost: Cost) -> list[str]:
-    """Return the cells of a map."""
-    return [f"`{cost.name}`", brief(cost.first), brief(cost.second), brief(cost.third)]
-
-
-def brief(seconds: float) -> str:
-    """Write seconds in two or three digits."""
-    return f"{seconds:.0f}" if seconds >= 100 else f"{seconds:.2g}"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--samples", type=int, default=SAMPLES)
-    parser.add_argument("--features", type=int, default=FEATURES)
-    parser.add_argument("--layers", type=int, default=LAYERS)
-    parser.add_argument("--table", action="store_true", help="measure nothing")
-    options = parser.parse_args()
-    if not options.table:
-        x, y = model_like(options.samples, options.features, 2).values()
-        costs = []
-        with threadpool_limits(1):
-            for spec in MEASURES:
-                costs.append(of_orders(spec, x, y))
-                print(*line(costs[-1]), flush=True)
-            for spec in OF_MAPS:
-                costs.append(of_map(spec, options.layers, MAP_SAMPLES, MAP_FEATURES))
-                print(*map_line(costs[-1]), flush=True)
-        if (options.samples, options.features, options.layers) == (SAMPLES, FEATURES, LAYERS):
+def main(
+    samples: int = SAMPLES, features: int = FEATURES, layers: int = LAYERS, table: bool = False
+) -> None:
+    """Measure unless only the tables are wanted, and write them if the sizes are the usual ones."""
+    if not table:
+        x, y = model_like(samples, features, 2).values()
+        cases = {("orders", spec): partial(of_orders, spec, x, y) for spec in MEASURES}
+        for spec in OF_MAPS:
+            cases["map", spec] = partial(of_map, spec, layers, MAP_SAMPLES, MAP_FEATURES)
+        costs = measured(cases)
+        if (samples, features, layers) == (SAMPLES, FEATURES, LAYERS):
             store(MEASURED, costs)
-    if MEASURED.exists():
-        TABLES.write_text(tables(stored(MEASURED, Cost)), encoding="utf-8")
+    TABLES.write_text(tables(stored(MEASURED, Cost)), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, main)

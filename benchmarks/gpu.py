@@ -11,7 +11,6 @@ than ``--limit`` seconds is timed on four representations only, and its time sca
 
 from __future__ import annotations
 
-import argparse
 import csv
 import time
 import warnings
@@ -21,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from bench import model_like
+from bench import command, model_like
 
 import resemblance as rs
 
@@ -43,21 +42,49 @@ class Check(NamedTuple):
 class Timing(NamedTuple):
     """Seconds of a measure for all pairs, and how they are known."""
 
-    measure: str
     pairs: int
     seconds: float
     how: str
     failures: int
 
 
-def main() -> None:
-    options = parse()
-    device = torch.device(options.device)
-    print(f"{name_of(device)}; PyTorch {torch.__version__}; resemblance {rs.__version__}")
-    checks = list(checked(device))
+def main(
+    device: str = "cuda",
+    samples: int = 10_000,
+    features: int = 1024,
+    count: int = 50,
+    precision: str = "float64",
+    memory: str = "20GB",
+    limit: float = 600.0,
+    only: tuple[str, ...] = (),
+    out: Path = Path("gpu.csv"),
+) -> None:
+    """``device``: any that PyTorch names, or cpu; ``count``: of representations; ``memory``: budget
+    for views, on the device; ``limit``: seconds for one measure; ``only``: measures to time."""
+    if precision not in CLOSE:
+        raise SystemExit(f"--precision is {' or '.join(CLOSE)}")
+    warnings.simplefilter("ignore", rs.UninformativeWarning)
+    there, name = torch.device(device), "CPU"
+    if there.type == "cuda":
+        name = torch.cuda.get_device_name(there)
+    print(f"{name}; PyTorch {torch.__version__}; resemblance {rs.__version__}")
+    checks = list(checked(there))
     report(checks)
-    timings = list(timed(device, options))
-    write(options, device, checks, timings)
+    differences = {(c.measure, c.precision): c.difference for c in checks}
+    arrays = model_like(samples, features, count).values()
+    tensors = [torch.as_tensor(a, dtype=getattr(torch, precision)).to(there) for a in arrays]
+    with out.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        header = ["measure", "device", "precision", "samples", "features", "representations"]
+        header += [*Timing._fields, *(f"difference in {p}" for p in CLOSE)]
+        rows.writerow(header)
+        for m in [m for m in rs.preset("default") if not only or m.name in only]:
+            timing = time_of(m, tensors, memory, limit)
+            print(f"{m.name:28s}{timing.seconds:12.2f} s  {timing.how}", flush=True)
+            what = [m.name, name, precision, samples, features, count]
+            rounded = timing._replace(seconds=float(f"{timing.seconds:.4g}"))
+            rows.writerow([*what, *rounded, *(differences[m.name, p] for p in CLOSE)])
+    print(f"wrote {out}")
     if any(check.problem for check in checks):
         raise SystemExit("some measures differ from the CPU")
 
@@ -103,45 +130,23 @@ def report(checks: list[Check]) -> None:
 # ------------------------------------------------------------------------------------------- timing
 
 
-def timed(device: torch.device, options: argparse.Namespace) -> Iterator[Timing]:
-    """Time the default measures on the device, each alone."""
-    arrays = model_like(options.samples, options.features, options.count)
-    dtype = getattr(torch, options.precision)
-    tensors = {k: torch.as_tensor(a, dtype=dtype).to(device) for k, a in arrays.items()}
-    measures = [m for m in rs.preset("default") if not options.only or m.name in options.only]
-    for m in measures:
-        timing = time_of(m, tensors, device, options)
-        print(f"{timing.measure:28s}{timing.seconds:12.2f} s  {timing.how}", flush=True)
-        yield timing
+def time_of(m: rs.Measure, tensors: list[torch.Tensor], memory: str, limit: float) -> Timing:
+    """Time a measure for all pairs, or for those of a few representations if all take longer than
+    the limit."""
 
-
-def time_of(
-    m: rs.Measure,
-    tensors: dict[str, torch.Tensor],
-    device: torch.device,
-    options: argparse.Namespace,
-) -> Timing:
     def run(count: int) -> tuple[float, int]:
-        some = dict(list(tensors.items())[:count])
-        return seconds(lambda: rs.compare(wrapped(some, options), **settings), device)
+        some = [rs.Representation(t, dtype=str(t.dtype)[6:]) for t in tensors[:count]]
+        return seconds(lambda: rs.compare(some, **settings), tensors[0].device)
 
-    settings = {"measures": [m], "memory": options.memory, "progress": False}
+    settings = {"measures": [m], "memory": memory, "progress": False}
     run(2)  # the libraries of a device are loaded at their first use
-    pairs = len(tensors) * (len(tensors) - 1) // 2
-    few = min(FEW, len(tensors))
+    pairs, few = len(tensors) * (len(tensors) - 1) // 2, min(FEW, len(tensors))
     spent, failures = run(few)
     predicted = spent * pairs / (few * (few - 1) // 2)
-    if predicted > options.limit:
-        return Timing(m.name, pairs, predicted, f"scaled from {few} representations", failures)
+    if predicted > limit:
+        return Timing(pairs, predicted, f"scaled from {few} representations", failures)
     spent, failures = run(len(tensors))
-    return Timing(m.name, pairs, spent, "measured", failures)
-
-
-def wrapped(
-    tensors: dict[str, torch.Tensor], options: argparse.Namespace
-) -> dict[str, rs.Representation]:
-    """Representations that remember no view yet."""
-    return {k: rs.Representation(t, dtype=options.precision) for k, t in tensors.items()}
+    return Timing(pairs, spent, "measured", failures)
 
 
 def seconds(function: Callable[[], rs.Comparison], device: torch.device) -> tuple[float, int]:
@@ -159,48 +164,5 @@ def settle(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-# ------------------------------------------------------------------------------------------- output
-
-
-def write(
-    options: argparse.Namespace, device: torch.device, checks: list[Check], timings: list[Timing]
-) -> None:
-    """Write one line for each timing, with the differences of the measure where it was checked."""
-    differences = {(c.measure, c.precision): c.difference for c in checks}
-    header = ["measure", "device", "precision", "samples", "features", "representations"]
-    header += ["pairs", "seconds", "how", "failures"]
-    with options.out.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow(header + [f"difference in {precision}" for precision in CLOSE])
-        for t in timings:
-            size = [options.samples, options.features, options.count]
-            what = [t.measure, name_of(device), options.precision, *size]
-            errors = [differences[t.measure, precision] for precision in CLOSE]
-            rows.writerow([*what, t.pairs, f"{t.seconds:.4g}", t.how, t.failures, *errors])
-    print(f"wrote {options.out}")
-
-
-def name_of(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--device", default="cuda", help="any that PyTorch names, or cpu")
-    parser.add_argument("--samples", type=int, default=10_000)
-    parser.add_argument("--features", type=int, default=1024)
-    parser.add_argument("--count", type=int, default=50, help="number of representations")
-    parser.add_argument("--precision", choices=list(CLOSE), default="float64")
-    parser.add_argument("--memory", default="20GB", help="budget for views, on the device")
-    parser.add_argument("--limit", type=float, default=600, help="seconds for one measure")
-    parser.add_argument("--only", nargs="*", default=[], help="names of measures to time")
-    parser.add_argument("--out", type=Path, default=Path("gpu.csv"))
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", rs.UninformativeWarning)
-        main()
+    command(__doc__, main)

@@ -16,20 +16,19 @@ import importlib.util
 import json
 import os
 import platform
-import sys
-import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from bench import GENERATED, clocked, command, document, grid
 
 import resemblance as rs
 
 MEASURED = Path(__file__).with_suffix(".json")
-TABLE = Path(__file__).parents[1] / "docs" / "_generated" / "inference-elsewhere.md"
-MADE = "<!-- made by benchmarks/inference_elsewhere.py; change the code, not this file -->"
+TABLE = GENERATED / "inference-elsewhere.md"
+HEAD = ("question", "data", "call", "value", "chance", "p", "95 % interval", "CPU seconds")
 PACKAGES = {
     "calibrated-similarity": "calibrated_similarity",
     "rsatoolbox": "rsatoolbox",
@@ -64,11 +63,11 @@ class Row(NamedTuple):
     seconds: float
 
 
-def main() -> None:
+def main(table: bool = False) -> None:
     """Ask every package unless only the table is wanted, and write what it says."""
-    if sys.argv[1:] != ["--table"]:
+    if not table:
         measure()
-    TABLE.write_text(table(json.loads(MEASURED.read_text())))
+    TABLE.write_text(table_of(json.loads(MEASURED.read_text())))
 
 
 def measure() -> None:
@@ -86,19 +85,19 @@ def measure() -> None:
     MEASURED.write_text(json.dumps(answers, indent=1) + "\n")
 
 
-def table(answers: dict[str, Any]) -> str:
+def table_of(answers: dict[str, Any]) -> str:
     """Return the table of a page, and the versions under it."""
-    head = "| question | data | call | value | chance | p | 95 % interval | CPU seconds |"
-    lines = [MADE, "", head, "| --- | --- | --- | ---: | ---: | ---: | --- | ---: |"]
+    lines = []
     for each in answers["rows"]:
         answer = Answer(**each["answer"])
         cells = [each["question"], each["data"], f"{each['package']}: `{each['call']}`"]
         cells += [decimal(answer.value), chance_of(answer), decimal(answer.p, 4)]
         ends = f"{decimal(answer.low)} to {decimal(answer.high)}"
-        cells += ["" if answer.low is None else ends, f"{each['seconds']:.2f}"]
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append([*cells, "" if answer.low is None else ends, f"{each['seconds']:.2f}"])
     versions = ", ".join(f"{name} {number}" for name, number in answers["versions"].items())
-    return "\n".join([*lines, "", f"{versions}; {answers['machine']}, one thread.", ""])
+    marks = "| --- | --- | --- | ---: | ---: | ---: | --- | ---: |"
+    under = f"{versions}; {answers['machine']}, one thread."
+    return document(__file__, grid(HEAD, lines, marks), under)
 
 
 def decimal(number: float | None, digits: int = 3) -> str:
@@ -137,9 +136,8 @@ def arrays(name: str) -> Arrays:
 def row(question: str, data: str, package: str, call: str, ask: Callable[[int], Answer]) -> Row:
     """Return the answer of a package, and its seconds, to a number of draws."""
     ask(WARM)
-    start = time.process_time()
-    answer = ask(DRAWS)
-    return Row(question, data, package, call, answer, time.process_time() - start)
+    seconds, answer = clocked(lambda: ask(DRAWS))
+    return Row(question, data, package, call, answer, seconds)
 
 
 # ------------------------------------------------------------------------------------------- ours
@@ -247,4 +245,4 @@ def dissimilarities() -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, main)

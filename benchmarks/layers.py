@@ -10,18 +10,16 @@ pytorch-cka is timed, too, where it is installed.
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Callable
-from pathlib import Path
+from importlib.util import find_spec
 
 import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
+from bench import GENERATED, clocked, command, grid
 
 import resemblance as rs
 
-TABLE = Path(__file__).parents[1] / "docs" / "_generated" / "layers.md"
+TABLE = GENERATED / "layers.md"
 SHAPES = ((2000, 256, 18), (2000, 768, 18), (512, 4096, 18), (256, 36864, 8))
 MEASURE = "cka[estimator=debiased]"
 Layers = dict[str, np.ndarray]
@@ -69,52 +67,39 @@ def with_evidence(a: Layers, b: Layers) -> np.ndarray:
     return rs.evidence(a, b, measures=MEASURE, progress=False)[MEASURE]
 
 
-def contenders() -> dict[str, Callable[[Layers, Layers], np.ndarray]]:
-    """Return what is timed, by the heads of the columns."""
-    ways = {
-        "plain, single": plain,
-        "compare": compared,
-        "compare, single": in_single,
-        "evidence": with_evidence,
-    }
-    try:
-        from cka import cka_from_features
-    except ModuleNotFoundError:
-        return ways
+def packaged(a: Layers, b: Layers) -> np.ndarray:
+    from cka import cka_from_features
 
-    def packaged(a: Layers, b: Layers) -> np.ndarray:
-        sides = ([torch.from_numpy(x) for x in side.values()] for side in (a, b))
-        return cka_from_features(*sides).numpy()
-
-    return {"pytorch-cka": packaged, **ways}
+    sides = ([torch.from_numpy(x) for x in side.values()] for side in (a, b))
+    return cka_from_features(*sides).numpy()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--no-table", action="store_true")
-    arguments = parser.parse_args()
+WAYS: dict[str, Callable[[Layers, Layers], np.ndarray]] = {
+    "pytorch-cka": packaged,
+    "plain, single": plain,
+    "compare": compared,
+    "compare, single": in_single,
+    "evidence": with_evidence,
+}
+
+
+def main(repeats: int = 3, no_table: bool = False) -> None:
+    """Time every way by turns, and write the table."""
     torch.set_num_threads(1)
-    ways = contenders()
-    lines = [f"| n, d, layers | {' | '.join(ways)} |", f"| --- |{' --: |' * len(ways)}"]
-    with threadpool_limits(1):
-        for n, d, count in SHAPES:
-            a, b = layers(n, d, count, 1), layers(n, d, count, 2)
-            seconds = dict.fromkeys(ways, np.inf)
-            values = {}
-            for _ in range(arguments.repeats):
-                for name, way in ways.items():
-                    start = time.process_time()
-                    values[name] = way(a, b)
-                    seconds[name] = min(seconds[name], time.process_time() - start)
-            for name, scores in values.items():
-                assert np.allclose(scores, values["compare"], atol=1e-4), name
-            cells = " | ".join(f"{s:.2g}" for s in seconds.values())
-            lines.append(f"| {n:,}, {d:,}, {count} × {count} | {cells} |")
-            print(lines[-1], flush=True)
-    if not arguments.no_table:
-        TABLE.write_text("\n".join(lines) + "\n", "utf-8")
+    ways = WAYS if find_spec("cka") else {n: way for n, way in WAYS.items() if way is not packaged}
+    lines = []
+    for n, d, count in SHAPES:
+        a, b = layers(n, d, count, 1), layers(n, d, count, 2)
+        turns = [{n: clocked(lambda w=w: w(a, b)) for n, w in ways.items()} for _ in range(repeats)]  # noqa: B023
+        for name, (_, scores) in turns[-1].items():
+            assert np.allclose(scores, turns[-1]["compare"][1], atol=1e-4), name
+        least = (min(turn[name][0] for turn in turns) for name in ways)
+        lines.append((f"{n:,}, {d:,}, {count} × {count}", *(f"{s:.2g}" for s in least)))
+        print(*lines[-1], sep="  ", flush=True)
+    if not no_table:
+        marks = f"| --- |{' --: |' * len(ways)}"
+        TABLE.write_text(grid(("n, d, layers", *ways), lines, marks) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, main)

@@ -1,28 +1,37 @@
-"""Peak memory of comparing large representations, under a byte budget or by each measure.
+"""Peak memory of comparing large representations, of each measure alone, and of very many.
 
-    python benchmarks/memory.py --samples 10000 --memory 2GB
-    python benchmarks/memory.py --each memory_50000.csv --samples 50000 --count 2
+    python benchmarks/memory.py budget --samples 10000 --memory 2GB
+    python benchmarks/memory.py each memory_50000.csv --samples 50000
+    python benchmarks/memory.py many --count 10000        # of 200 x 32: 50 million pairs
+    python benchmarks/memory.py many --count 1000 --kill
 
-The former prints the peak resident memory of the process, less what it had before the comparison.
-The latter compares two representations by each measure of the catalogue in a process of its own
-that may take ``LIMIT`` bytes, and writes a row of the table as soon as it has it; what the table
-has already is not measured again.
+``budget`` compares a few representations under a byte budget. ``each`` compares two by each measure
+of the catalogue in a process of its own that may take ``LIMIT`` bytes, and writes a row of the
+table as soon as it has it; what the table has already is not measured again. ``many`` compares by
+linear CKA into a file; with ``--kill`` the process is killed once half of the pairs are in the
+file, and a second one goes on.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import os
 import resource
+import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from bench import alone, clocked, command, measured, peak
 
 import resemblance as rs
+from resemblance.engine.store import Store
 
 LIMIT = 16 * 10**9
 VARIANTS = (
@@ -40,7 +49,18 @@ VARIANTS = (
     "soft_matching[units=unit]",
     "uniformity_difference[rows=raw]",
 )
-COLUMNS = ("measure", "samples", "features", "cpu_seconds", "peak_bytes", "value", "failure")
+
+
+class Taken(NamedTuple):
+    """What a measure takes for one pair, as text; ``failure`` says why there is no value."""
+
+    measure: str
+    samples: int
+    features: int
+    cpu_seconds: str
+    peak_bytes: str
+    value: str
+    failure: str
 
 
 def representations(samples: int, features: int, count: int) -> dict[str, np.ndarray]:
@@ -50,88 +70,127 @@ def representations(samples: int, features: int, count: int) -> dict[str, np.nda
     return {str(i): np.tanh(latent @ rng.standard_normal((20, features))) for i in range(count)}
 
 
-def peak() -> int:
-    """Return the largest resident memory of the process so far, in bytes."""
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def compare_all(options: argparse.Namespace) -> None:
-    """Print what a comparison of all representations takes."""
-    reps = representations(options.samples, options.features, options.count)
-    rs.compare({k: v[:50] for k, v in reps.items()}, measures=options.measures, progress=False)
+def budget(
+    samples: int = 10_000,
+    features: int = 64,
+    count: int = 3,
+    memory: str = "2GB",
+    measures: tuple[str, ...] = (),
+) -> None:
+    """Print the peak of a comparison, next to what the process had before."""
+    reps = representations(samples, features, count)
+    chosen = measures or [m.name for m in rs.preset("default") if m.name != "rtd"]
+    rs.compare({k: v[:50] for k, v in reps.items()}, measures=chosen, progress=False)
     before, start = peak(), time.perf_counter()
-    result = rs.compare(reps, measures=options.measures, memory=options.memory, progress=False)
-    print(result)
+    print(rs.compare(reps, measures=chosen, memory=memory, progress=False))
     seconds = time.perf_counter() - start
     print(f"before {before / 1e9:.2f} GB, peak {peak() / 1e9:.2f} GB, {seconds:.0f} s wall")
 
 
-def measured(spec: str, options: argparse.Namespace) -> rs.Measure:
-    """Return a measure, with labels if it needs them."""
-    if spec != "accuracy_difference":
-        return rs.get_measure(spec)
-    return rs.get_measure(spec).where(labels=tuple(i % 10 for i in range(options.samples)))
+# ------------------------------------------------------------------------------------ each measure
 
 
-def measure_here(spec: str, options: argparse.Namespace) -> None:
+def each(
+    table: str, samples: int = 10_000, features: int = 64, measures: tuple[str, ...] = ()
+) -> None:
+    """Append the measures that are not in a table."""
+    specs = measures or [*(m.spec for m in rs.list_measures()), *VARIANTS]
+    cases = {(spec,): partial(taken, spec, samples, features) for spec in specs}
+    measured(cases, Path(table), Taken)
+
+
+def taken(spec: str, samples: int, features: int) -> Taken:
+    """Return what a measure takes in a process of its own."""
+    done = alone(__file__, "one", spec, "--samples", samples, "--features", features)
+    row = next(csv.reader(done.stdout.splitlines()), None)
+    if row is None:  # killed, or an error of another kind
+        row = ["", "", "", (done.stderr.splitlines() or [f"exit {done.returncode}"])[-1]]
+    return Taken(spec, samples, features, *row)
+
+
+def one(spec: str, samples: int = 10_000, features: int = 64) -> None:
     """Print CPU seconds, peak, value and failure of one measure for one pair."""
-    m, reps = measured(spec, options), representations(options.samples, options.features, 2)
-    x, y = reps.values()
-    few = max(60, m.min_samples)
-    if spec != "accuracy_difference":
+    m, few = rs.get_measure(spec), max(60, rs.get_measure(spec).min_samples)
+    x, y = representations(samples, features, 2).values()
+    if spec == "accuracy_difference":
+        m = m.where(labels=tuple(i % 10 for i in range(samples)))
+    else:
         m.evaluate(rs.Representation(x[:few]), rs.Representation(y[:few]))  # imports, compilation
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
-    start = time.process_time()
-    result = rs.compare({"x": x}, {"y": y}, measures=[m], progress=False)
-    seconds = time.process_time() - start
+    seconds, result = clocked(lambda: rs.compare({"x": x}, {"y": y}, measures=[m], progress=False))
     failure = result.failures[0].reason if result.failures else ""
     value = np.asarray(result[m]).item()
     csv.writer(sys.stdout).writerow([f"{seconds:.1f}", peak(), repr(value), failure])
 
 
-def measure_each(options: argparse.Namespace) -> None:
-    """Append the measures that are not in the table, each measured in a process of its own."""
-    table = Path(options.each)
-    if not table.exists():
-        table.write_text(",".join(COLUMNS) + "\n")
-    with table.open() as stream:
-        known = {row["measure"] for row in csv.DictReader(stream)}
-    specs = options.measures or [*(m.spec for m in rs.list_measures()), *VARIANTS]
-    for spec in (s for s in specs if s not in known):
-        command = [sys.executable, __file__, "--one", spec, f"--samples={options.samples}"]
-        command += [f"--features={options.features}"]
-        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-        done = subprocess.run(command, env=os.environ | threads, capture_output=True, text=True)
-        row = next(csv.reader(done.stdout.splitlines()), None)
-        if row is None:  # killed, or an error of another kind
-            row = ["", "", "", (done.stderr.splitlines() or [f"exit {done.returncode}"])[-1]]
-        with table.open("a", newline="") as stream:
-            line = [spec, options.samples, options.features, *row]
-            csv.writer(stream, lineterminator="\n").writerow(line)
+# --------------------------------------------------------------------------------------- very many
 
 
-def main() -> None:
-    """Measure what the command line asks for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+def many(
+    count: int = 1000,
+    samples: int = 200,
+    features: int = 32,
+    memory: str = "2GB",
+    kill: bool = False,
+    save: str = "",
+) -> None:
+    """Print CPU seconds and the peak of the memory that the process had to itself, and of all with
+    the pages of its temporary files."""
+    if save:
+        into(save, count, samples, features, memory)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "many.comparison"
+        numbers = {"count": count, "samples": samples, "features": features, "memory": memory}
+        words = [word for name, n in numbers.items() for word in (f"--{name}", str(n))]
+        command = [sys.executable, __file__, "many", "--save", str(file), *words]
+        for kill_at in (count**2 // 4, None) if kill else (None,):
+            process = subprocess.Popen(command)
+            while process.poll() is None:
+                time.sleep(0.5)
+                if kill_at is not None and file.exists() and values_in(file) >= kill_at:
+                    os.kill(process.pid, signal.SIGKILL)
+                    process.wait()
+                    print("killed", flush=True)
+            print(f"{values_in(file)} values, {file.stat().st_size / 1e6:.0f} MB in the file")
+
+
+def into(save: str, count: int, samples: int, features: int, memory: str) -> None:
+    """Compare many small representations into a file, and watch the memory meanwhile."""
+    most = [0]
+    threading.Thread(target=watch, args=[most], daemon=True).start()
+    rng = np.random.default_rng(0)
+    latent = rng.standard_normal((samples, 20))
+    maps = rng.standard_normal((count, 20, features)).astype(np.float32)
+    reps = {f"r{i}": np.tanh(latent @ maps[i]) for i in range(count)}
+    seconds, result = clocked(
+        lambda: rs.compare(reps, measures="cka", save=save, memory=memory, progress=False)
     )
-    parser.add_argument("--samples", type=int, default=10_000)
-    parser.add_argument("--features", type=int, default=64)
-    parser.add_argument("--count", type=int, default=3)
-    parser.add_argument("--memory", default="2GB")
-    parser.add_argument("--each", metavar="TABLE", help="measure each measure by itself")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    parser.add_argument("--measures", nargs="*")
-    options = parser.parse_args()
-    if options.one:
-        measure_here(options.one, options)
-    elif options.each:
-        measure_each(options)
-    else:
-        usual = [m.name for m in rs.preset("default") if m.name != "rtd"]
-        options.measures = options.measures or usual
-        compare_all(options)
+    print(
+        f"{count} representations, {np.isfinite(result['cka']).sum()} values, "
+        f"{seconds:.0f} CPU s, {most[0] / 1e6:.2f} GB of its own at the peak, "
+        f"{peak() / 1e9:.2f} GB with pages of files",
+        flush=True,
+    )
+
+
+def watch(most: list[int]) -> None:
+    """Take the largest memory that this process had to itself, twenty times a second."""
+    while True:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        now = next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+        most[0] = max(most[0], now)
+        time.sleep(0.05)
+
+
+def values_in(save: Path) -> int:
+    """Return how many values a file has; none while it is just being made."""
+    try:
+        with Store(save, read_only=True) as store:
+            return store.count()
+    except ValueError:
+        return 0
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, budget, each, many, one)

@@ -4,7 +4,6 @@ found."""
 from __future__ import annotations
 
 import csv
-import sys
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from factories.files import GOLDEN
 import resemblance as rs
 
 CPU = torch.device("cpu")
-SMALL = "gpu.py --device cpu --samples 30 --features 5 --count 3 --memory 1GB --only cka rsa --out"
+SMALL = {"device": "cpu", "samples": 30, "features": 5, "memory": "1GB", "only": ("cka", "rsa")}
 
 
 @pytest.fixture
@@ -26,28 +25,23 @@ def script(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
-def test_it_checks_every_measure_and_writes_what_it_timed(script, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(sys, "argv", [*SMALL.split(), str(tmp_path / "gpu.csv")])
-    script.main()
-    said = capsys.readouterr().out
+def test_it_checks_every_measure_and_writes_what_it_timed(script, tmp_path, capsys):
+    files = tmp_path / "all.csv", tmp_path / "scaled.csv"
+    script.main(**SMALL, count=3, out=files[0])
     count = len(rs.list_measures())
-    assert f"float64: {count} measures, 0 failures" in said
-    assert f"float32: {count} measures, 0 failures" in said
-    with (tmp_path / "gpu.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert [(row["measure"], row["pairs"], row["how"]) for row in rows] == [
-        ("cka", "3", "measured"),
-        ("rsa", "3", "measured"),
-    ]
-    assert all(float(row["seconds"]) > 0 for row in rows)
-    assert all(float(row["difference in float32"]) < 1e-2 for row in rows)
-
-
-def test_a_measure_over_the_limit_is_scaled(script, monkeypatch, tmp_path):
-    words = [*SMALL.split(), str(tmp_path / "gpu.csv"), "--count", "6", "--limit", "0"]
-    monkeypatch.setattr(sys, "argv", words)
-    timings = list(script.timed(CPU, script.parse()))
-    assert [(t.pairs, t.how) for t in timings] == [(15, "scaled from 4 representations")] * 2
+    printed = capsys.readouterr().out
+    assert f"float64: {count} measures, 0 failures" in printed
+    assert f"float32: {count} measures, 0 failures" in printed
+    script.main(**SMALL, count=6, limit=0.0, out=files[1])
+    rows, scaled = (list(csv.DictReader(file.read_text().splitlines())) for file in files)
+    for table, pairs, how in (
+        (rows, "3", "measured"),
+        (scaled, "15", "scaled from 4 representations"),
+    ):
+        expected = [("cka", pairs, how), ("rsa", pairs, how)]
+        assert [(row["measure"], row["pairs"], row["how"]) for row in table] == expected
+        assert all(float(row["seconds"]) > 0 for row in table)
+        assert all(float(row["difference in float32"]) < 1e-2 for row in table)
 
 
 def test_a_measure_that_differs_or_fails_is_reported(script, capsys):

@@ -43,7 +43,7 @@ def test_the_page_of_every_measure_says_how_inference_is_made_with_a_reason(tabl
 
 def test_the_table_of_other_packages_is_what_was_measured(elsewhere):
     answers = json.loads(elsewhere.MEASURED.read_text())
-    assert elsewhere.TABLE.read_text() == elsewhere.table(answers)
+    assert elsewhere.TABLE.read_text() == elsewhere.table_of(answers)
     packages = {row["package"] for row in answers["rows"]}
     assert packages == {"resemblance", *elsewhere.PACKAGES} == set(answers["versions"])
 

@@ -1,0 +1,222 @@
+"""Time parts of the library, each next to another way to the same numbers: CPU seconds of one
+thread.
+
+    python benchmarks/parts.py neighbours       single precision that proposes; double alone
+    python benchmarks/parts.py splits           the feature split; shesha-geometry, if it is there
+    python benchmarks/parts.py streams --rows 200000 --output docs/_generated/stream-costs.md
+    python benchmarks/parts.py manifold --samples 50000 --features 512 --neighbours 15
+    python benchmarks/parts.py searches --samples 50000      exact and approximate neighbours of MKA
+    python benchmarks/parts.py features MODEL DATA --samples 1000 10000 50000
+
+``pip install --target folder --no-deps shesha-geometry`` and ``PYTHONPATH=folder`` make that
+package importable. MODEL and DATA are those of ``resemblance models``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from bench import alone, clocked, command, cpu_seconds, grid, peak
+
+import resemblance as rs
+from resemblance.stability import rdm
+from resemblance.stability.rdm import mean_agreement
+from resemblance.stability.splits import feature_split, halves
+from resemblance.views.distances import row_blocks
+from resemblance.views.search import nearest_to, search
+from resemblance.views.similarities import Similarity, similarity_of
+from resemblance.views.ties import Nearest, stacked
+
+SHAPES = ((600, 64), (2000, 256), (6000, 512), (16000, 128))
+NEIGHBOURS = 10
+WIDTH, BATCH = 256, 4096  # of a stream of two layers
+STREAMS = {
+    '`method="gram"`': {},
+    '`method="gram", directions=True`': {"directions": True},
+    '`method="qr"`': {"method": "qr"},
+}
+STREAMED = (
+    "stream", "CPU s per million samples", "memory, MB", "CPU s of a comparison by 20 measures",
+)  # fmt: skip
+EXTRACTION = """
+import json, sys, time, torch
+from bench import peak
+import resemblance as rs
+from resemblance.sources.models import load_samples
+
+torch.set_num_threads(1)
+model, data, limit, folder = sys.argv[1:]
+samples = load_samples(data, limit=int(limit))
+before = time.process_time()
+subject = rs.extract_features(model, samples, folder, progress=False)
+most = peak() / 2**20
+seconds = time.process_time() - before
+print(json.dumps([subject.last.n_samples, len(subject.layers), seconds, most]))
+"""
+
+
+def show(*entries: object) -> None:
+    """Print a line at once."""
+    print(*entries, sep="  ", flush=True)
+
+
+# -------------------------------------------------------------------------------------- neighbours
+
+
+def neighbours() -> None:
+    """Print the seconds of the exact search for one representation, the smaller of two runs, and
+    the rows that single precision left open."""
+    for n, d in SHAPES:
+        rng = np.random.default_rng(0)
+        kinds = {
+            "Gaussian": rng.standard_normal((n, d)),
+            "one-hot": np.eye(min(n // 20, d))[rng.integers(min(n // 20, d), size=n)],
+        }
+        for kind, points in kinds.items():
+            for metric in ("cosine", "euclidean"):
+                similarity = similarity_of(rs.Representation(points), metric)
+                quick, nearest = clocked(lambda s=similarity: search(s, NEIGHBOURS), 2)
+                full = cpu_seconds(lambda s=similarity: in_full(s), 2)
+                times = f"double {full:7.3f} s  search {quick:7.3f} s  {full / quick:4.1f}x"
+                size = f"{n:6} x {points.shape[1]:3}"
+                show(size, f"{kind:8}", f"{metric:9}", times, f"open {nearest.redone}")
+
+
+def in_full(similarity: Similarity) -> Nearest:
+    """Return the neighbours of every row, in double precision."""
+    blocks = row_blocks(similarity.points.shape[0])
+    return stacked(nearest_to(np.arange(*block), similarity, NEIGHBOURS) for block in blocks)
+
+
+def manifold(samples: int = 20_000, features: int = 512, neighbours: int = 15) -> None:
+    """Print the cost of MKA: of all pairs of a grid, and of one pair of many samples."""
+    rng = np.random.default_rng(0)
+    reps = {f"x{i}": rng.standard_normal((2000, 256)) for i in range(15)}
+    mka = rs.mka.where(k=neighbours)
+    spent = cpu_seconds(lambda: rs.compare(reps, measures=[mka], progress=False))
+    size = f"grid of 15, n=2000 d=256 k={neighbours}"
+    show(f"{size}: {spent:.2f} CPU s, {1000 * spent / 105:.1f} ms each")
+    rng = np.random.default_rng(0)
+    data = rng.standard_normal((samples, features), dtype=np.float32)
+    near = data + 0.5 * rng.standard_normal(data.shape, dtype=np.float32)
+    x, y = map(rs.Representation, (data, near))
+    both, value = clocked(lambda: mka(x, y))
+    again = cpu_seconds(lambda: mka(x, y))
+    show(f"n={samples} d={features} k={neighbours}: mka {value:.4f}, {both:.1f} CPU s for two")
+    show(f"representations and their pair, {1000 * again:.0f} ms for the pair alone")
+    show(f"peak memory {peak() / 2**30:.2f} GiB")
+
+
+def searches(samples: int = 20_000, features: int = 512, neighbours: int = 15) -> None:
+    """Print time, value and recall of both searches: 50 Gaussian clusters, and one Gaussian."""
+    for kind, spread in (("clusters", 3.0), ("isotropic", 0.0)):
+        rng = np.random.default_rng(0)
+        centers = spread * rng.standard_normal((50, features), dtype=np.float32)
+        data = rng.standard_normal((samples, features), dtype=np.float32)
+        data += centers[rng.integers(50, size=samples)]
+        pair = [data, data + 0.5 * rng.standard_normal(data.shape, dtype=np.float32)]
+        for index in ("exact", "hnsw"):
+            way = {"k": neighbours, "index": index}
+            sides = list(map(rs.Representation, pair))
+            spent, value = clocked(lambda: rs.mka(*sides, **way))  # noqa: B023
+            recalls = " ".join(f"{rs.neighbour_recall(r, **way):.4f}" for r in sides)
+            size = f"n={samples} d={features} k={neighbours} {kind} {index}"
+            show(f"{size}: {spent:.1f} CPU s, mka {value:.4f}, recall {recalls}")
+
+
+# ------------------------------------------------------------------------ splits, streams, features
+
+
+def splits(samples: int = 1600, features: int = 512, splits: int = 30, repeats: int = 3) -> None:
+    """Print the seconds of the feature split, with compiled ranks and without, and those of the
+    package shesha-geometry, which ranks exactly, too, and its value on the same halves."""
+    x = np.random.default_rng(0).standard_normal((samples, features)) + 0.3
+    feature_split(x, k=1)  # compiles, once per machine
+    ours = cpu_seconds(lambda: feature_split(x, k=splits), repeats)
+    show(f"resemblance, compiled ranks   {ours:8.2f} s")
+    rdm.COMPILED = 2**63
+    plain = cpu_seconds(lambda: feature_split(x, k=splits), repeats)
+    show(f"resemblance, NumPy only       {plain:8.2f} s")
+    try:
+        import shesha
+    except ImportError:
+        show("shesha-geometry is not installed: nothing to compare with")
+        return
+    theirs, value = clocked(lambda: shesha.feature_split(x, n_splits=splits, seed=320))
+    times = f"{theirs / ours:.1f} and {theirs / plain:.1f} times as long"
+    show(f"shesha-geometry               {theirs:8.2f} s: {times}")
+    random = np.random.default_rng(320)
+    pairs = (halves(x, random.permutation(x.shape[1])) for _ in range(splits))
+    same = mean_agreement(pairs, "cosine", "spearman")
+    show(f"difference on the same halves {abs(same - value):.1e}")
+
+
+def streams(rows: int = 200_000, repeats: int = 2, output: str = "") -> None:
+    """Print, or write, what a stream of two layers of 256 columns costs: the updates alone, the
+    least of a few runs scaled to a million samples, and the peak of what it allocates."""
+    lines = []
+    for name, way in STREAMS.items():
+        seconds, stream = min((updated(rows, way) for _ in range(repeats)), key=lambda run: run[0])
+        data = list(batches(4 * BATCH))
+        tracemalloc.start()
+        watched = rs.Stream(**way)
+        for batch in data:
+            watched.update(batch)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        measures = rs.list_measures(invariant_to="sample_rotation")[:20]
+        final = cpu_seconds(lambda: stream.compare(measures, progress=False))  # noqa: B023
+        numbers = f"{seconds * 1e6 / rows:.1f}", f"{most / 1e6:.0f}", f"{final:.1f}"
+        lines.append((name, *numbers))
+    table = grid(STREAMED, lines, "|---|--:|--:|--:|") + "\n"
+    if output:
+        Path(output).write_text(table)
+    print(table, end="")
+
+
+def updated(rows: int, way: dict[str, object]) -> tuple[float, rs.Stream]:
+    """Return the seconds of the updates of a stream, and the stream."""
+    stream, spent = rs.Stream(**way), 0.0
+    for batch in batches(rows):
+        start = time.process_time()
+        stream.update(batch)
+        spent += time.process_time() - start
+    return spent, stream
+
+
+def batches(rows: int) -> Iterator[dict[str, np.ndarray]]:
+    """Yield activations of two related layers, in single precision."""
+    rng = np.random.default_rng(0)
+    maps = rng.standard_normal((2, 32, WIDTH), dtype=np.float32) / 6
+    for start in range(0, rows, BATCH):
+        latent = rng.standard_normal((min(BATCH, rows - start), 32), dtype=np.float32)
+        shape = len(latent), WIDTH
+        x, y = (
+            np.tanh(latent @ m) + 0.1 * rng.standard_normal(shape, dtype=np.float32) for m in maps
+        )
+        yield {"x": x, "y": y}
+
+
+def features(model: str, data: str, samples: tuple[int, ...] = (1000, 10_000, 50_000)) -> None:
+    """Print time and the peak of memory of extracting features from growing numbers of samples,
+    each in a process of its own."""
+    show("samples", "layers", "CPU s", "peak MB")
+    for limit in samples:
+        with tempfile.TemporaryDirectory() as folder:
+            path = ":".join(sys.path)
+            done = alone("-c", EXTRACTION, model, data, limit, folder, PYTHONPATH=path)
+        if done.returncode:
+            raise SystemExit(done.stderr)
+        n, layers, seconds, most = json.loads(done.stdout.splitlines()[-1])
+        show(f"{n:7,}", f"{layers:6}", f"{seconds:5.0f}", f"{most:7.0f}")
+
+
+if __name__ == "__main__":
+    command(__doc__, neighbours, splits, streams, manifold, searches, features)
