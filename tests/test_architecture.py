@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import pickle
 import subprocess
 import sys
 from functools import cache
@@ -339,6 +340,10 @@ def test_type_checkers_see_the_public_names():
     seen = {f"{node.module}.{n.asname}" for node in imports if node.level for n in node.names}
     names = {f"{module}.{n}" for n, module in resemblance._HOMES.items()}
     assert seen == names | {"measures.None", *(f"None.{name}" for name in resemblance._PACKAGES)}
+
+
+def test_the_package_travels_with_functions_of_a_notebook_that_use_it():
+    assert pickle.loads(pickle.dumps(resemblance)) is resemblance
 
 
 def test_functions_keep_their_names_when_their_modules_are_imported():

@@ -139,5 +139,8 @@ class _Package(_ModuleType):
         if not (name in _HOMES and isinstance(value, _ModuleType)):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _import_module, (__name__,)  # of functions in notebooks that use it, on a cluster
+
 
 _sys.modules[__name__].__class__ = _Package
