@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 
@@ -58,6 +59,13 @@ def test_every_table_that_is_made_is_on_a_page_and_every_include_is_made():
     included = set(re.findall(r"\{include\} (_generated/\S+)", pages))
     made = {name.removeprefix("docs/") for name in files_made() if name.startswith("docs/")}
     assert included == made | {f"_generated/{name}" for name in MEASURED}
+
+
+def test_the_table_of_packs_is_what_the_scores_that_ship_make(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import compact
+
+    assert compact.TABLE.read_text() == compact.table(json.loads(compact.KEPT.read_text()))
 
 
 def test_a_stored_result_says_how_it_was_made_and_has_every_claim():
