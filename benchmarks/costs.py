@@ -33,7 +33,6 @@ from resemblance.measure import Measure
 
 SAMPLES, FEATURES = (250, 500, 501, 1000, 4000), (16, 128, 768)  # RTD draws subsets of 500
 SMALL_SAMPLES, SMALL_FEATURES = (120, 240), (8, 32)
-BLOCK_SAMPLES = 5000  # of measures that are computed in blocks of so many
 MANY = 8  # representations on each side, where pairs are computed together
 LONGEST = 20.0  # seconds
 MORE = (
@@ -46,6 +45,7 @@ CHECKS = (
     (2000, 256, 6, ("cka", "svcca", "rsa", "jaccard", "procrustes")),
     (1500, 512, 3, ("default",)),
     (300, 32, 40, ("cka", "procrustes", "mutual_knn")),
+    (5000, 512, 2, ("rsa", "distance_correlation")),
 )  # samples, features, representations, measures
 KINDS = ("views", "pair views", "values")
 
@@ -149,28 +149,10 @@ def seconds_together(m: Measure, both: Sequence[np.ndarray]) -> float | None:
     return cpu_seconds(lambda: m.all_pairs(xs, ys), 2, 5) / MANY**2
 
 
-def in_blocks(d: int, some: Sequence[Measure]) -> dict[str, dict[str, float]]:
-    """Return the seconds of a representation and of a pair, of measures in blocks of samples.
-
-    One pair of representations and three by three of them are 2 r + p and 6 r + 9 p.
-    """
-    costs = {"block views": dict[str, float](), "block values": dict[str, float]()}
-    both = arrays(BLOCK_SAMPLES, d)
-    for m in (m for m in some if m.all_pairs and m.all_pairs.above is not None):
-        times = []
-        for count in (1, 3):
-            xs, ys = ([rs.Representation(z + 0.0) for _ in range(count)] for z in both)
-            times.append(cpu_seconds(lambda: m.all_pairs(xs, ys), 2, 5))  # noqa: B023
-        pair = max(0.0, (times[1] - 3 * times[0]) / 6)
-        costs["block values"][m.spec] = pair
-        costs["block views"][m.spec] = max(0.0, (times[0] - pair) / 2)
-    return costs
-
-
 # ----------------------------------------------------------------------------------------- storing
 
 
-def measure_all(samples: Sequence[int], features: Sequence[int], blocks: bool) -> dict[str, Any]:
+def measure_all(samples: Sequence[int], features: Sequence[int]) -> dict[str, Any]:
     """Return everything that is stored, but the checks."""
     some = measures()
     for both in (False, True):  # what is compiled or imported at the first call
@@ -188,11 +170,6 @@ def measure_all(samples: Sequence[int], features: Sequence[int], blocks: bool) -
     }
     at = [[(s, [spec]) for spec, s in size.together.items()] for size in sizes.values()]
     grids["together"] = grid(samples, features, at, specs)
-    if blocks and any(m.all_pairs and m.all_pairs.above is not None for m in some):
-        costs = [in_blocks(d, some) for d in features]
-        for kind in costs[0]:
-            at = [[(s, [spec]) for spec, s in place[kind].items()] for place in costs]
-            grids[kind] = grid([BLOCK_SAMPLES], features, at, specs)
     names = {
         f"{n} x {d}": sorted(size.continued) for (n, d), size in sizes.items() if size.continued
     }
@@ -251,12 +228,12 @@ def main() -> None:
     chosen = options(__doc__, "table", "check", "small")
     if chosen.small:
         with tempfile.TemporaryDirectory() as folder:
-            content = measure_all(SMALL_SAMPLES, SMALL_FEATURES, blocks=False)
+            content = measure_all(SMALL_SAMPLES, SMALL_FEATURES)
             store(content, Path(folder) / MEASURED.name)
             print((Path(folder) / MEASURED.name).stat().st_size, "bytes")
         return
     if not chosen.table and not chosen.check:
-        store(measure_all(SAMPLES, FEATURES, blocks=True), MEASURED)
+        store(measure_all(SAMPLES, FEATURES), MEASURED)
     if not chosen.table:
         content = json.loads(MEASURED.read_text("utf-8"))
         store(content | {"checks": list(checked())}, MEASURED)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from bench import grid
 
 import resemblance as rs
-from resemblance.engine.costs import MEASURED, CostTable, Kind, cost_table
+from resemblance.engine.costs import MEASURED, cost_table, seconds_of
 from resemblance.engine.forecast import duration
 from resemblance.engine.memory import in_units
 from resemblance.engine.view_sizes import pair_bytes
@@ -42,25 +42,27 @@ WORKS = (
 SIZES = ((1000, 128), (10_000, 128), (10_000, 768), (50_000, 128))
 
 
-def kinds(m: Measure, n: int) -> tuple[Kind, Kind]:
-    """Return where the costs are of a representation and of a pair."""
-    return ("block views", "block values") if m.takes_blocks(n) else ("views", "values")
+# Of the ReSi paper: where they occur, samples, features; of maps, only some measures compare these
+PAPER = (
+    ("Cora", 1000, 64), ("SST-2", 872, 768), ("ImageNet-100", 5000, 512),
+    ("Flickr, arXiv", 10_000, 256), ("CIFAR-100", 10_000, 512), ("MNLI", 9815, 768),
+    ("smaller maps", 1000, 12_544), ("maps of ResNet18", 5000, 25_088),
+    ("maps of ResNet101", 5000, 100_352),
+)  # fmt: skip
 
 
-def seconds(table: CostTable, measures: Sequence[Measure], work: Work) -> float:
+def seconds(measures: Iterable[Measure], work: Work) -> float:
     """Return the CPU seconds of all pairs; each view is computed once."""
     n, d, count = work
     pairs = count * (count + 1) / 2
-    plain = [m for m in measures if not m.takes_blocks(n)]
-    total = count * table.seconds("views", plain, n, d)
-    total += pairs * table.seconds("pair views", plain, n, d)
-    for m in measures:
-        views, values = kinds(m, n)
-        cells = pairs if m.symmetric else count**2
-        total += cells * table.seconds(values, [m], n, d)
-        if m.takes_blocks(n):
-            total += count * table.seconds(views, [m], n, d)
-    return total
+    of_all = seconds_of(measures, n, d, pairs=pairs, representations=count, both_ways=True)
+    return of_all or 0.0
+
+
+def of_size(m: Measure, n: int, d: int) -> str:
+    """Return the seconds of a representation and of a pair, and the bytes of a pair."""
+    one, pair = (seconds_of([m], n, d, pairs=p, representations=1 - p) or 0.0 for p in (0, 1))
+    return f"{duration(one)} / {duration(pair)} / {in_units(pair_bytes(m, n, d, d))}"
 
 
 def memory(measures: Iterable[Measure], n: int, d: int) -> int:
@@ -68,36 +70,37 @@ def memory(measures: Iterable[Measure], n: int, d: int) -> int:
     return max(pair_bytes(m, n, d, d) for m in measures)
 
 
-def taken(table: CostTable, measures: Sequence[Measure], work: Work) -> str:
+def taken(measures: Sequence[Measure], work: Work) -> str:
     """Return what a comparison takes, in words."""
     size = memory(measures, work.samples, work.features)
-    return f"{duration(seconds(table, measures, work))}; {in_units(size)}"
+    return f"{duration(seconds(measures, work))}; {in_units(size)}"
 
 
-def of_families(table: CostTable) -> str:
+def of_families() -> str:
     """Return what the default measures of each family take, in seconds and bytes."""
     default = rs.preset("default")
     groups = {f"`{f}`": [m for m in default if m.family == f] for f in FAMILIES}
     groups = {name: members for name, members in groups.items() if members}
     lines = []
     for name, members in (groups | {"all 24 together": list(default)}).items():
-        lines.append([name, str(len(members)), *(taken(table, members, w) for w in WORKS)])
+        lines.append([name, str(len(members)), *(taken(members, w) for w in WORKS)])
     return grid(["family", "measures", *(w.title for w in WORKS)], lines)
 
 
-def of_measures(table: CostTable) -> str:
-    """Return the seconds of a representation and of a pair, and the bytes of a pair."""
-    lines = []
-    for m in (m for m in rs.list_measures() if m.family != "outputs"):
-        cells = []
-        for n, d in SIZES:
-            views, values = kinds(m, n)
-            one = table.seconds(views, [m], n, d)
-            pair = table.seconds(values, [m], n, d)
-            pair += table.seconds("pair views", [m], n, d) if views == "views" else 0
-            cells.append(f"{duration(one)} / {duration(pair)} / {in_units(pair_bytes(m, n, d, d))}")
-        lines.append([f"`{m.name}`", *cells])
+def of_measures() -> str:
+    """Return what every measure takes."""
+    some = [m for m in rs.list_measures() if m.family != "outputs"]
+    lines = [[f"`{m.name}`", *(of_size(m, n, d) for n, d in SIZES)] for m in some]
     return grid(["measure", *(f"{n:,} x {d}" for n, d in SIZES)], lines)
+
+
+def of_paper() -> str:
+    """Return what the measures of the ReSi paper take at its sizes."""
+    lines = []
+    for m in rs.preset("default"):
+        sizes = [(n, d) if d <= n or m.rows_of_maps == "samples" else None for _, n, d in PAPER]
+        lines.append([f"`{m.name}`", *(of_size(m, *size) if size else "" for size in sizes)])
+    return grid(["measure", *(f"{name}: {n:,} x {d:,}" for name, n, d in PAPER)], lines)
 
 
 def of_checks(checks: Iterable[Sequence[object]]) -> str:
@@ -126,15 +129,14 @@ def of_large() -> str:
 
 def write() -> None:
     """Write the tables."""
-    table, stored = cost_table(), json.loads(MEASURED.read_text("utf-8"))
-    about = f"CPU seconds of one thread, on {stored['machine']}"
+    checks = json.loads(MEASURED.read_text("utf-8"))["checks"]
+    about = f"CPU seconds of one thread, on {cost_table().machine}"
+    each = f"{about}: a representation / a pair / the bytes of the views of a pair."
     tables = {
-        "families": (f"{about}, and the bytes of the views of one pair.", of_families(table)),
-        "measures": (
-            f"{about}: a representation / a pair / the bytes of the views of a pair.",
-            of_measures(table),
-        ),
-        "checks": (f"{about}.", of_checks(stored["checks"])),
+        "families": (f"{about}, and the bytes of the views of one pair.", of_families()),
+        "measures": (each, of_measures()),
+        "paper": (f"{each} Beyond 768 features they are estimates.", of_paper()),
+        "checks": (f"{about}.", of_checks(checks)),
         "large": (f"{about}: one pair of 50,000 x 64.", of_large()),
     }
     for name, (words, text) in tables.items():

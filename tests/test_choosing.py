@@ -21,6 +21,7 @@ from resemblance.boards.views import DOMAINS, domain_of
 from resemblance.choosing import QUESTIONS, SIGHTS, Needs, recommending, sizes
 from resemblance.choosing.recommending import blind
 from resemblance.claims import INVARIANCES
+from resemblance.engine.costs import seconds_of
 from resemblance.significance import SETTLING, places
 
 ROOT = Path(__file__).parents[1]
@@ -113,7 +114,7 @@ def test_a_budget_is_for_all_pairs_and_needs_a_size():
     assert late
     for exclusion in late:
         m = rs.get_measure(exclusion.measure)
-        assert sizes.seconds_of([m], 200, 16, 1000) > 0.5
+        assert seconds_of([m], 200, 16, pairs=1000) > 0.5
     with pytest.raises(ValueError, match="a budget needs n and d"):
         rs.recommend(budget=1)
 
@@ -311,7 +312,7 @@ def test_what_is_too_large_is_not_drawn_but_has_a_cost():
 def test_costs_grow_with_pairs_and_views_are_shared():
     """One pair is of two representations, three are of three, and ten of five."""
     m = rs.get_measure("cka")
-    one, three, ten = (sizes.seconds_of([m], 500, 128, p) for p in (1, 3, 10))
+    one, three, ten = (seconds_of([m], 500, 128, pairs=p) for p in (1, 3, 10))
     assert one < three < 3 * one
     views = one - three / 3
     assert ten == pytest.approx(5 * views + 10 * (one - 2 * views))

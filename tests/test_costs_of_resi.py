@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import pytest
 from factories.files import GOLDEN
 
 import resemblance as rs
+from resemblance.engine.costs import seconds_of
 from resemblance.suites.resi import evaluate, evaluation
 from resemblance.suites.resi.cases import six_tests
 from resemblance.suites.resi.costs import (
-    COSTS,
-    Law,
     Workload,
     advice,
     all_pairs,
@@ -26,63 +26,29 @@ ROOT = GOLDEN.parents[1]
 CKA, LINREG, JACCARD = map(rs.get_measure, ("cka", "linear_regression", "jaccard"))
 
 
-@pytest.fixture
-def script(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    import paper_costs
-
-    return paper_costs
-
-
-def test_the_laws_are_near_what_was_measured(script):
-    measured = [c for c in script.stored(script.MEASURED, script.Cost) if c.outcome == "measured"]
-    assert {c.measure for c in measured} == set(COSTS)
-    for c in measured:
-        for seconds, counts in ((c.representation, (1, 0)), (c.pair, (0, 1))):
-            if seconds > 0.2:
-                law = COSTS[c.measure].seconds(c.rows, c.width, *counts)
-                assert 0.5 < law / seconds < 2, c
-
-
-def test_the_tables_of_the_page_are_those_of_what_was_measured(script):
-    assert script.TABLES.read_text("utf-8") == script.tables()
-
-
-def test_seconds_grow_by_the_powers_of_samples_and_features():
-    law = Law(3.0, 2.0, 0.5)
-    assert law.at(5000, 512) == 3.0
-    assert law.at(10_000, 512) == 12.0
-    assert law.at(5000, 2048) == 6.0
-
-
 def test_hours_are_those_of_representations_and_pairs():
-    cost = COSTS["cka"]
-    (hours,) = comparing_hours([Workload(5000, 512, 7, 3)], [CKA]).values()
-    assert hours == pytest.approx((7 * cost.one.seconds + 3 * cost.pair.seconds) / 3600)
+    parts = [seconds_of([CKA], 5000, 512, representations=r, pairs=1 - r) for r in (1, 0)]
+    works = [Workload(5000, 512, 4, 3), Workload(5000, 512, 3, 0)]
+    assert comparing_hours(works, [CKA]) == pytest.approx((7 * parts[0] + 3 * parts[1]) / 3600)
     assert all_pairs(5000, 512, 4) == Workload(5000, 512, 4, 10)
 
 
-def test_an_asymmetric_measure_compares_every_pair_twice():
-    work = Workload(5000, 512, 0, 5)
-    (hours,) = comparing_hours([work], [LINREG]).values()
-    assert hours == pytest.approx(10 * COSTS["linear_regression"].pair.seconds / 3600)
+def test_an_asymmetric_measure_computes_every_pair_twice():
+    once, both = (
+        seconds_of([LINREG], 5000, 512, representations=0, both_ways=both) for both in (False, True)
+    )
+    assert once < both < 2 * once  # the views of the pair serve both
+    hours = comparing_hours([Workload(5000, 512, 0, 5)], [LINREG])
+    assert hours == pytest.approx(5 * both / 3600)
 
 
-def test_more_features_than_samples_cost_their_reduction_besides():
-    narrow, wide, wider = (Workload(5000, d, 1, 0) for d in (5000, 25_088, 50_176))
-    (a,), (b,), (c,) = (comparing_hours([w], [CKA]).values() for w in (narrow, wide, wider))
-    assert b > a
-    assert c - a == pytest.approx(2 * (b - a))
-
-
-def test_a_measure_that_nobody_has_timed_counts_as_the_dearest_of_its_family():
-    (hours,) = comparing_hours([all_pairs(5000, 512, 2)], [rs.mutual_knn]).values()
-    (kin,) = comparing_hours([all_pairs(5000, 512, 2)], [JACCARD]).values()
-    assert hours >= kin > 0
-    debiased = rs.cka.where(estimator="debiased")
-    assert [*comparing_hours([all_pairs(9, 9, 2)], [debiased]).values()] == [
-        *comparing_hours([all_pairs(9, 9, 2)], [CKA]).values()
-    ]
+def test_measures_together_cost_shared_views_once_and_those_nobody_has_timed_nothing():
+    works = [all_pairs(5000, 512, 2)]
+    together = comparing_hours(works, [JACCARD, rs.rank_similarity])
+    alone = [comparing_hours(works, [m]) for m in (JACCARD, rs.rank_similarity)]
+    assert max(alone) < together < sum(alone)
+    own = replace(JACCARD, name="own")
+    assert comparing_hours(works, [JACCARD, own]) == alone[0]
 
 
 def test_layers_that_are_maps_are_compared_in_two_ways():
@@ -124,13 +90,12 @@ def test_what_takes_long_says_so_and_offers_samples():
         return [all_pairs(min(samples or 10_000, 10_000), 512, 100)]
 
     measures = [CKA, rs.imd]
-    hours = comparing_hours(works(None), measures)
-    total, few = sum(hours.values()), sum(comparing_hours(works(2000), measures).values())
+    total, few = (comparing_hours(works(samples), measures) for samples in (None, 2000))
     assert advice(works, measures, limit=1.01 * total) == ""
     text = advice(works, measures, limit=1.01 * few)
     assert f"{total:.2g} CPU hours" in text
-    dearer, cheaper = sorted(hours, key=lambda spec: -hours[spec])
-    assert text.index(dearer) < text.index(cheaper)
+    dearer, cheaper = sorted(measures, key=lambda m: -comparing_hours(works(None), [m]))
+    assert text.index(dearer.spec) < text.index(cheaper.spec)
     assert "--samples 2000" in text  # the most that are few enough
     assert "--samples N" in advice(works, measures, limit=0)
     half = advice(works, measures, limit=0, share=0.5)

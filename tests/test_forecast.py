@@ -17,7 +17,7 @@ import resemblance as rs
 from resemblance import cli
 from resemblance.cli import comparing
 from resemblance.engine import memory
-from resemblance.engine.costs import MEASURED, CostGrid, Share, cost_table, yardstick
+from resemblance.engine.costs import MEASURED, CostGrid, Share, cost_table, seconds_of, yardstick
 from resemblance.engine.forecast import duration
 
 FORECAST = importlib.import_module("resemblance.engine.forecast")
@@ -213,8 +213,29 @@ def test_powers_are_continued_between_and_beyond_sizes():
         for specs in ({"a"}, {"a", "b"}):
             assert grid.seconds(frozenset(specs), n, d) == pytest.approx(1e-6 * n**2 * d)
     assert grid.seconds(frozenset({"c"}), 100, 10) == 0
-    one = CostGrid((5000,), (10, 100), shares[:2])
-    assert one.seconds(frozenset("a"), 10_000, 10) == pytest.approx(4 * 1e-6 * 100**2 * 10)
+
+
+def test_between_nothing_and_something_seconds_are_a_straight_line():
+    some = frozenset("a")
+    shares = tuple((Share(s, some),) if s else () for s in (0.0, 3.0, 0.0, 3.0))
+    grid = CostGrid((100, 1000), (10, 100), shares)
+    assert grid.seconds(some, 100, 55) == pytest.approx(1.5)
+    assert grid.seconds(some, 1000, 5) == 0
+
+
+def test_more_features_than_samples_cost_in_proportion():
+    sizes = [(n, d) for n in (100, 1000) for d in (10, 100)]
+    shares = tuple((Share(1e-9 * n * d**2, frozenset("a")),) for n, d in sizes)
+    grid = CostGrid((100, 1000), (10, 100), shares)
+    assert grid.seconds(frozenset("a"), 1000, 1000) == pytest.approx(1.0)
+    assert grid.seconds(frozenset("a"), 1000, 20_000) == pytest.approx(20.0)
+
+
+def test_blocks_of_samples_continue_what_the_plain_function_takes():
+    seconds = [seconds_of([rs.rsa], n, 512) for n in (4096, 4097, 5000, 10_000)]
+    assert seconds[1] == pytest.approx(seconds[0], rel=0.01)
+    assert 1 < seconds[2] < 5  # 2.6 s were measured
+    assert seconds[3] == pytest.approx(4 * seconds[2])
 
 
 def test_a_yardstick_is_measured():

@@ -14,7 +14,7 @@ from ..boards import Board, read_board
 from ..boards.views import domain_of
 from ..catalogue import list_measures, preset
 from ..claims import INVARIANCES
-from ..engine.costs import cost_table
+from ..engine.costs import cost_table, seconds_of
 from ..engine.forecast import duration
 from ..measure import Measure, require
 from ..significance import Places, places
@@ -31,7 +31,7 @@ from .questions import (
     skill,
 )
 from .recommendation import Candidate, Exclusion, Recommendation, has_order
-from .sizes import AtSize, at_size, seconds_of
+from .sizes import AtSize, at_size
 
 Keys: TypeAlias = Mapping[str, frozenset[tuple[str, str]]]  # by suite: test, and cell of it
 Kind: TypeAlias = Callable[[str, str, str], str]  # of a suite, a test and a cell
@@ -222,7 +222,7 @@ def _sizes(measure: Measure, needs: Needs) -> Iterator[str]:
         yield f"needs at least {measure.min_samples} samples"
     if needs.budget is None or needs.size is None:
         return
-    seconds = seconds_of([measure], *needs.size, needs.pairs)
+    seconds = seconds_of([measure], *needs.size, pairs=needs.pairs)
     if seconds is not None and seconds > needs.budget:
         pairs = "a pair" if needs.pairs == 1 else f"{needs.pairs:,} pairs"
         yield f"takes about {duration(seconds)} for {pairs}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..compare import compare
 from ..comparison import Comparison
-from ..engine.costs import cost_table
+from ..engine.costs import seconds_of
 from ..engine.scores import CAVEAT, CHANCE
 from ..engine.view_sizes import pair_bytes
 from ..inputs import TRANSPOSED
@@ -53,21 +53,6 @@ def at_size(measures: Sequence[Measure], n: int, d: int) -> dict[str, AtSize]:
             near = closeness(next(m for m in measures if m.spec == spec), chance)
             known[spec] = AtSize(*known[spec][:2], chance, source, near, caveat)
     return known
-
-
-def seconds_of(measures: Iterable[Measure], n: int, d: int, pairs: int = 1) -> float | None:
-    """Return the CPU seconds that measures take together for so many pairs of as few
-    representations as have them, on the machine of the table of costs; None if it lacks one."""
-    table, measures = cost_table(), list(measures)
-    if None in map(table.name_of, measures):
-        return None
-    blocked = [m for m in measures if m.takes_blocks(n)]
-    plain = [m for m in measures if not m.takes_blocks(n)]
-    representations = math.ceil((1 + math.sqrt(1 + 8 * pairs)) / 2)
-    views = table.seconds("views", plain, n, d) + table.seconds("block views", blocked, n, d)
-    values = table.seconds("values", plain, n, d) + table.seconds("pair views", plain, n, d)
-    values += table.seconds("block values", blocked, n, d)
-    return representations * views + pairs * values
 
 
 def affordable(measures: Iterable[Measure], n: int, d: int) -> list[Measure]:

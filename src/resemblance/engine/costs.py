@@ -17,14 +17,13 @@ from ..measure import Measure
 from ..rng import generator
 
 MEASURED = Path(__file__).with_name("costs.json")  # written by benchmarks/costs.py
-# What is paid for: the views of a representation, the views and the value of a pair, the value of
-# a pair among many computed together, and both for what is computed in blocks of samples.
-Kind = Literal["views", "pair views", "values", "together", "block views", "block values"]
+# What is paid for: the views of a representation, the views and the value of a pair, and the value
+# of a pair among many computed together.
+Kind = Literal["views", "pair views", "values", "together"]
 # The largest powers of samples and features beyond the sizes that were measured: no measure is
 # steeper, only caches make it look so.
 SAMPLES, FEATURES = 2.1, 3.0
-QUADRATIC = 2.0  # that of samples where only one number of them was measured
-LEAST = 1e-9  # seconds, so that there is a logarithm
+QUADRATIC = 2.0  # the power of samples of what is computed in blocks of them
 REPEATS = 5
 
 
@@ -45,15 +44,18 @@ class CostGrid(NamedTuple):
     def seconds(self, specs: Set[str], n: int, d: float) -> float:
         """Return the seconds of these measures together for n samples and d features.
 
-        What two of them share is counted once. Between the sizes that were measured, and beyond,
-        logarithms are linear.
+        What two of them share is counted once. With more features than samples, and than were
+        measured, seconds are proportional to the features: what follows are n x n matrices.
         """
         totals = [_spent(shares, specs) for shares in self.shares]
         if not any(totals):
             return 0.0
-        table = np.log(np.maximum(totals, LEAST)).reshape(len(self.samples), -1)
-        by_samples = [_continued(self.features, row.tolist(), d, FEATURES) for row in table]
-        return math.exp(_continued(self.samples, by_samples, n, SAMPLES))
+        count, by_samples = len(self.features), []
+        for i, samples in enumerate(self.samples):
+            row, narrow = totals[i * count : (i + 1) * count], max(samples, self.features[-1])
+            seconds = _continued(self.features, row, min(d, narrow), FEATURES)
+            by_samples.append(seconds * max(1.0, d / narrow))
+        return _continued(self.samples, by_samples, n, SAMPLES)
 
 
 def _spent(shares: Iterable[Share], specs: Set[str]) -> float:
@@ -61,18 +63,25 @@ def _spent(shares: Iterable[Share], specs: Set[str]) -> float:
 
 
 def _continued(
-    sizes: Sequence[int], logarithms: Sequence[float], size: float, steepest: float
+    sizes: Sequence[int], seconds: Sequence[float], size: float, steepest: float
 ) -> float:
-    """Return the logarithm at a size: piecewise linear in that of the size, also outside."""
-    if len(sizes) == 1:
-        return logarithms[0] + QUADRATIC * math.log(size / sizes[0])
+    """Return the seconds at a size from those at the sizes next to it.
+
+    They are a power of the size, or a straight line where one of the two costs nothing; beyond the
+    largest size, whichever of both is more: a sum of powers grows at least as fast.
+    """
     right = min(max(int(np.searchsorted(sizes, size)), 1), len(sizes) - 1)
     left = right - 1
-    slope = (logarithms[right] - logarithms[left]) / math.log(sizes[right] / sizes[left])
+    low, high = seconds[left], seconds[right]
+    share = (size - sizes[left]) / (sizes[right] - sizes[left])
+    line = max(0.0, low + max(share, 0.0) * (high - low))
+    if not low or not high:
+        return line
+    slope = math.log(high / low) / math.log(sizes[right] / sizes[left])
     if not sizes[0] <= size <= sizes[-1]:
         slope = min(max(slope, 0.0), steepest)
-    nearest = left if size < sizes[right] else right
-    return logarithms[nearest] + slope * math.log(size / sizes[nearest])
+    power = (low if share < 1 else high) * (size / sizes[left if share < 1 else right]) ** slope
+    return max(power, line) if share > 1 else float(power)
 
 
 class CostTable(NamedTuple):
@@ -88,9 +97,17 @@ class CostTable(NamedTuple):
     grids: Mapping[Kind, CostGrid]
 
     def seconds(self, kind: Kind, measures: Iterable[Measure], n: int, d: float) -> float:
-        """Return the seconds of this kind that measures take together, as far as they are known."""
-        specs = set(filter(None, map(self.name_of, measures)))
-        return self.grids[kind].seconds(specs, n, d) if kind in self.grids else 0.0
+        """Return the seconds of this kind that measures take together, as far as they are known.
+
+        Those that are computed in blocks of samples cost what the plain function does for as many
+        samples as it takes, times the number of pairs of samples.
+        """
+        by_size: dict[int, set[str]] = {}
+        for m in measures:
+            plain = m.all_pairs.above if m.all_pairs and m.takes_blocks(n) else n
+            by_size.setdefault(plain or n, set()).update(filter(None, [self.name_of(m)]))
+        grid = self.grids[kind]
+        return sum((n / m) ** QUADRATIC * grid.seconds(of, m, d) for m, of in by_size.items())
 
     def name_of(self, measure: Measure) -> str | None:
         """Return the name under which the costs of a measure are known: its specification, or else
@@ -110,6 +127,32 @@ def cost_table() -> CostTable:
         ]
         grids[kind] = CostGrid(grid["samples"], grid["features"], shares)
     return CostTable(stored["machine"], stored["yardstick"], frozenset(names), grids)
+
+
+def seconds_of(
+    measures: Iterable[Measure],
+    n: int,
+    d: float,
+    *,
+    pairs: float = 1,
+    representations: float | None = None,
+    both_ways: bool = False,
+) -> float | None:
+    """Return the CPU seconds that measures take together for pairs of n samples and d features, on
+    the machine of the table of costs; None if it lacks one of the measures.
+
+    ``representations``: by default as few as have so many pairs. ``both_ways``: a measure that is
+    not symmetric takes each pair in both orders.
+    """
+    table, measures = cost_table(), list(measures)
+    if None in map(table.name_of, measures):
+        return None
+    if representations is None:
+        representations = math.ceil((1 + math.sqrt(1 + 8 * pairs)) / 2)
+    turned = [m for m in measures if both_ways and not m.symmetric]
+    of_a_pair = sum(table.seconds("values", some, n, d) for some in (measures, turned))
+    of_a_pair += table.seconds("pair views", measures, n, d)
+    return representations * table.seconds("views", measures, n, d) + pairs * of_a_pair
 
 
 def yardstick() -> float:

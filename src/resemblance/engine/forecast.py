@@ -259,13 +259,13 @@ class Tally:
         views = pairs = 0.0
         for d, loads, blocks in zip(self.widths, self.loads, self.blocks):
             views += loads * table.seconds("views", plain, n, d)
-            views += blocks * table.seconds("block views", blocked, n, d)
+            views += blocks * table.seconds("views", blocked, n, d)
         for i, j in np.argwhere(self.pairs + self.values.sum(axis=0)):
             width = math.sqrt(self.widths[i] * self.widths[j])
             counts = {m: self.values[self.measures.index(m), i, j] for m in measures}
             for m, count in counts.items():
-                kind: Kind = "together" if self.are_together else "values"
-                kind = "block values" if m in self.blocked else kind
+                are_together = self.are_together and m not in self.blocked
+                kind: Kind = "together" if are_together else "values"
                 pairs += count * table.seconds(kind, [m], n, width)
             if not self.are_together:
                 count = min(self.pairs[i, j], sum(counts.values()))

@@ -171,8 +171,7 @@ def plan(
         if samples is not None:
             size_of_model = size_of_model._replace(rows=min(samples, size_of_model.rows))
         works = _works(wanted, dataset, architecture, size_of_model)
-        hours = sum(comparing_hours(works, compared).values())
-        rows.append(_row(list(some), hours, folder))
+        rows.append(_row(list(some), comparing_hours(works, compared), folder))
     return tuple(rows)
 
 
