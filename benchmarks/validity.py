@@ -12,89 +12,181 @@ from the name of its study and its number, so the numbers do not depend on the p
 
 from __future__ import annotations
 
-import sys
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import validity_intervals
-import validity_levels
-import validity_maps
-import validity_places
-import validity_subjects
-from bench import options, store, stored
+import validity_tests
+from bench import GENERATED, brief, command, document, grid, store, stored
 from threadpoolctl import threadpool_limits
-from validity_studies import Numbers, Row, Study, random_of
-from validity_tables import TABLES
+from validity_tests import Row, Study
 
-ROOT = Path(__file__).parents[1]
-MEASURED = ROOT / "benchmarks" / "validity.csv"
-GENERATED = ROOT / "docs" / "_generated"
+MEASURED = Path(__file__).with_suffix(".csv")
 PROCESSES = 2
 QUICK = 4  # data sets of a quick run
-
+NONE = "–"
 STUDIES: tuple[Study, ...] = (
-    *validity_levels.STUDIES,
+    *validity_tests.STUDIES,
     *validity_intervals.STUDIES,
-    *validity_maps.STUDIES,
-    *validity_places.STUDIES,
-    *validity_subjects.STUDIES,
+    *validity_tests.MAPS,
+    *validity_intervals.RANKS,
+)
+
+# ----------------------------------------------------------------- the tables of the documentation
+
+# By the title of a column: the case and the way of the numbers in it
+Columns = Mapping[str, tuple[str, str]]
+NARROW, WIDE = "20 and 30", "200 and 300"
+INDEPENDENT: Columns = {
+    f"{case}: {way}": (case, way)
+    for case in ("Gaussian rows", "lognormal rows")
+    for way in ("orders", "exact moments")
+}
+DEPENDENT: Columns = {
+    "20 blocks of 5 rows: free orders": ("20 blocks of 5 rows", "free orders"),
+    "whole blocks": ("20 blocks of 5 rows", "whole blocks"),
+    "5 shared classes: free orders": ("5 shared classes", "free orders"),
+    "inside classes": ("5 shared classes", "inside classes"),
+    "class means subtracted, free orders": ("5 shared classes", "class means subtracted"),
+}
+SERIES: Columns = {
+    "free orders": ("series", "free orders"),
+    "runs of 10": ("series", "runs of 10"),
+    "circular shifts": ("series", "circular shifts"),
+    "shifted windows": ("series of 200", "shifted windows"),
+}
+POWER: Columns = {
+    "orders": ("small signal", "orders"),
+    "exact moments": ("small signal", "exact moments"),
+    "inside classes": ("small signal and 5 shared classes", "inside classes"),
+}
+COVERAGE: Columns = {
+    case: (case, "rs.evidence")
+    for n, widths in ((30, (NARROW,)), (100, (NARROW, WIDE)), (500, (NARROW, WIDE)))
+    for case in (f"n = {n}, d = {d}" for d in widths)
+}
+NOT_OFFERED: Columns = {
+    "`evidence`": ("n = 100, d = 20 and 30", "rs.evidence"),
+    "bootstrap, quantiles": ("n = 100, d = 20 and 30", "bootstrap quantiles"),
+    "halves, quantiles": ("n = 100, d = 20 and 30", "quantiles of halves"),
+}
+DIFFERENCES: Columns = {
+    f"{case.removeprefix('a ')}: {way}": (case, way)
+    for case in ("no difference", "no difference, widths 20 and 200", "a small difference")
+    for way in ("paired", "not paired")
+}
+MAPS = (
+    ("6 x 6, unrelated", "family-wise error"),
+    ("6 x 6, 9 pairs share a signal", "false discovery rate"),
+    ("6 x 6, 9 pairs share a signal", "power"),
+    ("24 x 24, unrelated", "family-wise error"),
+    ("24 x 24, 144 pairs share a signal", "power"),
 )
 
 
-def one(study: Study, index: int) -> Numbers:
-    """Measure one data set."""
-    return study.of_set(random_of(study, index))
+def by_measure(table: str, columns: Columns, rows: Sequence[Row]) -> str:
+    """Return a table with a line for each measure that has a number in it."""
+    known = {row[1:5]: row.number for row in rows if row.table == table}
+    what = "coverage" if table == "coverage" else "rejected"
+    cases = {case for case, _ in columns.values()}
+    lines = []
+    for measure in dict.fromkeys(key[2] for key in known if key[0] in cases):
+        if any((*of, measure, what) in known for of in columns.values()):
+            cells = (cell(known, (*of, measure), what) for of in columns.values())
+            lines.append([f"`{measure}`", *cells])
+    return document(__file__, grid(["measure", *columns], lines))
 
 
-def measured(study: Study, sets: int, processes: ProcessPoolExecutor | None) -> list[Row]:
-    """Measure the data sets of a study, and return what they say together."""
-    if processes is None:
-        results = [one(study, index) for index in range(sets)]
-    else:
-        size = max(1, sets // (8 * PROCESSES))
-        results = list(processes.map(one, [study] * sets, range(sets), chunksize=size))
-    return study.summary(study, results)
+def cell(known: Mapping[tuple[str, ...], float], of: tuple[str, ...], what: str) -> str:
+    """Return the percentage of a measure; coverage with the width, and how often orders were drawn
+    instead of exact moments."""
+    number, instead = known.get((*of, what)), known.get((*of, "drawn instead"), 0.0)
+    if number is None:
+        return NONE
+    if what == "coverage":
+        return f"{number:.0f} / {known[*of, 'width']:.2f}"
+    return f"{number:.1f}" + (f" ({instead:.0f} drawn)" if instead >= 0.5 else "")
 
 
-def write_tables() -> None:
-    """Write the tables of the documentation from what has been measured."""
-    rows = stored(MEASURED, Row)
-    for name, make in TABLES.items():
-        (GENERATED / name).write_text(make(rows), encoding="utf-8")
+def by_case(table: str, ways: Sequence[str], whats: Sequence[str], rows: Sequence[Row]) -> str:
+    """Return a table with a line for each kind of data, and several percentages of every way."""
+    known = {(row.case, row.way, row.what): row.number for row in rows if row.table == table}
+    lines = []
+    for case in dict.fromkeys(case for case, _, _ in known):
+        numbers = ([known[case, way, what] for what in whats] for way in ways)
+        cells = ([NONE if math.isnan(n) else f"{n:.0f}" for n in of] for of in numbers)
+        lines.append([case, *map(" / ".join, cells)])
+    return document(__file__, grid(["", *ways], lines))
+
+
+def maps(rows: Sequence[Row]) -> str:
+    """Return the table of maps, with a line for each way of adjusting; the best pair alone has no
+    power over all."""
+    known = {(row.way, row.case, row.what): row.number for row in rows if row.table == "maps"}
+    lines = []
+    for way in dict.fromkeys(way for way, _, _ in known):
+        has = [not (way.startswith("best") and what == "power") for _, what in MAPS]
+        numbers = [known.get((way, *of)) if is_of else None for of, is_of in zip(MAPS, has)]
+        lines.append([way, *(NONE if n is None else f"{n:.1f}" for n in numbers)])
+    return document(__file__, grid(["way", *map(": ".join, MAPS)], lines))
+
+
+STRATA = ("cells freely", "cells within sets", "sets of models")
+FEW = ("not counted", "the spread of its cells", "counted as exact")
+RANKS = ("places", "studentized maximum", "one margin for all", "not corrected")
+TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
+    "validity-independent.md": partial(by_measure, "levels", INDEPENDENT),
+    "validity-dependent.md": partial(by_measure, "levels", DEPENDENT),
+    "validity-series.md": partial(by_measure, "levels", SERIES),
+    "validity-power.md": partial(by_measure, "power", POWER),
+    "validity-coverage.md": partial(by_measure, "coverage", COVERAGE),
+    "validity-not-offered.md": partial(by_measure, "coverage", NOT_OFFERED),
+    "validity-differences.md": partial(by_measure, "differences", DIFFERENCES),
+    "validity-maps.md": maps,
+    "validity-strata.md": partial(by_case, "strata", STRATA, ("these", "others", "apart")),
+    "validity-few.md": partial(by_case, "few", FEW, ("wrong", "width")),
+    "validity-ranks.md": partial(by_case, "ranks", RANKS, ("holds", "wrong", "apart")),
+    "validity-subjects.md": partial(
+        by_case, "subjects", ("across", "t-test over subjects"), ("rejected",)
+    ),
+}
+
+# --------------------------------------------------------------------------------------- measuring
 
 
 def run(studies: Sequence[Study], is_quick: bool) -> None:
     """Measure studies; each is written as soon as it is done, or printed if it is quick."""
+    places = {study[:2]: place for place, study in enumerate(STUDIES)}
     with ProcessPoolExecutor(PROCESSES, initializer=threadpool_limits, initargs=(1,)) as processes:
         for study in studies:
-            start = time.perf_counter()
-            rows = measured(study, QUICK if is_quick else study.sets, processes)
+            start, sets = time.perf_counter(), QUICK if is_quick else study.sets
+            size = max(1, sets // (8 * PROCESSES))
+            results = list(processes.map(study.measured, range(sets), chunksize=size))
+            rows = study.summary(study, results)
             print(f"{study.table}, {study.case}: {time.perf_counter() - start:.0f} s", flush=True)
             for row in rows:
-                print("   ", *row[2:5], f"{row.number:.4g}", row.sets, sep="  ", flush=True)
+                print("   ", *row[2:5], brief(row.number), row.sets, sep="  ", flush=True)
             if not is_quick:
                 others = [row for row in stored(MEASURED, Row) if row[:2] != study[:2]]
-                places = {known[:2]: place for place, known in enumerate(STUDIES)}
                 store(MEASURED, sorted([*others, *rows], key=lambda row: places[row[:2]]))
 
 
-def main() -> None:
-    """``--only``: studies whose table or case has this in it; ``--again``: also what is stored;
-    ``--table``: measure nothing; ``--quick``: a few data sets, stored nowhere."""
-    chosen = options(__doc__, "again", "table", "quick", only="")
-    known = set() if chosen.again or chosen.quick else {row[:2] for row in stored(MEASURED, Row)}
-    studies = [
-        study
-        for study in STUDIES
-        if chosen.only in f"{study.table}, {study.case}" and study[:2] not in known
-    ]
-    if not chosen.table:
-        run(studies, chosen.quick)
-    if not chosen.quick:
-        write_tables()
+def main(only: str = "", again: bool = False, table: bool = False, quick: bool = False) -> None:
+    """``only``: studies whose table or case has this in it; ``again``: also what is stored;
+    ``table``: measure nothing; ``quick``: a few data sets, stored nowhere."""
+    known = set() if again or quick else {row[:2] for row in stored(MEASURED, Row)}
+    named = [study for study in STUDIES if only in f"{study.table}, {study.case}"]
+    if not table:
+        run([study for study in named if study[:2] not in known], quick)
+    if not quick:
+        rows = stored(MEASURED, Row)
+        for name, make in TABLES.items():
+            (GENERATED / name).write_text(make(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command(__doc__, main)

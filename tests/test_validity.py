@@ -30,8 +30,7 @@ def bounds(sets: int, share: float = 0.05, doubt: float = 1e-3) -> tuple[float, 
 
 
 def test_exact_moments_reject_unrelated_representations_as_often_as_they_say():
-    from validity_levels import rows
-    from validity_studies import exact_p
+    from validity_tests import exact_p, rows
 
     m = rs.get_measure(DEBIASED)
     p = np.array(
@@ -43,7 +42,7 @@ def test_exact_moments_reject_unrelated_representations_as_often_as_they_say():
 
 
 def test_evidence_rejects_unrelated_representations_as_often_as_it_says():
-    from validity_levels import rows
+    from validity_tests import rows
 
     p = []
     for i in range(150):
@@ -55,7 +54,7 @@ def test_evidence_rejects_unrelated_representations_as_often_as_it_says():
 
 
 def test_dependent_samples_need_orders_of_whole_blocks():
-    from validity_levels import BLOCKS, grouped, rejections
+    from validity_tests import BLOCKS, grouped, rejections
 
     free, whole = 0.0, 0.0
     for i in range(60):
@@ -93,8 +92,7 @@ def test_intervals_without_each_sample_hold_the_expected_value():
 
 @pytest.mark.parametrize("spec", [DEBIASED, "cka[kernel=rbf]", "rsa", "mutual_knn", "procrustes"])
 def test_the_studies_draw_what_evidence_draws(spec):
-    from validity_levels import rows
-    from validity_studies import values_in_orders
+    from validity_tests import rows, values_in_orders
 
     x, y = rows(np.random.default_rng(5))
     design = design_of(len(x), draws=6, seed=8)
@@ -120,8 +118,8 @@ def test_a_study_says_the_same_each_time_and_in_every_order(table, case):
     import validity
 
     (study,) = (s for s in validity.STUDIES if s[:2] == (table, case))
-    results = [validity.one(study, index) for index in (0, 1)]
-    again = [validity.one(study, index) for index in (1, 0)][::-1]
+    results = [study.measured(index) for index in (0, 1)]
+    again = [study.measured(index) for index in (1, 0)][::-1]
     assert results == again
     rows = study.summary(study, results)
     assert len(rows) == len({row[:5] for row in rows}) == len(results[0])
@@ -130,7 +128,7 @@ def test_a_study_says_the_same_each_time_and_in_every_order(table, case):
 
 def test_coverage_is_how_often_the_mean_of_all_values_is_held():
     import validity
-    from validity_studies import Key
+    from validity_tests import Key
 
     study = next(s for s in validity.STUDIES if s.table == "coverage")
     sets = [
@@ -161,7 +159,7 @@ def test_the_tables_of_the_page_are_those_of_what_was_measured():
 
 def test_the_stored_studies_are_complete_and_keep_the_promises():
     import validity
-    from validity_levels import SERIES
+    from validity_tests import SERIES
 
     rows = validity.stored(validity.MEASURED, validity.Row)
     assert {row[:2] for row in rows} == {study[:2] for study in validity.STUDIES}

@@ -1,0 +1,412 @@
+"""Studies of validity, and how often tests call unrelated representations, or maps of them,
+similar, and related ones."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+import resemblance as rs
+from resemblance.inference import Evidence, NullCells
+from resemblance.inference.moments import exact_null, is_trusted, profile
+from resemblance.inference.nulls import EXACT
+from resemblance.inference.reordered_views import moves_of, reordered
+from resemblance.representation import Representation
+from resemblance.significance.multiple_testing import step_down
+from resemblance.significance.orders import Design, design_of
+
+LEVEL = 0.05
+SAMPLES, WIDTHS, DRAWS = 100, (30, 50), 99
+NINE = (
+    "cka",
+    "cka[estimator=debiased]",
+    "cka[kernel=rbf]",
+    "rsa",
+    "distance_correlation",
+    "mutual_knn",
+    "mka[k=10]",
+    "procrustes",
+    "mean_cca",
+)
+FIVE = ("cka", "cka[estimator=debiased]", "rsa", "mutual_knn", "procrustes")
+SERIES = ("cka[estimator=debiased]", "rsa[compare=pearson]", "procrustes")
+CLASSES = np.repeat(np.arange(5), 20)
+BLOCKS = np.repeat(np.arange(20), 5)
+RUNS = np.repeat(np.arange(10), 10)
+STEPS = 200  # samples of a series of which windows are shifted
+SIGNAL = 0.2  # size of what two representations share, next to noise of size 1
+MAP_SAMPLES, MAP_WIDTH, MAP_DRAWS, MAP_SIGNAL = 80, 40, 199, 0.1
+
+Data = tuple[np.ndarray, np.ndarray]  # the rows of X and of Y
+
+
+class Key(NamedTuple):
+    """What a number of one data set is: how it was made, of which measure, and its name."""
+
+    way: str
+    measure: str
+    what: str
+
+
+Numbers = dict[Key, float]
+Orders = Sequence[np.ndarray]
+
+
+class Row(NamedTuple):
+    """A number of a study: a mean over data sets, in percent if it counts."""
+
+    table: str
+    case: str
+    way: str
+    measure: str
+    what: str
+    number: float
+    sets: int
+
+
+def percentages(study: Study, results: Sequence[Numbers]) -> list[Row]:
+    """Return in how many of the data sets each thing happened."""
+    shares = {key: 100 * float(np.nanmean([of[key] for of in results])) for key in results[0]}
+    return [Row(*study[:2], *key, share, len(results)) for key, share in shares.items()]
+
+
+class Study(NamedTuple):
+    """Many data sets of one kind: ``of_set`` measures one of them, ``summary`` all together."""
+
+    table: str
+    case: str
+    sets: int
+    of_set: Callable[[np.random.Generator], Numbers]
+    summary: Callable[[Study, Sequence[Numbers]], list[Row]] = percentages
+
+    def measured(self, index: int) -> Numbers:
+        """Return the numbers of one data set, whose draws follow from the study and its number."""
+        name = f"{self.table}, {self.case}"
+        return self.of_set(np.random.default_rng([zlib.crc32(name.encode()), index]))
+
+
+# --------------------------------------------------------------------- what rs.evidence computes
+
+
+def drawn_p(
+    m: rs.Measure, x: Representation, y: Representation, design: Design, orders: Orders
+) -> float:
+    """Return the p-value from the values in orders of the samples of y."""
+    values = values_in_orders(m, [x], [y], [np.arange(x.shape[0]), *orders])[0, 0]
+    sign = 1 if m.larger_is_more_similar else -1
+    return design.p_value(float(sign * values[0]), sign * values[1:])
+
+
+def values_in_orders(
+    m: rs.Measure, rows: Sequence[Representation], columns: Sequence[Representation], orders: Orders
+) -> np.ndarray:
+    """Return the values with the samples of the columns in each order, (rows, columns, orders).
+
+    From the inner products that the measure is a function of, else from carried views.
+    """
+    if m.product is None:
+        moves = moves_of(m)
+        moving = [[reordered(y, order, moves) for order in orders] for y in columns]
+        return np.array([[[float(m.evaluate(x, z)) for z in of] for of in moving] for x in rows])
+    left = np.stack([m.product.matrix(x, "left") for x in rows])
+    right = np.stack([m.product.matrix(y, "right") for y in columns])
+    flat = left.reshape(len(left), -1)
+    products = [flat @ right[:, o][:, :, o].reshape(len(right), -1).T for o in orders]
+    sizes = [
+        [m.product.scale(r) if m.product.scale else float(np.vdot(a, a)) for r, a in zip(*side)]
+        for side in ((rows, left), (columns, right))
+    ]
+    values = [
+        [[m.product.value(float(t[i, j]), a, b) for t in products] for j, b in enumerate(sizes[1])]
+        for i, a in enumerate(sizes[0])
+    ]
+    return np.sqrt(values) if m.product.root else np.array(values)
+
+
+def exact_p(m: rs.Measure, x: Representation, y: Representation) -> float | None:
+    """Return the p-value of exact moments; None where they say too little of the tail."""
+    n = x.shape[0]
+    sides = profile(x, m, "left"), profile(y, m, "right")
+    if not is_trusted(*sides, n):
+        return None
+    return exact_null(m, float(m.evaluate(x, y)), *sides, n).p
+
+
+# ------------------------------------------------------------------------------- unrelated rows
+
+
+def rows(rng: np.random.Generator, signal: float = 0.0, is_heavy: bool = False) -> Data:
+    """Return rows that are independent of each other; ``signal``: two factors in X and in Y."""
+    sides = [rng.standard_normal((SAMPLES, width)) for width in WIDTHS]
+    if is_heavy:
+        sides = [np.exp(side) for side in sides]
+    return shared(rng, (sides[0], sides[1]), signal)
+
+
+def grouped(rng: np.random.Generator, labels: np.ndarray, signal: float = 0.0) -> Data:
+    """Return rows that are alike in each group of both sides."""
+    sides = []
+    for width in WIDTHS:
+        centres = rng.standard_normal((labels.max() + 1, width))
+        sides.append(centres[labels] + rng.standard_normal((SAMPLES, width)))
+    return shared(rng, (sides[0], sides[1]), signal)
+
+
+def shared(rng: np.random.Generator, data: Data, signal: float) -> Data:
+    """Add two factors to both sides."""
+    if not signal:
+        return data
+    factors = rng.standard_normal((len(data[0]), 2))
+    x, y = (s + signal * factors @ rng.standard_normal((2, s.shape[1])) for s in data)
+    return x, y
+
+
+def in_time(rng: np.random.Generator, n: int = SAMPLES) -> Data:
+    """Return series in which each row is 0.8 of the last one, and noise; variance 1."""
+    sides = []
+    for width in WIDTHS:
+        side = rng.standard_normal((n + 50, width))
+        for step in range(1, len(side)):
+            side[step] = 0.8 * side[step - 1] + 0.6 * side[step]
+        sides.append(side[50:])
+    return sides[0], sides[1]
+
+
+def without_means(data: Data, labels: np.ndarray) -> Data:
+    """Subtract the means of the groups."""
+    means = [[side[labels == g].mean(axis=0) for g in np.unique(labels)] for side in data]
+    x, y = (side - np.array(of)[labels] for side, of in zip(data, means))
+    return x, y
+
+
+def rejections(
+    data: Data, rng: np.random.Generator, specs: Sequence[str], way: str, **labels: np.ndarray
+) -> Numbers:
+    """Say for each measure whether the p-value of orders is below the level."""
+    design = design_of(len(data[0]), draws=DRAWS, seed=int(rng.integers(2**31)), **labels)
+    orders = [design.order(draw) for draw in range(DRAWS)]
+    x, y = map(Representation, data)
+    p_values = {spec: drawn_p(rs.get_measure(spec), x, y, design, orders) for spec in specs}
+    return {Key(way, spec, "rejected"): p <= LEVEL for spec, p in p_values.items()}
+
+
+def with_moments(data: Data, drawn: Numbers, way: str = "exact moments") -> Numbers:
+    """Say for each measure with exact moments whether their p-value is below the level.
+
+    Where one sample dominates both sides, orders are drawn, as by ``rs.evidence``.
+    """
+    x, y = map(Representation, data)
+    numbers: Numbers = {}
+    for key, is_rejected in drawn.items():
+        m = rs.get_measure(key.measure)
+        if m.product is not None:
+            p = exact_p(m, x, y)
+            numbers[key._replace(way=way)] = is_rejected if p is None else p <= LEVEL
+            numbers[Key(way, key.measure, "drawn instead")] = p is None
+    return numbers
+
+
+def free(make: Callable[[np.random.Generator], Data], rng: np.random.Generator) -> Numbers:
+    """Test rows in any order, by orders and by exact moments."""
+    data = make(rng)
+    drawn = rejections(data, rng, NINE, "orders")
+    return drawn | with_moments(data, drawn)
+
+
+def of_blocks(rng: np.random.Generator) -> Numbers:
+    """Test rows of which five at a time are alike."""
+    data = grouped(rng, BLOCKS)
+    numbers = rejections(data, rng, FIVE, "free orders")
+    return numbers | rejections(data, rng, FIVE, "whole blocks", blocks=BLOCKS)
+
+
+def of_classes(rng: np.random.Generator) -> Numbers:
+    """Test rows of classes that both sides have; also without the means of the classes."""
+    data = grouped(rng, CLASSES)
+    numbers = rejections(data, rng, FIVE, "free orders")
+    numbers |= rejections(data, rng, FIVE, "inside classes", within=CLASSES)
+    rest = without_means(data, CLASSES)
+    drawn = rejections(rest, rng, FIVE, "class means subtracted")
+    return numbers | drawn | with_moments(rest, drawn, "class means subtracted, exact moments")
+
+
+def in_classes(rng: np.random.Generator) -> Numbers:
+    """Test rows of shared classes that also share a small signal."""
+    data = grouped(rng, CLASSES, SIGNAL)
+    return rejections(data, rng, FIVE, "inside classes", within=CLASSES)
+
+
+def of_series(rng: np.random.Generator) -> Numbers:
+    """Test independent series by orders, by shifts in a circle, and by runs in time."""
+    data = in_time(rng)
+    numbers = rejections(data, rng, SERIES, "free orders")
+    numbers |= rejections(data, rng, SERIES, "runs of 10", blocks=RUNS)
+    circle = [np.roll(np.arange(SAMPLES), shift) for shift in range(1, SAMPLES)]
+    x, y, design = *map(Representation, data), design_of(SAMPLES, draws=DRAWS)
+    for spec in SERIES:
+        p = drawn_p(rs.get_measure(spec), x, y, design, circle)
+        numbers[Key("circular shifts", spec, "rejected")] = p <= LEVEL
+    return numbers
+
+
+def of_windows(rng: np.random.Generator) -> Numbers:
+    """Test independent series by windows that are shifted against each other."""
+    data, design = in_time(rng, STEPS), design_of(STEPS, series=True)
+    measures = [rs.get_measure(spec) for spec in SERIES]
+    values = np.empty((len(measures), design.total + 1))
+    for draw in range(design.total + 1):
+        windows = design.windows(draw)
+        x, y = (Representation(side[rows]) for side, rows in zip(data, windows))
+        values[:, draw] = [float(m.evaluate(x, y)) for m in measures]
+    numbers: Numbers = {}
+    for m, of in zip(measures, values):
+        sign = 1 if m.larger_is_more_similar else -1
+        p = design.p_value(float(sign * of[0]), sign * of[1:])
+        numbers[Key("shifted windows", m.spec, "rejected")] = p <= LEVEL
+    return numbers
+
+
+# --------------------------------------------------------------------------------- maps of layers
+
+
+class Map(NamedTuple):
+    """The layers of two models; ``is_shared`` marks the pairs that share a signal."""
+
+    rows: tuple[Representation, ...]
+    columns: tuple[Representation, ...]
+    is_shared: np.ndarray
+
+
+def models(rng: np.random.Generator, layers: int, signal: float) -> Map:
+    """Return two models with weights and inputs of their own; their later halves share factors."""
+    factors = rng.standard_normal((MAP_SAMPLES, 3))
+    sides = [layers_of(rng, layers, signal * factors) for _ in range(2)]
+    late = np.arange(layers) >= layers // 2
+    return Map(*map(tuple, sides), np.outer(late, late) & (signal > 0))
+
+
+def layers_of(rng: np.random.Generator, layers: int, factors: np.ndarray) -> list[Representation]:
+    hidden = rng.standard_normal((MAP_SAMPLES, MAP_WIDTH))
+    representations = []
+    for layer in range(layers):
+        hidden = np.tanh(hidden @ rng.standard_normal((MAP_WIDTH, MAP_WIDTH)) / 6)
+        hidden += 0.3 * rng.standard_normal(hidden.shape)
+        late = factors @ rng.standard_normal((factors.shape[1], MAP_WIDTH))
+        values = hidden + late if layer >= layers // 2 else hidden
+        representations.append(Representation(values, f"layer {layer}"))
+    return representations
+
+
+def by_moments(of: Map, m: rs.Measure) -> Evidence:
+    """Return evidence from exact moments, as of :func:`resemblance.evidence`."""
+    left = [profile(x, m, "left") for x in of.rows]
+    right = [profile(y, m, "right") for y in of.columns]
+    comparison = rs.compare(of.rows, of.columns, measures=[m], progress=False)
+    values = comparison[m]
+    cells = [
+        [exact_null(m, values[i, j], a, b, MAP_SAMPLES) for j, b in enumerate(right)]
+        for i, a in enumerate(left)
+    ]
+    chance, spread, p = (
+        np.array([[getattr(cell, what) for cell in row] for row in cells])
+        for what in ("chance", "spread", "p")
+    )
+    drawn = np.zeros((*p.shape, 0))
+    return evidence_of(comparison, m, (chance, spread, p, drawn), EXACT, values)
+
+
+def by_orders(of: Map, m: rs.Measure, seed: int) -> Evidence:
+    """Return evidence from orders; all columns share that of a draw."""
+    design = design_of(MAP_SAMPLES, draws=MAP_DRAWS, seed=seed)
+    orders = [np.arange(MAP_SAMPLES), *(design.order(draw) for draw in range(MAP_DRAWS))]
+    values = values_in_orders(m, of.rows, of.columns, orders)
+    observed, drawn = values[..., 0], values[..., 1:]
+    p = np.array([[design.p_value(float(v[0]), v[1:]) for v in row] for row in values])
+    cells = drawn.mean(axis=-1), drawn.std(axis=-1), p, drawn
+    comparison = rs.compare(of.rows, of.columns, measures=[m], progress=False)
+    return evidence_of(comparison, m, cells, "orders", observed)
+
+
+def evidence_of(
+    comparison: rs.Comparison, m: rs.Measure, cells: Orders, way: str, observed: np.ndarray
+) -> Evidence:
+    """Return the evidence that chance, its spread, p-values and drawn values make."""
+    nulls = NullCells(*cells, tuple((way,) * observed.shape[1] for _ in observed), observed)
+    design = design_of(MAP_SAMPLES, draws=max(1, cells[-1].shape[-1]))
+    return Evidence(comparison, design, 0.95, {m.spec: nulls}, {}, False)
+
+
+def all_errors(decisions: dict[str, np.ndarray], is_shared: np.ndarray) -> Numbers:
+    """Say of each way whether any unrelated pair is rejected, which share of the rejected ones is
+    unrelated, and which share of the others is rejected."""
+    numbers: Numbers = {}
+    for way, is_rejected in decisions.items():
+        wrong = int((is_rejected & ~is_shared).sum())
+        numbers[Key(way, "", "family-wise error")] = float(wrong > 0)
+        if is_shared.any():
+            share = wrong / max(1, int(is_rejected.sum()))
+            numbers[Key(way, "", "false discovery rate")] = share
+            numbers[Key(way, "", "power")] = float(is_rejected[is_shared].mean())
+    return numbers
+
+
+def best_of(evidence: Evidence, m: rs.Measure) -> np.ndarray:
+    """Say which pair is significant as the best one: that one or none."""
+    best = evidence.best(m)
+    chosen = np.zeros((len(evidence.rows), len(evidence.columns)), dtype=bool)
+    chosen[evidence.place(best.row, best.column)] = best.p <= LEVEL
+    return chosen
+
+
+def small(signal: float, rng: np.random.Generator) -> Numbers:
+    """Test the 36 pairs of two models of six layers in all ways."""
+    of, m = models(rng, 6, signal), rs.get_measure("cka")
+    exact, drawn = by_moments(of, m), by_orders(of, m, int(rng.integers(2**31)))
+    null = drawn.nulls[m.spec]
+    raw = step_down(null.observed.ravel(), null.drawn.reshape(-1, MAP_DRAWS).T)
+    decisions = {
+        "not adjusted, exact moments": exact.p(m) <= LEVEL,
+        "adjusted, exact moments (Holm)": exact.adjusted(m) <= LEVEL,
+        "adjusted, orders (step-down maxT)": drawn.adjusted(m) <= LEVEL,
+        "step-down maxT of the values as they are": raw.reshape(null.p.shape) <= LEVEL,
+        "false discovery rate, exact moments": exact.fdr(m) <= LEVEL,
+        "false discovery rate, orders": drawn.fdr(m) <= LEVEL,
+        "best, exact moments": best_of(exact, m),
+        "best, orders": best_of(drawn, m),
+    }
+    return all_errors(decisions, of.is_shared)
+
+
+def large(signal: float, rng: np.random.Generator) -> Numbers:
+    """Test the 576 pairs of two models of 24 layers by exact moments."""
+    of, m = models(rng, 24, signal), rs.get_measure("cka[estimator=debiased]")
+    evidence = by_moments(of, m)
+    decisions = {
+        "not adjusted, exact moments": evidence.p(m) <= LEVEL,
+        "adjusted, exact moments (Holm)": evidence.adjusted(m) <= LEVEL,
+        "false discovery rate, exact moments": evidence.fdr(m) <= LEVEL,
+        "best, exact moments": best_of(evidence, m),
+    }
+    return all_errors(decisions, of.is_shared)
+
+
+STUDIES = (
+    Study("levels", "Gaussian rows", 500, partial(free, rows)),
+    Study("levels", "lognormal rows", 500, partial(free, partial(rows, is_heavy=True))),
+    Study("levels", "20 blocks of 5 rows", 500, of_blocks),
+    Study("levels", "5 shared classes", 500, of_classes),
+    Study("levels", "series", 500, of_series),
+    Study("levels", "series of 200", 500, of_windows),
+    Study("power", "small signal", 300, partial(free, partial(rows, signal=SIGNAL))),
+    Study("power", "small signal and 5 shared classes", 300, in_classes),
+)
+MAPS = (
+    Study("maps", "6 x 6, unrelated", 500, partial(small, 0.0)),
+    Study("maps", "6 x 6, 9 pairs share a signal", 200, partial(small, MAP_SIGNAL)),
+    Study("maps", "24 x 24, unrelated", 300, partial(large, 0.0)),
+    Study("maps", "24 x 24, 144 pairs share a signal", 60, partial(large, MAP_SIGNAL)),
+)
