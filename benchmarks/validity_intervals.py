@@ -359,7 +359,7 @@ def with_few(cells: int, rng: np.random.Generator) -> Numbers:
     return {key: n / usual if key.what == "width" else n for key, n in numbers.items()}
 
 
-RESAMPLED = {
+DESIGNS = {
     f"{strata} sets of {cells} cells, {words}": Design(10, strata, cells, between)
     for strata, cells in ((3, 10), (6, 10), (6, 25))
     for words, between in (("models alike", 0.0), ("models differ", 0.5))
@@ -403,7 +403,7 @@ STUDIES = (
 RANKS = (
     *(
         Study("strata", case, RANK_SETS, partial(resampling, design))
-        for case, design in RESAMPLED.items()
+        for case, design in DESIGNS.items()
     ),
     *(
         Study("ranks", case, RANK_SETS, partial(of_ranks, design))

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from computed import GOLDEN, GOLDEN_CASES, golden
-from conventions import _centred, _nuclear, _unit
+from conventions import GOLDEN, GOLDEN_CASES, Function, centred, golden, nuclear, unit
 from pieces import markdown
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import pdist
@@ -20,7 +19,6 @@ from scipy.stats import kendalltau
 
 import resemblance as rs
 
-Measure = Callable[[np.ndarray, np.ndarray], float]
 Pairs = list[tuple[float, float]]
 
 
@@ -59,7 +57,7 @@ def formula(
     theirs: str,
     ours: str,
     digits: int,
-    measure: Measure,
+    measure: Function,
     differs: str = "",
     prepared: Callable[[np.ndarray], np.ndarray] = np.asarray,
 ) -> Row:
@@ -73,31 +71,31 @@ def formula(
     return Row(theirs, ours, digits, pairs, differs)
 
 
-def _shape_metric(alpha: float) -> Measure:
+def _shape_metric(alpha: float) -> Function:
     def whitened(X: np.ndarray) -> np.ndarray:
-        u, s, vt = np.linalg.svd(_centred(X), full_matrices=False)
+        u, s, vt = np.linalg.svd(centred(X), full_matrices=False)
         return np.asarray((u * (alpha * s + 1 - alpha)) @ vt)
 
     def angle(X: np.ndarray, Y: np.ndarray) -> float:
         x, y = whitened(X), whitened(Y)
-        return float(np.arccos(_nuclear(x, y) / (np.linalg.norm(x) * np.linalg.norm(y))))
+        return float(np.arccos(nuclear(x, y) / (np.linalg.norm(x) * np.linalg.norm(y))))
 
     return angle
 
 
 def _size_and_shape(X: np.ndarray, Y: np.ndarray) -> float:
-    x, y = _centred(X), _centred(Y)
-    return float(np.sqrt((x**2).sum() + (y**2).sum() - 2 * _nuclear(x, y)))
+    x, y = centred(X), centred(Y)
+    return float(np.sqrt((x**2).sum() + (y**2).sum() - 2 * nuclear(x, y)))
 
 
 def _permuted_distance(X: np.ndarray, Y: np.ndarray) -> float:
-    x, y = _centred(X), _centred(Y)
+    x, y = centred(X), centred(Y)
     rows, columns = linear_sum_assignment(x.T @ y, maximize=True)
     return float(np.linalg.norm(x[:, rows] - y[:, columns]))
 
 
 def _biased_cka(X: np.ndarray, Y: np.ndarray) -> float:
-    x, y = _unit(X), _unit(Y)
+    x, y = unit(X), unit(Y)
     sizes = np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)
     return float(np.linalg.norm(x.T @ y) ** 2 / sizes)
 
@@ -108,7 +106,7 @@ def _unbiased_hsic(K: np.ndarray, L: np.ndarray) -> float:
     return float((squares - 2 * k.sum(axis=0) @ l.sum(axis=0) / (n - 2)) / (n * (n - 3)))
 
 
-def _cka_of_batches(size: int) -> Measure:
+def _cka_of_batches(size: int) -> Function:
     """Return the quotient of the sums of unbiased HSIC over batches."""
 
     def cka(X: np.ndarray, Y: np.ndarray) -> float:
@@ -233,7 +231,7 @@ PACKAGES: dict[str, Callable[[], list[Row]]] = {
         formula('LinearMetric(score_method="euclidean")', "procrustes_size_shape", 9,
                 _size_and_shape),
         formula('PermutationMetric(score_method="euclidean")', "permutation_procrustes", 9,
-                _permuted_distance, "columns are centred there: pass X - X.mean(0)", _centred),
+                _permuted_distance, "columns are centred there: pass X - X.mean(0)", centred),
     ],
     "torch-cka": lambda: [
         formula("CKA.compare, all samples in one batch", "cka[estimator=debiased]", 9,

@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import coming_from
-import computed
 import conventions
+import numpy as np
 from measure_pages import all_measures
 from pieces import decimal, markdown, number
 
@@ -33,25 +33,32 @@ TOLERANCE = 2e-3  # of the last digits, which depend on the machine
 def same_name() -> str:
     """Return what goes by one name in different codes."""
     head = ("name", "convention", "independent", "related", "here", "used by")
-    rows = [
-        (
-            row.measure,
-            row.convention.replace("``", "`"),
-            number(row.independent),
-            number(row.related),
-            row.here.replace("``", "`"),
-            row.used_by.replace("``", "`"),
-        )
-        for row in conventions.conventions()
-    ]
+    rows = (
+        (name, convention, number(independent), number(related), here, used_by)
+        for name, convention, independent, related, here, used_by in conventions.conventions()
+    )
     return markdown(head, rows)
 
 
+# Measures with a value that independent representations have because of their shapes
+BY_CHANCE = (
+    "cka", "cka[estimator=debiased]", "mean_cca", "svcca", "linear_regression", "procrustes",
+    "aligned_cosine", "hard_correlation_match", "distance_correlation", "eigenspace_overlap",
+    "rsa", "jaccard", "second_order_cosine", "second_order_cosine[of=distance]",
+)  # fmt: skip
+
+
 def chance() -> str:
-    """Return the mean of each measure over independent Gaussian representations."""
-    sizes, rows = computed.chance_levels()
+    """Return the mean of each measure over 9 pairs of independent Gaussian representations."""
+    sizes = ((200, 20), (200, 200), (200, 800), (1000, 200))
+    measures = list(map(rs.get_measure, BY_CHANCE))
+    columns = []
+    for n, d in sizes:
+        arrays = list(np.random.default_rng([n, d]).standard_normal((6, n, d)))
+        columns.append(rs.compare(arrays[:3], arrays[3:], measures=measures, progress=False))
     head = ("measure", *(f"n = {n}, d = {d}" for n, d in sizes))
-    return markdown(head, [(spelled(m), *map(decimal, values)) for m, values in rows])
+    rows = [(spelled(m), *(decimal(column[m].mean()) for column in columns)) for m in measures]
+    return markdown(head, rows)
 
 
 def speed() -> str:
