@@ -20,11 +20,10 @@ import numpy as np
 from bench import GENERATED, command, document, grid
 
 from resemblance.boards import Board, read_board
-from resemblance.boards.views import DOMAINS
+from resemblance.boards.views import DOMAINS, Ranks, places_in, ranks_in
 from resemblance.catalogue import preset
-from resemblance.choosing.questions import EVERYTHING, QUESTIONS, Question
+from resemblance.choosing.questions import EVERYTHING, QUESTIONS, Question, asking
 from resemblance.choosing.recommendation import MEASURED, has_order
-from resemblance.choosing.recommending import Keys, asked_cells, places_in, ranks_in
 from resemblance.grounding import spearman
 from resemblance.json_files import write_atomically
 from resemblance.significance import Places
@@ -76,12 +75,11 @@ def left_out(board: Board, question: Question, domain: str) -> LeftOut:
     """Hold what the other domains recommend against a domain."""
     measures = [m.spec for m in preset("board") if m.spec in board.cards]
     others = [name for name in DOMAINS if name != domain]
-    learned = ranks_in(board, _cells(board, question, others), measures)
-    here = places_in(board, learned, question)
-    everything = ranks_in(board, _cells(board, EVERYTHING, others), measures)
-    overall = means_of(places_in(board, everything, EVERYTHING))
-    tested = ranks_in(board, _cells(board, question, [domain]), measures)
-    truth = means_of(places_in(board, tested, question))
+    learned = _ranks(board, measures, question, others)
+    here = places_in(board, learned, question.name)
+    overall = means_of(places_in(board, _ranks(board, measures, EVERYTHING, others)))
+    tested = _ranks(board, measures, question, [domain])
+    truth = means_of(places_in(board, tested, question.name))
     group = [p.measure for p in here.rows if p.is_tied]
     return LeftOut(
         question,
@@ -97,9 +95,11 @@ def left_out(board: Board, question: Question, domain: str) -> LeftOut:
     )
 
 
-def _cells(board: Board, question: Question, domains: Iterable[str]) -> Keys:
-    chosen = asked_cells(board, question, domains)
-    return {suite: keys for suite, keys in chosen.items() if suite in SUITES}
+def _ranks(
+    board: Board, measures: Iterable[str], question: Question, domains: Iterable[str]
+) -> Ranks:
+    asks = asking(question, domains)
+    return ranks_in(board, measures, lambda suite, *key: suite in SUITES and asks(suite, *key))
 
 
 def means_of(places: Places) -> dict[str, float]:

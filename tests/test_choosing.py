@@ -17,8 +17,9 @@ from factories.output import assert_fits
 import resemblance as rs
 from resemblance import cli
 from resemblance.boards import Board, read_board
-from resemblance.boards.views import DOMAINS, domain_of
-from resemblance.choosing import QUESTIONS, SIGHTS, Needs, recommending, sizes
+from resemblance.boards.views import DOMAINS, domain_of, ranks_in
+from resemblance.choosing import QUESTIONS, SIGHTS, Needs, sizes
+from resemblance.choosing.questions import asking
 from resemblance.choosing.recommending import blind
 from resemblance.claims import INVARIANCES
 from resemblance.engine.costs import seconds_of
@@ -206,7 +207,7 @@ def test_every_place_can_be_computed_again_from_the_ranks(board):
     strata = {key: f"{key[0]}/{board.results[key[0]].models()[key[1:]]}" for key in asked}
     again = places({"function": asked}, strata={"function": strata})
     assert again.rows == tuple(c.place for c in by_mean)
-    everywhere = recommending.ranks_in(board, recommending.asked_cells(board), names)
+    everywhere = ranks_in(board, names, lambda suite, test, cell: True)
     whole = places(everywhere, strata={s: board.results[s].models() for s in everywhere})
     assert {p.measure: p for p in whole.rows} == {c.measure: c.overall for c in r.candidates}
     for suite, of_suite in r.ranks.items():
@@ -260,7 +261,7 @@ def test_saturated_measures_come_last_in_a_group_that_is_tied():
 
 @pytest.mark.parametrize("task", QUESTIONS)
 def test_every_task_has_tests_that_the_suites_have(task, board):
-    chosen = recommending.asked_cells(board, QUESTIONS[task])
+    chosen = ranks_in(board, board.cards, asking(QUESTIONS[task]))
     assert chosen
     tested = {(suite, test) for suite, keys in chosen.items() for test, _ in keys}
     assert set(QUESTIONS[task].tests) == tested

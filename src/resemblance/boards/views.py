@@ -4,8 +4,9 @@ other."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from ..display import did_you_mean
 from ..significance import Places, places
@@ -17,6 +18,8 @@ ALL = "all"
 DOMAINS = ("vision", "language", "graphs")  # a cell is of one if its name has the word
 REFERENCE = "cka"  # the measure that costs are multiples of
 COSTS = (1, 3, 10)  # classes of cost, in multiples of its CPU time
+Ranks: TypeAlias = dict[str, CellRanks]  # of measures among each other, by suite
+IsChosen: TypeAlias = Callable[[str, str, str], bool]  # whether a suite, a test and a cell count
 
 
 class CellSet(NamedTuple):
@@ -30,9 +33,10 @@ class CellSet(NamedTuple):
     domain: str = ""
     test: str = ""
 
-    def has(self, test: str, cell: str) -> bool:
-        """Return whether a cell of one of the suites is chosen."""
-        return self.test in ("", test) and self.domain in ("", domain_of(cell))
+    def has(self, suite: str, test: str, cell: str) -> bool:
+        """Return whether a cell of a suite is chosen."""
+        chosen = suite in self.suites and self.test in ("", test)
+        return chosen and self.domain in ("", domain_of(cell))
 
 
 class MeasureSet(NamedTuple):
@@ -154,35 +158,51 @@ def _cost_classes(board: Board) -> Iterator[MeasureSet]:
 # --------------------------------------------------------------------------------------- the views
 
 
+def ranks_in(board: Board, measures: Iterable[str], is_chosen: IsChosen) -> Ranks:
+    """Return how measures rank among each other in the chosen cells of a board, by suite.
+
+    Equal ones share the mean of their ranks; cells in which all are equal are left out, and those
+    whose expected differences are noise.
+    """
+    among = frozenset(measures)
+    ranks = {
+        suite: shared_ranks(result.ranks(among, partial(is_chosen, suite)))
+        for suite, result in board.results.items()
+    }
+    return {suite: of_suite for suite, of_suite in ranks.items() if of_suite}
+
+
+def places_in(board: Board, ranks: Ranks, question: str = "") -> Places:
+    """Return the places of measures by their ranks in cells; cells of the same models are resampled
+    together.
+
+    All suites count alike; with a ``question`` that the cells ask, all cells do.
+    """
+    models = {suite: board.results[suite].models() for suite in ranks}
+    if not question:
+        return places(ranks, strata=models)
+    cells = {(suite, *key): of for suite, cells in ranks.items() for key, of in cells.items()}
+    strata = {key: f"{key[0]}/{models[key[0]][key[1:]]}" for key in cells}
+    return places({question: cells}, strata={question: strata} if cells else {})
+
+
 def view(board: Board, cells: CellSet, measures: MeasureSet) -> View:
     """Return where measures of a board stand in some of its cells."""
-    return next(_views(board, (cells,), measures))
+    noise = sum(cells.has(suite, *key) for suite, keys in board.unranked.items() for key in keys)
+    if cells.key == measures.key == ALL:  # the joint ranking, which is known
+        ranks, standing = board.ranks.cells, board.ranks.places
+    else:
+        names = measures.specs.intersection(*(board.results[s].labels for s in cells.suites))
+        ranks = ranks_in(board, names, cells.has)
+        standing = places_in(board, ranks)
+    counts = {suite: len(of_suite) for suite, of_suite in ranks.items()}
+    return View(cells, measures, standing, counts, noise)
 
 
 def all_views(board: Board) -> tuple[View, ...]:
     """Return the views of all choices of cells and measures."""
     cells = cell_sets(board)
-    return tuple(v for measures in measure_sets(board) for v in _views(board, cells, measures))
-
-
-def _views(board: Board, choices: Iterable[CellSet], measures: MeasureSet) -> Iterator[View]:
-    ranks: dict[tuple[str, frozenset[str]], CellRanks] = {}
-    for cells in choices:
-        noise = sum(cells.has(*key) for suite in cells.suites for key in board.unranked[suite])
-        if cells.key == measures.key == ALL:  # the joint ranking, which is known
-            counts = {suite: len(of_suite) for suite, of_suite in board.ranks.cells.items()}
-            yield View(cells, measures, board.ranks.places, counts, noise)
-            continue
-        names = measures.specs.intersection(*(board.results[s].labels for s in cells.suites))
-        groups: dict[str, CellRanks] = {}
-        for suite in cells.suites:
-            if (suite, names) not in ranks:
-                ranks[suite, names] = shared_ranks(board.results[suite].ranks(names))
-            chosen = {key: of for key, of in ranks[suite, names].items() if cells.has(*key)}
-            groups |= {suite: chosen} if chosen else {}
-        counts = {suite: len(of_suite) for suite, of_suite in groups.items()}
-        strata = {suite: board.results[suite].models() for suite in groups}
-        yield View(cells, measures, places(groups, strata=strata), counts, noise)
+    return tuple(view(board, c, measures) for measures in measure_sets(board) for c in cells)
 
 
 def chosen_cells(

@@ -6,10 +6,9 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ..boards.views import DOMAINS
+from ..boards.views import DOMAINS, IsChosen, domain_of
 from ..claims import INVARIANCES, implied
 from ..display import did_you_mean
-from ..suites import SUITES
 
 
 class Question(NamedTuple):
@@ -101,9 +100,15 @@ def question_of(task: str | None) -> Question:
     return QUESTIONS[task]
 
 
-def is_asked(question: Question, suite: str, test: str) -> bool:
-    """Say whether a test of a suite asks the question."""
-    return (suite, test) in question.tests if question.tests else suite in SUITES
+def asking(question: Question, domains: Iterable[str] | None = None) -> IsChosen:
+    """Return which cells of a board ask a question; those of some domains, if these are given."""
+    of = None if domains is None else set(domains)
+
+    def asks(suite: str, test: str, cell: str) -> bool:
+        is_asked = not question.tests or (suite, test) in question.tests
+        return is_asked and (of is None or domain_of(cell) in of)
+
+    return asks
 
 
 def skill(cell: str, score: float) -> float:

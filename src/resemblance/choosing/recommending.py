@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from statistics import median
-from typing import NamedTuple, TypeAlias
-
-import numpy as np
+from typing import NamedTuple
 
 from ..boards import Board, read_board
-from ..boards.views import domain_of
+from ..boards.views import Ranks, domain_of, places_in, ranks_in
 from ..catalogue import list_measures, preset
 from ..claims import INVARIANCES
 from ..engine.costs import cost_table, seconds_of
 from ..engine.forecast import duration
 from ..measure import Measure, require
-from ..significance import Places, places
-from ..suites.joint import CellRanks, shared_ranks
+from ..significance import Places, summarize
 from .questions import (
     EVERYTHING,
     SIGHTS,
     Needs,
     Question,
     Sight,
+    asking,
     checked,
-    is_asked,
     question_of,
     skill,
 )
 from .recommendation import Candidate, Exclusion, Recommendation, has_order
 from .sizes import AtSize, at_size
 
-Keys: TypeAlias = Mapping[str, frozenset[tuple[str, str]]]  # by suite: test, and cell of it
-Kind: TypeAlias = Callable[[str, str, str], str]  # of a suite, a test and a cell
 OUTPUTS = "compares predictions of models, not representations"
 FEWEST = 4  # measures among which a place can be poor
 HIGH = 0.5  # of the way from the least to the most similar value
@@ -275,7 +270,7 @@ class EvidenceCells(NamedTuple):
     that follow. ``overall``: the places by all cells of the board. ``remark``: what was not as
     asked for."""
 
-    ranks: Mapping[str, CellRanks]
+    ranks: Ranks
     places: Places
     overall: Places
     remark: str = ""
@@ -286,22 +281,6 @@ class EvidenceCells(NamedTuple):
         return sum(map(len, self.ranks.values()))
 
 
-def asked_cells(
-    board: Board, question: Question = EVERYTHING, domains: Iterable[str] | None = None
-) -> Keys:
-    """Return the cells of a board that ask a question; those of some domains, if these are
-    given."""
-    chosen = None if domains is None else set(domains)
-    cells: dict[str, frozenset[tuple[str, str]]] = {}
-    for suite, result in board.results.items():
-        cells_that_rank = result.scores().keys() - board.unranked[suite].keys()
-        asked = {key for key in cells_that_rank if is_asked(question, suite, key[0])}
-        if chosen is not None:
-            asked = {key for key in asked if domain_of(key[1]) in chosen}
-        cells |= {suite: frozenset(asked)} if asked else {}
-    return cells
-
-
 def evidence_for(
     board: Board, measures: Iterable[str], question: Question, domain: str | None = None
 ) -> EvidenceCells:
@@ -309,58 +288,31 @@ def evidence_for(
 
     Only cells of ``domain`` count as asking, unless there are too few to settle an order.
     """
-    among = list(measures)
-    overall = places_in(board, ranks_in(board, asked_cells(board), among), EVERYTHING)
-    ranks = ranks_in(board, asked_cells(board, question, domain and (domain,)), among)
-    places_here, remark = places_in(board, ranks, question), ""
+    among, remark = list(measures), ""
+    overall = places_in(board, ranks_in(board, among, asking(EVERYTHING)))
+    ranks = ranks_in(board, among, asking(question, domain and (domain,)))
+    places_here = places_in(board, ranks, question.name)
     if domain is not None and len(among) > 1 and not places_here.is_settling:
         remark = (
             f"{sum(map(len, ranks.values()))} cells of {domain} are too few to settle an order, so "
             "cells of all domains count"
         )
-        ranks = ranks_in(board, asked_cells(board, question), among)
-        places_here = places_in(board, ranks, question)
+        ranks = ranks_in(board, among, asking(question))
+        places_here = places_in(board, ranks, question.name)
     return EvidenceCells(ranks, places_here, overall, remark)
 
 
-def places_in(board: Board, ranks: Mapping[str, CellRanks], question: Question) -> Places:
-    """Return the places of measures by their ranks in cells, by suite: cells that ask a question
-    count alike, and suites where nothing is asked."""
-    models = {suite: board.results[suite].models() for suite in ranks}
-    if not question.tests:
-        return places(ranks, strata=models)
-    cells = {(suite, *key): of for suite, cells in ranks.items() for key, of in cells.items()}
-    strata = {key: f"{key[0]}/{models[key[0]][key[1:]]}" for key in cells}
-    return places({question.name: cells}, strata={question.name: strata} if cells else {})
+def mean_ranks(ranks: Ranks, kind: Callable[[str, str, str], str]) -> MeanRanks:
+    """Return the mean rank of every measure over the cells of each kind; "" is no kind.
 
-
-def ranks_in(board: Board, cells: Keys, measures: Iterable[str]) -> dict[str, CellRanks]:
-    """Return how measures rank among each other in these cells, by suite.
-
-    Equal ones share the mean of their ranks; cells in which all are equal are left out.
+    ``kind``: of a suite, a test and a cell.
     """
-    among, ranks = frozenset(measures), {}
-    for suite, keys in cells.items():
-        everywhere = board.results[suite].ranks(among) if among else {}
-        of_suite = shared_ranks({key: everywhere[key] for key in sorted(keys) if key in everywhere})
-        if of_suite:
-            ranks[suite] = of_suite
-    return ranks
-
-
-def mean_ranks(ranks: Mapping[str, CellRanks], kind: Kind) -> dict[str, dict[str, float]]:
-    """Return the mean rank of every measure over the cells of each kind; "" is no kind."""
-    cells: dict[str, list[Mapping[str, float]]] = {}
+    cells: dict[str, dict[Hashable, Mapping[str, float]]] = {}
     for suite, of_suite in ranks.items():
-        for (test, cell), of_cell in of_suite.items():
-            cells.setdefault(kind(suite, test, cell), []).append(of_cell)
-    return {name: _means(members) for name, members in cells.items() if name}
-
-
-def _means(cells: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    names = list(cells[0])
-    table = np.array([[ranks[m] for m in names] for ranks in cells])
-    return dict(zip(names, table.mean(axis=0).tolist()))
+        for key, of_cell in of_suite.items():
+            cells.setdefault(kind(suite, *key), {})[suite, *key] = of_cell
+    cells.pop("", None)
+    return {k: {r.measure: r.mean for r in summarize(of)} for k, of in cells.items()}
 
 
 # ------------------------------------------------------------------------------------------ caveats
@@ -378,7 +330,7 @@ def groups_of(
 
     ``domain``: the one whose cells count, by default all.
     """
-    everywhere = ranks_in(board, asked_cells(board, question), measures)
+    everywhere = ranks_in(board, measures, asking(question))
     tests = mean_ranks(evidence.ranks, lambda suite, test, cell: f"{test} ({suite})")
     domains = mean_ranks(everywhere, lambda suite, test, cell: domain_of(cell))
     return tests, {name: of for name, of in domains.items() if name != domain}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -107,11 +107,16 @@ class Result:
         names another."""
         return {s.key(cell): scores for s in self.sections for cell, scores in s.scores.items()}
 
-    def ranks(self, among: Iterable[str] | None = None) -> dict[tuple[str, str], dict[str, float]]:
+    def ranks(
+        self,
+        among: Iterable[str] | None = None,
+        is_in: Callable[[str, str], bool] = lambda test, cell: True,
+    ) -> dict[tuple[str, str], dict[str, float]]:
         """Return the rank of every measure in every cell, 1 for the best; one without a value is
         ranked behind all others, unless the rule of the cell says otherwise.
 
-        ``among``: rank these measures only, among each other. Cells in which no measure has a value
+        ``among``: rank these measures only, among each other. ``is_in``: the test and cell that are
+        ranked, by default all. Cells in which no measure has a value
         are left out, since nothing can be ranked there, and those whose rule says that scores are
         not ranked.
         """
@@ -120,7 +125,7 @@ class Result:
             s.key(cell): rank_cell(scores, rule, names)
             for s in self.sections
             for cell, scores in s.scores.items()
-            if (rule := s.rules.get(cell, BY_SCORES)).is_ranked
+            if (rule := s.rules.get(cell, BY_SCORES)).is_ranked and is_in(*s.key(cell))
         }
         return {cell: of_measures for cell, of_measures in ranks.items() if of_measures}
 
