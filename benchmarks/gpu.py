@@ -1,167 +1,309 @@
-"""Check every measure on tensors of a GPU against the CPU, and time many representations there.
+"""Check every measure on a GPU against the CPU, and time measures and maps of layers on both.
 
-    python benchmarks/gpu.py                             # on a machine with CUDA; writes gpu.csv
-    python benchmarks/gpu.py --device cpu --samples 60 --features 8 --count 3 --out small.csv
+    python benchmarks/gpu.py                 # on a machine with CUDA; writes gpu.csv
+    python benchmarks/gpu.py --device cpu    # the times of the CPU, into the same file
+    python benchmarks/gpu.py --table         # the table of the docs, from the file
 
-First every measure of the catalogue, of one pair of 300 samples: on the device in float64 and in
-float32, against NumPy in float64. Then the default measures, each alone with everything it needs:
-seconds on the wall, with the device's queue empty before and after. A measure that would take more
-than ``--limit`` seconds is timed on four representations only, and its time scaled to all pairs.
+Values: each measure of one pair, in float64 and float32, with PyTorch, and with CuPy and JAX if
+``--libraries "PyTorch CuPy JAX"`` says so, against NumPy in float64. Copies: what PyTorch's
+profiler sees leave the device for one pair. Times: each default measure for all pairs of some
+representations, and debiased CKA of all layers against all, in seconds on the wall, with the
+device's queue empty before and after. One pair is scaled to all if it shows that they would take
+more than ``--limit`` seconds. Of the CPU, one thread is timed.
 """
 
 from __future__ import annotations
 
-import csv
+import json
+import os
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, product
+from math import comb, nan
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from bench import command, model_like
+from bench import GENERATED, command, grid, model_like, store, stored
+from layers import layers as of_layers
 
 import resemblance as rs
 
-FEW = 4  # representations from which the time of all is predicted
+FILE = Path(__file__).with_suffix(".csv")
+TABLE = GENERATED / "gpu.md"
 CHECKED = (300, 12, 8)  # samples, and features of the two representations of a check
 CLOSE = {"float64": 1e-9, "float32": 1e-2}  # of the value, or of 1 where that is larger
 LABELS = tuple(i % 3 for i in range(CHECKED[0]))
+LAYERS = "cka[estimator=debiased]"
+Made = Callable[[np.ndarray, str], Any]
 
 
-class Check(NamedTuple):
-    """A measure of one pair on the device against NumPy; ``problem`` is empty if both agree."""
+class Row(NamedTuple):
+    """A measure on a device: its largest relative difference from NumPy in one pair, the megabytes
+    that it copies to the host for one pair, and the seconds of ``pairs``; NaN is not asked for."""
 
-    measure: str
+    device: str
+    library: str
     precision: str
-    difference: float
-    problem: str
-
-
-class Timing(NamedTuple):
-    """Seconds of a measure for all pairs, and how they are known."""
-
-    pairs: int
-    seconds: float
-    how: str
-    failures: int
+    measure: str
+    difference: float = nan
+    copied: float = nan
+    pairs: int = 0
+    seconds: float = nan
 
 
 def main(
+    table: bool = False,
     device: str = "cuda",
-    samples: int = 10_000,
+    samples: int = 5000,
     features: int = 1024,
-    count: int = 50,
-    precision: str = "float64",
-    memory: str = "20GB",
-    limit: float = 600.0,
-    only: tuple[str, ...] = (),
-    out: Path = Path("gpu.csv"),
+    count: int = 6,
+    layers: int = 18,
+    limit: float = 10.0,
+    only: str = "",
+    libraries: str = "PyTorch",
+    out: Path = FILE,
 ) -> None:
-    """``device``: any that PyTorch names, or cpu; ``count``: of representations; ``memory``: budget
-    for views, on the device; ``limit``: seconds for one measure; ``only``: measures to time."""
-    if precision not in CLOSE:
-        raise SystemExit(f"--precision is {' or '.join(CLOSE)}")
+    """``device``: any that PyTorch names, or cpu; ``count``: of representations; ``layers``: of
+    each model; ``only``: measures to time, by their names with spaces between them."""
+    if table:
+        TABLE.write_text(tables(stored(out, Row)) + "\n", "utf-8")
+        return
     warnings.simplefilter("ignore", rs.UninformativeWarning)
-    there, name = torch.device(device), "CPU"
-    if there.type == "cuda":
-        name = torch.cuda.get_device_name(there)
-    print(f"{name}; PyTorch {torch.__version__}; resemblance {rs.__version__}")
-    checks = list(checked(there))
-    report(checks)
-    differences = {(c.measure, c.precision): c.difference for c in checks}
-    arrays = model_like(samples, features, count).values()
-    tensors = [torch.as_tensor(a, dtype=getattr(torch, precision)).to(there) for a in arrays]
-    with out.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        header = ["measure", "device", "precision", "samples", "features", "representations"]
-        header += [*Timing._fields, *(f"difference in {p}" for p in CLOSE)]
-        rows.writerow(header)
-        for m in [m for m in rs.preset("default") if not only or m.name in only]:
-            timing = time_of(m, tensors, memory, limit)
-            print(f"{m.name:28s}{timing.seconds:12.2f} s  {timing.how}", flush=True)
-            what = [m.name, name, precision, samples, features, count]
-            rounded = timing._replace(seconds=float(f"{timing.seconds:.4g}"))
-            rows.writerow([*what, *rounded, *(differences[m.name, p] for p in CLOSE)])
-    print(f"wrote {out}")
-    if any(check.problem for check in checks):
-        raise SystemExit("some measures differ from the CPU")
+    there = torch.device(device)
+    arrays = model_like(samples, features, count)
+    measures = [m for m in rs.preset("default") if m.name in (only.split() or [m.name])]
+    print(f"{name_of(there)}; PyTorch {torch.__version__}; resemblance {rs.__version__}")
+    rows, problems = [], []
+    for row, problem in checked(there, libraries):
+        rows.append(row)
+        if problem:
+            problems.append(f"{row.measure}, {row.library}, {row.precision}: {problem}")
+    for row in chain(
+        timed(there, arrays, measures, limit), maps(there, 2 * samples, features, layers)
+    ):
+        print(*row[1:], flush=True)
+        rows.append(row)
+    store(out, [r for r in stored(out, Row) if r.device != name_of(there)] + rows)
+    print(f"wrote {out}; {len(problems)} values differ from the CPU", *problems, sep="\n  ")
+    if problems:
+        raise SystemExit(1)
 
 
-# ------------------------------------------------------------------------------------------- checks
+def name_of(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
 
 
-def checked(device: torch.device) -> Iterator[Check]:
-    """Compare every measure of the catalogue on the device with NumPy, in both precisions."""
+# ------------------------------------------------------------------------------------------- values
+
+
+def libraries(device: torch.device, names: str) -> dict[str, Made]:
+    """Return how each of some array libraries takes an array to the device."""
+    made: dict[str, Made] = {
+        "PyTorch": lambda x, precision: torch.as_tensor(
+            x, dtype=getattr(torch, precision), device=device
+        )
+    }
+    if "CuPy" in names:
+        import cupy
+
+        made["CuPy"] = lambda x, precision: cupy.asarray(x, dtype=precision)
+    if "JAX" in names:
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the card is shared
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        made["JAX"] = lambda x, precision: jax.numpy.asarray(x, dtype=precision)
+    return {name: way for name, way in made.items() if name in names}
+
+
+def checked(device: torch.device, names: str) -> Iterator[tuple[Row, str]]:
+    """Compare every measure of the catalogue on the device with NumPy; yield what is wrong, too."""
     n, wide, narrow = CHECKED
     alike = list(model_like(n, wide, 2).values())
     data = [alike[0], alike[1][:, :narrow]]
-    for measure in rs.list_measures():
-        m = measure.where(labels=LABELS) if measure.name == "accuracy_difference" else measure
+    for m, (library, made), precision in product(
+        rs.list_measures(), libraries(device, names).items(), CLOSE
+    ):
+        measure = m.where(labels=LABELS) if m.name == "accuracy_difference" else m
         pair = alike if m.family == "outputs" else data  # outputs are of the same classes
-        for precision in CLOSE:
-            yield check(m, pair, precision, device)
+        difference, problem = check(measure, pair, precision, made)
+        yield Row(name_of(device), library, precision, m.name, difference), problem
 
 
-def check(m: rs.Measure, pair: list[np.ndarray], precision: str, device: torch.device) -> Check:
-    tensors = [torch.as_tensor(a, dtype=getattr(torch, precision)).to(device) for a in pair]
+def check(m: rs.Measure, pair: list[np.ndarray], precision: str, made: Made) -> tuple[float, str]:
+    """Return how far a measure's value of one pair is from NumPy's, and what is wrong with it."""
     try:
-        value = float(m(*(rs.Representation(t, dtype=precision) for t in tensors)))
+        arrays = (made(x, precision) for x in pair)
+        value = float(m(*(rs.Representation(a, dtype=precision) for a in arrays)))
         expected = m(*pair)
     except Exception as error:  # whatever a device does is what this is for
-        return Check(m.name, precision, float("nan"), f"{type(error).__name__}: {error}")
+        return nan, f"{type(error).__name__}: {error}"
     difference = abs(value - expected) / max(1.0, abs(expected))
-    return Check(m.name, precision, difference, "" if difference < CLOSE[precision] else "differs")
+    return difference, "" if difference < CLOSE[precision] else f"differs by {difference:.1e}"
 
 
-def report(checks: list[Check]) -> None:
-    for precision in CLOSE:
-        some = [c for c in checks if c.precision == precision]
-        largest = max(some, key=lambda c: c.difference if c.difference >= 0 else -1)
-        print(
-            f"{precision}: {len(some)} measures, {sum(bool(c.problem) for c in some)} failures, "
-            f"largest difference {largest.difference:.1e} ({largest.measure})"
-        )
-        for c in (c for c in some if c.problem):
-            print(f"  {c.measure}: {c.problem} {c.difference:.1e}")
+# -------------------------------------------------------------------------------------------- times
 
 
-# ------------------------------------------------------------------------------------------- timing
+def timed(
+    device: torch.device, arrays: Mapping[str, np.ndarray], measures: list[rs.Measure], limit: float
+) -> Iterator[Row]:
+    """Time measures, each alone, and watch what one pair copies to the host."""
+    for precision, m in product(precisions(device), measures):
+        inputs = {name: on(device, x, precision) for name, x in arrays.items()}
+        few = dict(list(inputs.items())[:2])
+
+        def run(of: Mapping[str, Any], m: rs.Measure = m, precision: str = precision) -> None:
+            wrapped = {k: rs.Representation(x, dtype=precision) for k, x in of.items()}
+            failures = rs.compare(wrapped, measures=m, memory="20GB", progress=False).failures
+            assert not failures, failures
+
+        run({name: x[:300] for name, x in few.items()})  # libraries are loaded at their first use
+        pairs, spent = comb(len(inputs), 2), seconds(lambda: run(few), device)  # noqa: B023
+        if spent * pairs > limit:
+            spent *= pairs
+        else:
+            spent = seconds(lambda: run(inputs), device)  # noqa: B023
+        moved = copied(lambda: run(few), device)  # noqa: B023
+        library = "NumPy" if device.type == "cpu" else "PyTorch"
+        yield Row(name_of(device), library, precision, m.spec, nan, moved, pairs, spent)
 
 
-def time_of(m: rs.Measure, tensors: list[torch.Tensor], memory: str, limit: float) -> Timing:
-    """Time a measure for all pairs, or for those of a few representations if all take longer than
-    the limit."""
-
-    def run(count: int) -> tuple[float, int]:
-        some = [rs.Representation(t, dtype=str(t.dtype)[6:]) for t in tensors[:count]]
-        return seconds(lambda: rs.compare(some, **settings), tensors[0].device)
-
-    settings = {"measures": [m], "memory": memory, "progress": False}
-    run(2)  # the libraries of a device are loaded at their first use
-    pairs, few = len(tensors) * (len(tensors) - 1) // 2, min(FEW, len(tensors))
-    spent, failures = run(few)
-    predicted = spent * pairs / (few * (few - 1) // 2)
-    if predicted > limit:
-        return Timing(pairs, predicted, f"scaled from {few} representations", failures)
-    spent, failures = run(len(tensors))
-    return Timing(pairs, spent, "measured", failures)
+def precisions(device: torch.device) -> tuple[str, ...]:
+    """Return what is timed: the CPU computes in double precision unless told otherwise."""
+    return ("float64",) if device.type == "cpu" else ("float64", "float32")
 
 
-def seconds(function: Callable[[], rs.Comparison], device: torch.device) -> tuple[float, int]:
-    """Return how long a comparison takes on the wall, and how many cells failed."""
+def on(device: torch.device, x: np.ndarray, precision: str) -> Any:
+    """Return a tensor on a GPU, and an array for the CPU."""
+    if device.type == "cpu":
+        return x.astype(precision)
+    return torch.as_tensor(x, dtype=getattr(torch, precision), device=device)
+
+
+def seconds(function: Callable[[], object], device: torch.device) -> float:
+    """Return how long a call takes on the wall, to the end of what it asks of the device."""
     settle(device)
     start = time.perf_counter()
-    result = function()
+    function()
     settle(device)
-    return time.perf_counter() - start, len(result.failures)
+    return time.perf_counter() - start
 
 
 def settle(device: torch.device) -> None:
     """Wait until a GPU has done what it was asked."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
+
+
+def copied(function: Callable[[], object], device: torch.device) -> float:
+    """Return the megabytes that a call copies from the device to the host."""
+    if device.type != "cuda":
+        return nan
+    kinds = [torch.profiler.ProfilerActivity.CUDA]
+    with tempfile.TemporaryDirectory() as folder:
+        with torch.profiler.profile(activities=kinds) as watched:
+            function()
+            settle(device)
+        path = Path(folder, "trace.json")
+        watched.export_chrome_trace(str(path))
+        events = json.loads(path.read_text())["traceEvents"]
+    return sum(e["args"]["bytes"] for e in events if "DtoH" in str(e.get("name"))) / 1e6
+
+
+def maps(device: torch.device, n: int, d: int, count: int) -> Iterator[Row]:
+    """Time debiased CKA of all layers of one model against all of another: here, and by what other
+    packages do in single precision."""
+    if not count:
+        return
+    sides = [of_layers(n, d, count, seed) for seed in (1, 2)]
+    for precision in ("float64", "float32"):
+        inputs = [{k: on(device, x, precision) for k, x in side.items()} for side in sides]
+
+        def ours(inputs: list[dict[str, Any]] = inputs, precision: str = precision) -> np.ndarray:
+            few = [
+                {k: rs.Representation(x, dtype=precision) for k, x in side.items()}
+                for side in inputs
+            ]
+            return rs.compare(*few, measures=LAYERS, memory="20GB", progress=False)[LAYERS]
+
+        ours([{"0": side["layer0"][:300]} for side in inputs])
+        spent = seconds(ours, device)
+        yield Row(name_of(device), "resemblance", precision, LAYERS, nan, nan, count**2, spent)
+    expected = ours()
+    tensors = [[torch.as_tensor(x) for x in side.values()] for side in inputs]
+    for name, way in elsewhere().items():
+        values = [way([[x[:300] for x in side[:2]] for side in tensors])]
+        spent = seconds(lambda: values.append(way(tensors)), device)  # noqa: B023
+        difference = float(np.abs(values[1].cpu().numpy() - expected).max())
+        yield Row(name_of(device), name, "float32", LAYERS, difference, nan, count**2, spent)
+
+
+def elsewhere() -> dict[str, Callable[[list[list[torch.Tensor]]], torch.Tensor]]:
+    """Return how maps are made elsewhere: by one Gram matrix a layer, and by pytorch-cka if it is
+    installed."""
+    ways = {"plain PyTorch": plain}
+    try:
+        from cka import cka_from_features
+    except ModuleNotFoundError:
+        return ways
+    return {**ways, "pytorch-cka": lambda sides: cka_from_features(*sides)}
+
+
+def plain(sides: list[list[torch.Tensor]]) -> torch.Tensor:
+    """Return debiased CKA of all pairs by one U-centred Gram matrix for each layer."""
+    first, second = (torch.stack([_gram(x).ravel() for x in side]) for side in sides)
+    norms = [torch.linalg.norm(grams, dim=1) for grams in (first, second)]
+    return (first @ second.T) / torch.outer(*norms)
+
+
+def _gram(x: torch.Tensor) -> torch.Tensor:
+    x = x - x.mean(dim=0)
+    gram, n = x @ x.T, len(x)
+    gram.fill_diagonal_(0)
+    sums = gram.sum(dim=1)
+    gram -= (sums[:, None] + sums) / (n - 2) - sums.sum() / ((n - 1) * (n - 2))
+    return gram.fill_diagonal_(0)
+
+
+# -------------------------------------------------------------------------------------------- table
+
+
+def tables(rows: list[Row]) -> str:
+    """Return, for each measure, the seconds of one pair on the CPU and the GPU, their ratios and
+    what leaves the GPU, and the same of the maps of layers."""
+    known = {(r.device, r.library, r.precision, r.measure): r for r in rows if r.pairs}
+    device = next(r.device for r in rows if r.device != "CPU")
+    head = ["measure", "CPU, s", "GPU, s", "ratio", "GPU, single, s", "ratio", "copied, MB"]
+    lines = []
+    for (where, _, _, measure), row in known.items():
+        if where != "CPU" or row.library != "NumPy":
+            continue
+        double, single = (
+            known[device, "PyTorch", precision, measure] for precision in ("float64", "float32")
+        )
+        slow = row.seconds / row.pairs
+        cells = [f"`{measure}`", short(slow)]
+        for fast in (double.seconds / double.pairs, single.seconds / single.pairs):
+            cells += [short(fast), short(slow / fast)]
+        lines.append([*cells, short(double.copied)])
+    ways = [
+        [r.device, r.library, r.precision, short(1000 * r.seconds / r.pairs)]
+        for r in known.values()
+        if r.measure == LAYERS
+    ]
+    return "\n\n".join(
+        (grid(head, lines), grid(["device", "way", "precision", "a pair of layers, ms"], ways))
+    )
+
+
+def short(x: float) -> str:
+    """Return a number in two digits, or all of its whole ones."""
+    return f"{x:.2g}" if x < 100 else f"{x:.0f}"
 
 
 if __name__ == "__main__":

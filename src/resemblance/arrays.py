@@ -13,6 +13,12 @@ import numpy as np
 # any array of the array API standard; there is no static type for "NumPy or PyTorch or ..."
 Array = Any
 
+# Odd numbers of hash_there, as int64 holds them: for entries, twice; for places; of SplitMix64
+HASHED = (-0x61C8864680B583EB, 0x2545F4914F6CDD1D)
+PLACE = 0x5851F42D4C957F2D
+MIXED = ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15), (31, 1))
+HASHED_AT_ONCE = 2**22
+
 
 def namespace(*arrays: Array) -> Any:
     """Return the array-API namespace the arrays share (mixing libraries raises ``TypeError``)."""
@@ -120,6 +126,32 @@ def to_numpy(array: Array) -> np.ndarray:
     return np.asarray(np.from_dlpack(array) if on_processor(array) else _fetched(array))
 
 
+def hash_there(tensor: Array) -> bytes:
+    r"""Return 128 bits that depend on each bit of a tensor of PyTorch and on its place, computed on
+    the tensor's device.
+
+    With the bits :math:`w_i` of entry i as a number, both halves are :math:`\sum_i s(a w_i + b i)
+    \bmod 2^{64}` for odd constants a and b, another a for each, and the mixing function s of
+    SplitMix64 (Steele, Lea and Flood 2014). Sums of whole numbers have no order. It tells data that
+    differ apart, not data that somebody made to look alike.
+    """
+    torch = sys.modules["torch"]
+    entries = detach(tensor).contiguous().reshape(-1)
+    if entries.dtype.is_floating_point:
+        entries = entries.view(getattr(torch, f"int{8 * entries.element_size()}"))
+    sums = [torch.zeros((), dtype=torch.int64, device=entries.device) for _ in HASHED]
+    for start in range(0, len(entries), HASHED_AT_ONCE):
+        words = entries[start : start + HASHED_AT_ONCE].to(torch.int64)
+        places = torch.arange(start, start + len(words), device=words.device) * PLACE
+        for half, factor in enumerate(HASHED):
+            mixed = words * factor + places
+            for shift, by in MIXED:
+                mixed ^= (mixed >> shift) & (2 ** (64 - shift) - 1)  # zeros come in from the left
+                mixed *= by
+            sums[half] += mixed.sum()
+    return np.array([int(total) for total in sums], dtype="<i8").tobytes()
+
+
 def as_float64(array: Array) -> np.ndarray:
     """Return an array of any library as a NumPy array in float64."""
     return np.asarray(to_numpy(array), dtype=np.float64)
@@ -137,6 +169,26 @@ def like(values: np.ndarray | float, array: Array) -> Array:
     """Bring NumPy values back to the library, precision and device of ``array``."""
     dtype = array.dtype if np.asarray(values).dtype.kind == "f" else None
     return namespace(array).asarray(np.asarray(values), dtype=dtype, device=device(array))
+
+
+def taken(table: np.ndarray, places: Array) -> Array:
+    """Return the entries of a NumPy table at places that an array holds, in its library and on its
+    device."""
+    if isinstance(places, np.ndarray):
+        return table[places]
+    xp = namespace(places)
+    copied = xp.asarray(table, device=device(places))
+    return xp.reshape(xp.take(copied, xp.reshape(places, (-1,))), places.shape)
+
+
+def can_count(array: Array) -> bool:
+    """Say whether :func:`counts_of` works, in double precision, where an array is."""
+    return hasattr(namespace(array), "bincount") and not _is_jax(array) and has_float64(array)
+
+
+def counts_of(places: Array, size: int) -> Array:
+    """Return how often each number below ``size`` occurs in an array of them, where it is."""
+    return namespace(places).bincount(places.reshape(-1), minlength=size)
 
 
 def epsilon(array: Array) -> float:

@@ -21,8 +21,10 @@ from .arrays import (
     detach,
     has_float64,
     has_safe_squares,
+    hash_there,
     is_torch,
     namespace,
+    on_processor,
     scalar,
     sum_of_squares,
     to_numpy,
@@ -397,21 +399,21 @@ def is_passing(x: Representation) -> bool:
 def fingerprint(x: Representation) -> str:
     """Return a hash of the original values, their shape and precision, that of computation, and
     which rows are repeats. Where it is recorded of a file that is unchanged, the file is not read.
+    Tensors of an accelerator are hashed there, and have another fingerprint than on the CPU.
     """
     repeats, is_plain = stimuli_of(x.ids), x.precision == "float64"
     if x.path and is_plain and not repeats and (known := recorded_fingerprint(x.path)):
         return known
-    source = np.ascontiguousarray(to_numpy(x.source))
+    is_here = not is_torch(x.source) or on_processor(x.source)
+    source = np.ascontiguousarray(to_numpy(x.source)) if is_here else x.source
     name = str(x.source.dtype).rpartition(".")[2]
     # bfloat16 is float32 in NumPy, but its values have other ranks
-    kind = source.dtype.str if source.dtype.name == name else name
-    digest = hashlib.sha256(f"{kind}{source.shape}{x.precision}".encode())
-    for block in _blocks(x, source):
+    kind = source.dtype.str if is_here and source.dtype.name == name else name
+    digest = hashlib.sha256(f"{kind}{x.shape}{x.precision}".encode())
+    for block in _blocks(x, source) if is_here else [hash_there(source)]:
         digest.update(block)
-    if x.signed:
-        digest.update(x.signed.signs.tobytes())
-    if repeats:
-        digest.update(repr(repeats).encode())
+    digest.update(x.signed.signs.tobytes() if x.signed else b"")
+    digest.update(repr(repeats).encode() if repeats else b"")
     return digest.hexdigest()[:32]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import epsilon, to_numpy
+from ..arrays import Array, can_count, counts_of, epsilon, namespace, taken, to_numpy
 from ..representation import Representation, view
 from .distances import Spread, dissimilarity_spread
 from .rectangles import (
@@ -46,14 +48,15 @@ class RankBins(NamedTuple):
     ranks: np.ndarray
     tied: np.ndarray
 
-    def at(self, block: np.ndarray) -> np.ndarray:
-        """Return the bin of each value of an array, which is overwritten."""
+    def at(self, block: Array) -> Array:
+        """Return the bin of each value of an array of float64, which is overwritten."""
+        xp = namespace(block)
         block -= self.low
         block *= self.scale
-        cells = block.astype(np.int64)
-        block *= self.slope[cells]
-        block += self.base[cells]
-        return block.astype(np.int64)
+        cells = xp.astype(block, xp.int64)
+        block *= taken(self.slope, cells)
+        block += taken(self.base, cells)
+        return xp.astype(block, xp.int64)
 
     @property
     def energy(self) -> float:
@@ -80,52 +83,53 @@ class RankBins(NamedTuple):
 def rank_bins(x: Representation, kind: str) -> RankBins:
     """Bins of the dissimilarities of a kind, from one pass after that for their ends, and from
     another one for data with many ties."""
-    spread, entries = dissimilarity_spread(x, kind), _on_processor(x, kind)
+    spread, entries = dissimilarity_spread(x, kind), _in_double(x, kind)
     bins = _edges(x, kind, spread)
-    counts = np.zeros(BINS, dtype=np.int64)
-    for at in rectangles(x.shape[0]):
-        places = bins.at(entries(at))
-        counts += at.weight * np.bincount(places.reshape(-1), minlength=BINS)
+    tables = (at.weight * counts_of(bins.at(entries(at)), BINS) for at in rectangles(x.shape[0]))
+    counts = np.array(to_numpy(functools.reduce(operator.iadd, tables)))
     counts[bins.at(np.array([spread.low]))] -= x.shape[0]  # the diagonal
     bins = bins._replace(counts=counts, ranks=_mean_ranks(counts))
     return bins._replace(tied=_tied(bins, entries, spread, x))
 
 
 def rank_entries(x: Representation, kind: str) -> Entries:
-    """Mean ranks of the bins of the dissimilarities, 0 on the diagonal (leaves the array API)."""
-    entries, bins = _on_processor(x, kind), rank_bins(x, kind)
+    """Mean ranks of the bins of the dissimilarities, 0 on the diagonal."""
+    entries, bins = _in_double(x, kind), rank_bins(x, kind)
 
-    def ranks(at: Rectangle) -> np.ndarray:
-        block = bins.ranks[bins.at(entries(at))]
-        return np.asarray(without_diagonal(block) if at.is_square else block)
+    def ranks(at: Rectangle) -> Array:
+        block = taken(bins.ranks, bins.at(entries(at)))
+        return without_diagonal(block) if at.is_square else block
 
     return ranks
 
 
 def label_entries(x: Representation, kind: str, labels: np.ndarray) -> Entries:
     """A label of each bin for the dissimilarities in it (leaves the array API)."""
-    entries, bins = _on_processor(x, kind), rank_bins(x, kind)
-    return lambda at: labels[bins.at(entries(at))]
+    entries, bins = _in_double(x, kind), rank_bins(x, kind)
+    return lambda at: labels[to_numpy(bins.at(entries(at)))]
 
 
-def _on_processor(x: Representation, kind: str) -> Entries:
-    """Return the dissimilarities as float64 of NumPy, the smallest on the diagonal."""
+def _in_double(x: Representation, kind: str) -> Entries:
+    """Return the dissimilarities as float64, the smallest on the diagonal: where the data are if
+    values can be counted there, otherwise of NumPy."""
     entries = dissimilarities_of(dissimilar_points(x, kind), kind)
-    low = dissimilarity_spread(x, kind).low
+    low, stays = dissimilarity_spread(x, kind).low, can_count(x.array)
 
-    def on_processor(at: Rectangle) -> np.ndarray:
+    def in_double(at: Rectangle) -> Array:
         block = entries(at)
         block = without_diagonal(block, low) if at.is_square else block
+        if stays:
+            return namespace(block).astype(block, namespace(block).float64, copy=False)
         return np.require(to_numpy(block), np.float64, ["W"])  # that of JAX is read-only
 
-    return on_processor
+    return in_double
 
 
 def _edges(x: Representation, kind: str, spread: Spread) -> RankBins:
     """Return bins that are narrow where the dissimilarities of some samples are dense."""
     scale = (CELLS - 2) / (spread.high - spread.low)
-    points = to_numpy(dissimilar_points(x, kind))
-    points = points[:: -(-len(points) // SAMPLE)].astype(np.float64, copy=False)
+    step = -(-x.shape[0] // SAMPLE)
+    points = to_numpy(dissimilar_points(x, kind)[::step, :]).astype(np.float64, copy=False)
     whole = slice(0, len(points))
     block = dissimilarities_of(points, kind)(Rectangle(whole, whole))
     values = np.clip(block[~diagonal_of(block)], spread.low, spread.high)
@@ -150,7 +154,7 @@ def _tied(bins: RankBins, entries: Entries, spread: Spread, x: Representation) -
     crowded = bins.counts / 2 > max(1.0, CROWDED * pairs / BINS)
     lows, highs = np.full(BINS, np.inf), np.full(BINS, -np.inf)
     for at in rectangles(x.shape[0]) if crowded.any() else ():
-        block = entries(at)
+        block = to_numpy(entries(at))
         places = bins.at(block.copy())
         chosen = crowded[places]
         np.minimum.at(lows, places[chosen], block[chosen])
