@@ -273,6 +273,15 @@ def test_equal_fitted_models_are_seldom_called_different() -> None:
     assert np.mean(np.array(p) < 0.05) <= 0.07
 
 
+def test_intervals_end_at_the_range_of_the_measure() -> None:
+    result = rs.across(*experiment(count=2))
+    assert result.high.max() == 1.0
+    assert (result.low <= result.mean).all()
+    assert "1 degree of freedom" in result.notes[0]
+    assert result.notes[0] in str(result)
+    assert rs.across(*experiment()).notes == ()
+
+
 def test_measures_without_a_cosine_have_no_ceiling() -> None:
     pairs = np.repeat(range(6), 2)
     result = rs.across(*experiment(n=12, count=3), measure="procrustes", blocks=pairs)
@@ -393,7 +402,7 @@ def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys,
     expected = rs.across(subjects, models)
     by_block = rs.across(subjects, models, blocks=np.arange(12) % 6)
     parts = [models["half"], models["whole"]]
-    with_fit = rs.across(subjects, {"models": parts} | models, folds=2, seed=1)
+    with_fit = rs.across(subjects, {"half + whole": parts} | models, folds=2, seed=1)
 
     def run(text):
         status = cli.run(["across", *text.split()])

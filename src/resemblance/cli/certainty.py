@@ -44,6 +44,7 @@ EVIDENCE = (
     'evidence a.npy b.npy -m "cka[estimator=debiased]" --blocks documents.npy -o values.csv',
 )
 
+PLAIN = ("", "features", "fitted", "layers", "model", "models", "parts")  # folders of any model
 OF_FUNCTION = re.compile(r"\b(within|blocks|series|draws|level|seed|save|memory)=")
 
 Against = Annotated[
@@ -205,9 +206,11 @@ def across_command(
         subjects = {name: _given(name, x) for name, x in subjects.items()}
     layers: dict[str, Any] = read_inputs(models, pool) if models else {}
     for place in fitted:
-        if Path(place).stem in layers:
-            raise ValueError(f"two models are called {Path(place).stem!r}; rename one of them")
-        layers[Path(place).stem] = list(read_inputs([place], pool).values())
+        parts = read_inputs([place], pool)
+        name = _name_of_parts(Path(place), list(parts))
+        if name in layers:
+            raise ValueError(f"two models are called {name!r}; rename one of them")
+        layers[name] = list(parts.values())
     labels = read_labels(blocks, "--blocks")
     check_count(labels, next(iter(subjects.values())).shape[0], blocks, "--blocks")
     options: dict[str, Any] = {"fit": fit, "folds": folds, "blocks": labels, "level": level}
@@ -215,6 +218,17 @@ def across_command(
         options |= {"seed": seed, "executor": executor, "progress": progress}
         scores = across(subjects, layers, measure=chosen[0], **options)
     return across_output(scores, run_provenance(context))
+
+
+def _name_of_parts(place: Path, parts: list[str]) -> str:
+    """Return the name of a fitted model: the label that its parts share, or that of their folder
+    or, where this says nothing, their own."""
+    labels = {name.rpartition("/")[0] for name in parts}
+    name = labels.pop() if len(labels) == 1 else ""
+    name = name or (place.stem if place.is_file() else place.resolve().name)
+    if name.lower() not in PLAIN:
+        return name
+    return " + ".join(parts if len(parts) <= 3 else [*parts[:2], f"{len(parts) - 2} more"])
 
 
 def _for_terminals(text: str) -> str:

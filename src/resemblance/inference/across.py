@@ -43,7 +43,8 @@ class Across:
     others (a lower bound of what the true model would reach), its standard error, and the highest
     mean that any model can reach; None for a measure that is no cosine. ``folds`` (stimuli,) is the
     fold of each stimulus; None where nothing was fitted. ``failures`` has the reason for each
-    subject that was left out.
+    subject that was left out. Intervals end where the range of the measure does; ``notes`` says of
+    which models.
     """
 
     measure: str
@@ -62,6 +63,7 @@ class Across:
     covariances: np.ndarray  # (3, columns, columns): of subjects, stimuli, both; the ceiling last
     folds: np.ndarray | None = None
     failures: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         lines = [f"Across {len(self.subjects)} subjects by {self.measure}"]
@@ -72,7 +74,7 @@ class Across:
         ]
         if self.ceiling:
             lines.append(f"  ceiling {self.ceiling[0]:.3f} to {self.ceiling[2]:.3f}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
     @property
     def order(self) -> np.ndarray:
@@ -286,6 +288,8 @@ def _result(
     mean, error = values.mean(axis=0), _standard_errors(np.eye(values.shape[1]), covariances)
     k, freedom = len(models), min(count, len(rows)) - 1
     half = float(stdtrit(freedom, (1 + level) / 2)) * error[:k]
+    low, high = mean[:k] - half, mean[:k] + half
+    cut = [name for name, a, b in zip(models, low, high) if not _contains(measure.range, a, b)]
     return Across(
         measure=measure.spec,
         subjects=tuple(r.name for r in rows),
@@ -293,14 +297,30 @@ def _result(
         values=values[:, :k],
         mean=mean[:k],
         error=error[:k],
-        low=mean[:k] - half,
-        high=mean[:k] + half,
+        low=np.maximum(low, measure.range[0]),
+        high=np.minimum(high, measure.range[1]),
         ceiling=None if upper is None else (float(mean[k]), float(error[k]), upper),
         freedom=freedom,
         level=level,
         larger_is_more_similar=measure.larger_is_more_similar,
         is_0_by_chance=_is_0_by_chance(measure),
         covariances=covariances,
+        notes=_cut_words(measure, cut, freedom),
+    )
+
+
+def _contains(ends: tuple[float, float], low: float, high: float) -> bool:
+    return not (low < ends[0] or high > ends[1])
+
+
+def _cut_words(measure: Measure, cut: Sequence[str], freedom: int) -> tuple[str, ...]:
+    """Say whose intervals end at the range of the measure because Student's go beyond it."""
+    if not cut:
+        return ()
+    return (
+        f"the intervals of {', '.join(cut)} end at the range of the measure, "
+        f"{measure.range[0]:g} to {measure.range[1]:g}: by Student's t with {freedom} "
+        f"degree{'s' * (freedom != 1)} of freedom they would go beyond it",
     )
 
 

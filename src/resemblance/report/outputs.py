@@ -129,6 +129,7 @@ def _across_tables(scores: Across, rows: Sequence[Mapping[str, Any]]) -> list[An
         low, error, high = (number(value, 3) for value in scores.ceiling)
         lines.append(f"Noise ceiling: {low} (standard error {error}) to {high}")
     lines += [f"Left out: {name}: {reason}" for name, reason in scores.failures.items()]
+    lines += [f"Note: {note}." for note in scores.notes]
     return [plain_table(columns, cells, right=(1, 3, 4)), *lines]
 
 
@@ -151,5 +152,6 @@ def _document(
         "freedom": scores.freedom,
         "folds": None if scores.folds is None else scores.folds.tolist(),
         "failures": scores.failures,
+        "notes": scores.notes,
         "provenance": provenance,
     }
