@@ -107,6 +107,15 @@ def loaded():
 # ------------------------------------------------------------------------------------------ compare
 
 
+@pytest.mark.filterwarnings("always")
+def test_an_empty_file_is_no_saved_comparison(call, folder):
+    (folder / "run.db").touch()
+    code, _, err = call("compare", "a.npy", "b.npy", "-m", "cka", "--save", "run.db")
+    assert code == 0
+    assert "warning: run.db is empty: no results were saved in it, so all begin anew" in err
+    assert rs.load("run.db").rows == ("a", "b")
+
+
 def test_two_files_are_one_line_per_measure(call):
     code, out, err = call(
         "compare",

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import traceback
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -217,6 +218,9 @@ def check_targets(
             raise ValueError(f"{target} is a folder; a file is needed")
         if not target.parent.is_dir():
             raise ValueError(f"the folder {target.parent} does not exist")
+    if save is not None and save.is_file() and not save.stat().st_size:
+        message = f"{save} is empty: no results were saved in it, so all begin anew"
+        warnings.warn(message, stacklevel=2)
     for package in (
         *(("pandas", "pyarrow") if kind == "parquet" else ()),
         *(("jinja2",) if html else ()),

@@ -185,8 +185,8 @@ def writing(
             if planned and html:
                 raise ValueError("--plan computes nothing for a page: leave out --html or --plan")
             kind = choose_format(asked, output, formats)
-            check_targets(kind, list(_files(words, files)), output, html, target if save else None)
             silence(quiet)
+            check_targets(kind, list(_files(words, files)), output, html, target if save else None)
             state = {
                 "context": context,
                 "progress": not quiet and sys.stderr.isatty(),
