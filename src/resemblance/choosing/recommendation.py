@@ -223,11 +223,16 @@ def row_of(candidate: Candidate) -> tuple[str, ...]:
         _place_words(candidate.place),
         _place_words(candidate.overall),
         str(candidate.cells),
-        "–" if size.chance is None else f"{size.chance:.2g}".replace("-", "−"),
+        "–" if size.chance is None else _brief(size.chance),
         "–" if size.seconds is None else duration(size.seconds),
         ", ".join(name.replace("_", " ") for name in candidate.ignores) or "nothing",
         "; ".join(candidate.against) or "–",
     )
+
+
+def _brief(chance: float) -> str:
+    is_whole = 100 <= abs(chance) < 1e6
+    return f"{chance:{'.0f' if is_whole else '.2g'}}".replace("-", "−")
 
 
 def _place_words(place: Place | None) -> str:

@@ -13,6 +13,7 @@ from ..choosing import DOMAINS, QUESTIONS, SIGHTS, Recommendation, recommend
 from ..choosing.recommendation import COLUMNS, row_of
 from ..claims import INVARIANCES
 from ..display import did_you_mean
+from ..report.explain import invariance_letters, letters_legend
 from ..report.markup import as_markdown
 from ..report.output import deliver, show
 from ..report.terminal import plain_table
@@ -98,7 +99,8 @@ def parts(recommendation: Recommendation) -> list[Any]:
     rows = [row_of(c) for c in r.group]
     shown: list[Any] = [*texts, *(f"Note: {remark}." for remark in r.remarks)]
     if rows:
-        shown.append(plain_table(HEADER, (row[:-1] for row in rows), right=NUMBERS))
+        lines = [(*row[:-2], invariance_letters(c.ignores)) for row, c in zip(rows, r.group)]
+        shown += [plain_table(HEADER, lines, right=NUMBERS), f"Ignores: {letters_legend()}."]
     if r.machine and rows:
         shown.append(f"A pair: CPU time on one thread of {r.machine}.")
     shown += filter(None, (r.worth, r.rule))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ def measure_table(measures: Sequence[Measure]) -> Any:
             _tick(m.symmetric),
             _tick(m.metric),
             _tick(m.identity),
-            invariance_letters(m),
+            invariance_letters(m.invariant_to),
             _tick(m.differentiable),
             f"≥{m.min_samples}",
         )
@@ -82,17 +82,21 @@ def measure_table(measures: Sequence[Measure]) -> Any:
 
 def measure_legend() -> str:
     """Return what the columns of :func:`measure_table` mean."""
-    words = ", ".join(f"{LETTERS[name]} {name.replace('_', ' ')}" for name in INVARIANCES)
     columns = (
         "sym: symmetric, self: X with itself is always most similar, grad: differentiable, n: "
         "samples needed"
     )
-    return f"invariant: {words}\n{columns}"
+    return f"invariant: {letters_legend()}\n{columns}"
 
 
-def invariance_letters(measure: Measure) -> str:
-    """Return one letter per invariance in a fixed place, and a dot for each not claimed."""
-    return "".join(LETTERS[name] if name in measure.invariant_to else "·" for name in INVARIANCES)
+def letters_legend() -> str:
+    """Return what the letters of :func:`invariance_letters` mean."""
+    return ", ".join(f"{LETTERS[name]} {name.replace('_', ' ')}" for name in INVARIANCES)
+
+
+def invariance_letters(names: Collection[str]) -> str:
+    """Return one letter per invariance in a fixed place, and a dot for each that is not there."""
+    return "".join(LETTERS[name] if name in names else "·" for name in INVARIANCES)
 
 
 def measure_record(measure: Measure) -> dict[str, Any]:
