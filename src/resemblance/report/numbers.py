@@ -45,6 +45,8 @@ def listed(names: Sequence[str], most: int, slack: int = 0) -> str:
 
 def duration(seconds: float) -> str:
     """Write a time in the unit that suits it."""
+    if 0 < seconds < 0.01:
+        return "< 0.01 s"
     if seconds < 100:
         return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
