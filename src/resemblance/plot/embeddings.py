@@ -13,6 +13,7 @@ from ..extras import need
 from ..inference.result import Evidence
 from ..measure import Measure
 from ..report.numbers import number
+from ..report.svg import label_places
 from .arguments import compared, measure_of
 from .style import POINTS, WIDTH, Axes, axes, legend, letter_size, look, plain, setting, text_width
 
@@ -53,6 +54,8 @@ def mds(
         chosen.set(xticks=[], yticks=[])
         chosen.margins(0.08)
         chosen.spines[:].set_visible(False)
+        if len(plane.names) <= MOST_NAMED:
+            _name(chosen, plane, list(models.values()))
     return chosen
 
 
@@ -70,14 +73,38 @@ def _path(ax: Axes, plane: Plane, i: int, at: list[int]) -> Any:
     style = {"color": colour, "marker": mark, "linestyle": dash if is_model else "none"}
     edge = {"markeredgecolor": setting("axes.facecolor"), "markeredgewidth": 0.5}
     (line,) = ax.plot(*points.T, linewidth=0.9, markersize=5, **style, **edge)
-    if len(plane.names) > MOST_NAMED:
-        return line
-    size = 0.85 * letter_size("legend.fontsize")
-    offset = {"xytext": (3.5, 2.5), "textcoords": "offset points", "fontsize": size}
-    for k, (name, point) in enumerate(zip(names, points)):
-        text = str(k + 1) if is_model else plain(name, 20)
-        ax.annotate(text, point, color=colour, **offset)
     return line
+
+
+def _name(ax: Axes, plane: Plane, models: list[list[int]]) -> None:
+    """Write the numbers of layers, or names, where they cover neither points nor each other."""
+    texts, colours = dict[int, str](), dict[int, Any]()
+    for i, at in enumerate(models):
+        is_model = "/" in plane.names[at[0]]
+        texts |= {
+            j: str(k + 1) if is_model else plain(plane.names[j], 20) for k, j in enumerate(at)
+        }
+        colours |= dict.fromkeys(at, look(i)[0])
+    ax.apply_aspect()
+    size, unit = 0.85 * letter_size("legend.fontsize"), POINTS / ax.figure.dpi
+    points = unit * ax.transData.transform(plane.points) * (1, -1)  # down, as on a page
+    (left, low), (right, high) = unit * ax.bbox.get_points()
+    order = sorted(texts)
+    widths = [text_width(texts[j], size) for j in order]
+    box = (left - size, -high - size, right + 4 * size, -low + size)
+    places = label_places([tuple(points[j]) for j in order], widths, size, box)
+    for j, width, place in zip(order, widths, places):
+        if place is not None:
+            start, middle, is_led = place
+            x, y = points[j]
+            end = min(max(x, start), start + width)
+            style = {"fontsize": size, "color": colours[j], "textcoords": "offset points"}
+            offset = (start - x, y - middle)
+            ax.annotate(texts[j], plane.points[j], xytext=offset, va="center", **style)
+            if is_led:
+                arrow = {"arrowstyle": "-", "linewidth": 0.4, "color": colours[j], "shrinkB": 0}
+                style = {"textcoords": "offset points", "arrowprops": arrow}
+                ax.annotate("", plane.points[j], xytext=(end - x, y - middle), **style)
 
 
 def tree(

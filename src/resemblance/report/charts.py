@@ -16,6 +16,7 @@ from .svg import (
     apart,
     axis_ticks,
     drawing,
+    label_places,
     limit,
     log_axis,
     numbers_below,
@@ -39,6 +40,7 @@ MARKS = (  # from the middle of a point, for about equal areas
 DASHES = ("", "d1", "d2")  # of the tens of numbers
 SMALL, LARGE = 150.0, 440.0  # sides of a cloud
 CLOUD_COLOURS = 12
+LETTERS = 11.0  # height of a label
 Point = tuple[float, float]
 
 
@@ -235,26 +237,20 @@ def _marks(line: Line, key: Key, frame: Frame, places: Sequence[Point]) -> Itera
 
 
 def _labels(lines: Iterable[Line], frame: Frame) -> list[str]:
-    """Write the titles of points, up to a colon, next to them where there is room."""
-    points = [(frame.x(a), frame.y(b), t) for line in lines for (a, b), t in _titled(line)]
-    taken = [(x - 5, y, x + 5) for x, y, _ in points]  # where no label may be: from, height, to
+    """Write the titles of points, up to a colon, next to them, or where a line leads from them."""
+    known = [(frame.x(a), frame.y(b), t) for line in lines for (a, b), t in _titled(line)]
     first, last = (LEFT / 2, WIDTH - LEFT / 2) if frame.chart.is_plane else (LEFT, WIDTH)
+    widths = [CHARACTER * len(label) for _, _, label in known]
+    box = (first, 4.0, last, HEIGHT - BOTTOM + 16)
+    places = label_places([(x, y) for x, y, _ in known], widths, LETTERS, box)
     parts = []
-    for x, y, label in points:
-        width = CHARACTER * len(label)
-        for start in (x + 8, x - 8 - width):  # at the right, or else at the left
-            is_free = (
-                first < start
-                and start + width < last
-                and all(
-                    abs(y - at) > 10 or stop < start - 2 or start + width < left
-                    for left, at, stop in taken
-                )
-            )
-            if is_free:
-                parts.append(text(label, round(start, 1), round(y + 4, 1), class_="tick"))
-                taken.append((start, y, start + width))
-                break
+    for (x, y, label), width, place in zip(known, widths, places):
+        if place is not None:
+            start, middle, is_led = place
+            at = min(max(x, start), start + width)
+            d = f"M{x:.1f} {y:.1f}L{at:.1f} {middle:.1f}"
+            parts += [tag("path", d=d, class_="grid zero")] if is_led else []
+            parts.append(text(label, round(start, 1), round(middle + 4, 1), class_="tick"))
     return parts
 
 

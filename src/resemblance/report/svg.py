@@ -7,11 +7,17 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
+import numpy as np
+
 from .numbers import number
 
 CHARACTER = 5.8  # mean width of a character in the size of labels
 LONGEST = 28  # characters of a name
 NOTHING = '<p class="note">There is nothing to draw: nothing has a value.</p>'
+RINGS = (0.75, 1.8, 3.0, 4.2, 5.4)  # how far from a point labels may be, in their heights
+TURNS = (0, 180, 45, -45, 135, -135, 90, -90)  # degrees, in the order in which places are tried
+MARK, APART = 4.0, 3.0  # half of the size of a point, and between labels in a line
+MOST_LED = 60  # of more points, no label is led away
 SLACK = 0.02  # of an axis: how far beyond its end a value is drawn that lies far outside
 
 
@@ -164,6 +170,45 @@ def axis_ticks(axis: Axis, most: int = 8) -> list[float]:
         return ticks(axis.low, axis.high, most)
     zero = [0.0] if axis.zero is not None and axis.zero != axis.start else []
     return [*zero, *log_ticks(axis.low, axis.high)]
+
+
+def label_places(
+    points: Sequence[tuple[float, float]],
+    widths: Sequence[float],
+    height: float,
+    box: tuple[float, float, float, float],
+) -> list[tuple[float, float, bool] | None]:
+    """Return for each point where its label begins, the middle of its height, and whether it is so
+    far away that a line must lead to it; None where there is no room.
+
+    The first that is free counts, next to the point or around it, then farther from it: where it
+    covers no point and no other label, and is within ``box``, (left, top, right, bottom). Of many
+    points only the nearest places count.
+    """
+    rings = RINGS if len(points) <= MOST_LED else RINGS[:1]
+    turns = np.radians(TURNS)
+    ways = np.array([[g * height * np.cos(turns), g * height * np.sin(turns)] for g in rings])
+    dx, dy = ways.transpose(1, 0, 2).reshape(2, -1)
+    left, top, right, bottom = box
+    marks = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in points]
+    taken, places = list(marks), list[tuple[float, float, bool] | None]()
+    for (x, y), width in zip(points, widths):
+        start = x + dx - width * np.where(dx > 1, 0, np.where(dx < -1, 1, 0.5))
+        middle = y + dy
+        is_free = (start > left) & (start + width < right)
+        is_free &= (middle - height / 2 > top) & (middle + height / 2 < bottom)
+        l, t, r, b = np.array(taken).T[:, :, None]
+        beside = (start + width < l) | (start > r)
+        above = (middle + height / 2 < t) | (middle - height / 2 > b)
+        free = np.flatnonzero(is_free & (beside | above).all(axis=0))
+        if not free.size:
+            places.append(None)
+            continue
+        k = free[0]
+        a, m = float(start[k]), float(middle[k])
+        places.append((a, m, bool(k >= len(TURNS))))
+        taken.append((a - APART, m - height / 2, a + width + APART, m + height / 2))
+    return places
 
 
 def numbers_below(axis: Axis, at: Iterable[float], y: float) -> list[str]:
