@@ -364,6 +364,8 @@ def test_models_and_data_are_in_the_line_under_the_title():
         "data": "SST-2 validation, 872 sentences",
         "pooling": "mean",
     }
+    copied = models_facts({"models": {"A": {"source": "x"}, "new": {}}, "reference": "new"})
+    assert copied == {"A": "x", "new": "A with weights drawn anew"}
     comparison = made(DEPTHS)
     known = replace(comparison, provenance={**comparison.provenance, **provenance})
     models, data = result_of(known)["models"].tables

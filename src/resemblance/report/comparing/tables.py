@@ -78,7 +78,7 @@ def measures_table(comparison: Comparison) -> Table:
             *row[5:8],
             chance_words(comparison, info) or None,
             *(" · ".join(pair) if pair else "–" for pair in extremes(comparison, info.spec)),
-            round(row.seconds, 2),
+            _seconds(row.seconds),
             row.failed or None,
         )
         for info, row in zip(comparison.measures, rows)
@@ -100,10 +100,15 @@ def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
         table = without_rounding(comparison.values[info.spec], info)
         scores = [None if math.isnan(table[at]) else float(table[at]) for at in both]
         chance = chance_words(comparison, info) or None
-        seconds = round(comparison.seconds[info.spec], 2)
+        seconds = _seconds(comparison.seconds[info.spec])
         rows.append((*_facts(info), *scores, chance, seconds, reasons.get(info.spec)))
     brief = ("label", "measure", *values, "chance", "range", "more similar is", "why not")
     return Table("all", f"{x} and {y}", columns, tuple(rows), figures=4, brief=brief)
+
+
+def _seconds(seconds: float) -> float:
+    """Return a time in three significant digits: one that is short is not 0."""
+    return float(f"{seconds:.3g}")
 
 
 def direction(info: MeasureInfo) -> str:
@@ -269,7 +274,10 @@ def models_facts(provenance: Mapping[str, Any]) -> dict[str, str]:
     models, data = parts_of(provenance)
     facts = dict[str, str]()
     if len(models) <= FEW_MODELS:
-        facts |= {name: _model_words(of) for name, of in models.items() if _model_words(of)}
+        copy, first = provenance.get("reference"), next(iter(models), "")
+        known = {name: _model_words(of) for name, of in models.items()}
+        known |= {str(copy): f"{first} with weights drawn anew"} if copy in known else {}
+        facts |= {name: text for name, text in known.items() if text}
     elif models:
         facts["models"] = count(len(models))
     if words := _data_words(data):
