@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -19,7 +19,8 @@ from ..report.output import Output
 from ..report.terminal import plain_table
 from ..results.standing import PLACES, place_words
 from .ending import show_page
-from .options import Opened, Quiet, add_command, new_group, writing
+from .options import Help, add_command, new_group, writing
+from .submitting import HELP as REPOSITORY
 from .submitting import INIT, VERIFY, init_command, verify_command
 
 SHOW = (
@@ -29,29 +30,18 @@ SHOW = (
 )
 BUILD = ("board build --output site", "board build my-results --output site --open")
 HEADER = ("place", "measure", "mean rank", "95 %", "CPU time")
-Results = Annotated[
-    list[Path] | None,
-    typer.Argument(help="Folders of results to add to those that ship with the library."),
-]
-Series = Annotated[str, typer.Option(help="The packs: one of each suite, with this ending.")]
 
 
 @writing()
 def show_command(
     progress: bool,
-    results: Results = None,
-    suite: Annotated[str | None, typer.Option(help="Only the cells of this suite.")] = None,
-    domain: Annotated[
-        str | None, typer.Option(help="Only cells of vision, language or graphs.")
-    ] = None,
-    test: Annotated[
-        str | None, typer.Option(help="Only the cells of this test of --suite.")
-    ] = None,
-    family: Annotated[str | None, typer.Option(help="Only the measures of this family.")] = None,
-    metrics: Annotated[
-        bool, typer.Option("--metrics", help="Only measures that claim to be metrics.")
-    ] = False,
-    series: Series = SERIES,
+    results: list[Path] | None = None,
+    suite: str | None = None,
+    domain: str | None = None,
+    test: str | None = None,
+    family: str | None = None,
+    metrics: bool = False,
+    series: str = SERIES,
 ) -> Output:
     """Print where measures stand, with what is known of their places.
 
@@ -66,11 +56,11 @@ def show_command(
 
 
 def build_command(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the site.")],
-    results: Results = None,
-    series: Series = SERIES,
-    opened: Opened = False,
-    quiet: Quiet = False,
+    output: Path,
+    results: list[Path] | None = None,
+    series: str = SERIES,
+    opened: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Write the board as a static site, which needs neither a server nor a network."""
     check("jinja2")
@@ -114,10 +104,24 @@ def _tables(board: Board, shown: View) -> list[Any]:
     return [words, "", table, "", PLACES, *filter(None, [stars])]
 
 
+HELP: Help = {
+    "results": typer.Argument(
+        help="Folders of results to add to those that ship with the library."
+    ),
+    "suite": "Only the cells of this suite.",
+    "domain": "Only cells of vision, language or graphs.",
+    "test": "Only the cells of this test of --suite.",
+    "family": "Only the measures of this family.",
+    "metrics": "Only measures that claim to be metrics.",
+    "series": "The packs: one of each suite, with this ending.",
+    "build.output": typer.Option("--output", "-o", help="The folder of the site."),
+}
+
+
 commands = typer.Typer()
 _group = new_group("The ranking of all measures on the same pinned features.", SHOW[0])
-add_command(_group, "show", show_command, *SHOW)
-add_command(_group, "build", build_command, *BUILD)
-add_command(_group, "init", init_command, *INIT)
-add_command(_group, "verify", verify_command, *VERIFY)
+add_command(_group, "show", show_command, *SHOW, help=HELP)
+add_command(_group, "build", build_command, *BUILD, help=HELP)
+add_command(_group, "init", init_command, *INIT, help=REPOSITORY)
+add_command(_group, "verify", verify_command, *VERIFY, help=REPOSITORY)
 commands.add_typer(_group, name="board")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import typer
@@ -21,22 +21,7 @@ from .comparing import read_inputs
 from .ending import run_provenance
 from .executors import executors
 from .inputs import check_count, check_inputs, chosen_measures, read_labels, rewording
-from .options import (
-    Blocks,
-    Draws,
-    Inputs,
-    Jobs,
-    Level,
-    Measures,
-    Memory,
-    Pool,
-    Save,
-    Scheduler,
-    Seed,
-    Within,
-    commands_of,
-    writing,
-)
+from .options import Help, commands_of, writing
 
 EVIDENCE = (
     "evidence layer1.npy layer2.npy -m cka,rsa",
@@ -47,18 +32,6 @@ EVIDENCE = (
 PLAIN = ("", "features", "fitted", "layers", "model", "models", "parts")  # folders of any model
 OF_FUNCTION = re.compile(r"\b(within|blocks|series|draws|level|seed|save|memory)=")
 
-Against = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--against",
-        help="Compare the inputs with these instead of with each other; they are the columns of a "
-        "map (repeatable).",
-    ),
-]
-Series = Annotated[
-    bool, typer.Option("--series", help="The samples are a time series: shift them in time.")
-]
-
 
 @writing(
     files=("inputs", "against", "within", "blocks"),
@@ -67,21 +40,21 @@ Series = Annotated[
     resumed="values, and what was drawn so far,",
 )
 def evidence_command(
-    inputs: Inputs,
+    inputs: list[str],
     progress: bool,
-    measures: Measures = None,
-    against: Against = None,
-    pool: Pool = "",
-    within: Within = None,
-    blocks: Blocks = None,
-    series: Series = False,
-    draws: Draws = 999,
-    level: Level = 0.95,
-    seed: Seed = 0,
-    save: Save = None,
-    memory: Memory = "half",
-    jobs: Jobs = None,
-    scheduler: Scheduler = None,
+    measures: list[str] | None = None,
+    against: list[str] | None = None,
+    pool: str = "",
+    within: Path | None = None,
+    blocks: Path | None = None,
+    series: bool = False,
+    draws: int = 999,
+    level: float = 0.95,
+    seed: int = 0,
+    save: Path | None = None,
+    memory: str = "half",
+    jobs: int | None = None,
+    scheduler: str | None = None,
 ) -> Evidence:
     """Compute intervals, chance levels and p-values of similarities, by many measures.
 
@@ -135,56 +108,24 @@ ACROSS = (
     "across subjects/ --models layers/ --fitted layers/ --folds 4 --jobs 4",
 )
 
-Models = Annotated[
-    list[str] | None,
-    typer.Option("--models", help="Files or folders of the models' features (repeatable)."),
-]
-Fitted = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--fitted", help="A folder or .npz file with the parts of one fitted model (repeatable)."
-    ),
-]
-FitName = Annotated[
-    str, typer.Option("--fit", help="weights of all parts, one part, or two neighbours.")
-]
-Folds = Annotated[
-    int | None,
-    typer.Option(min=1, help="Folds of stimuli for fitted models; default: 2 to 5; 1: no folds."),
-]
-MeasureName = Annotated[
-    str, typer.Option("--measure", "-m", help="A measure of the catalogue, or file.py:name.")
-]
-Given = Annotated[
-    bool,
-    typer.Option(
-        "--dissimilarities",
-        help="The subjects' files hold square matrices of dissimilarities, not responses.",
-    ),
-]
-StimulusBlocks = Annotated[
-    Path | None,
-    typer.Option(help="A label per stimulus: those of one label are left out together."),
-]
-
 
 @writing(files=("inputs", "models", "fitted", "blocks"))
 def across_command(
-    inputs: Inputs,
+    inputs: list[str],
     context: typer.Context,
     progress: bool,
-    models: Models = None,
-    fitted: Fitted = None,
-    measure: MeasureName = "rsa[rdm=sqeuclidean,compare=whitened_cosine]",
-    dissimilarities: Given = False,
-    pool: Pool = "",
-    fit: FitName = "weights",
-    folds: Folds = None,
-    blocks: StimulusBlocks = None,
-    level: Level = 0.95,
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    scheduler: Scheduler = None,
+    models: list[str] | None = None,
+    fitted: list[str] | None = None,
+    measure: str = "rsa[rdm=sqeuclidean,compare=whitened_cosine]",
+    dissimilarities: bool = False,
+    pool: str = "",
+    fit: str = "weights",
+    folds: int | None = None,
+    blocks: Path | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    jobs: int | None = None,
+    scheduler: str | None = None,
 ) -> Output:
     """Score models on several subjects, with the noise ceiling.
 
@@ -246,4 +187,23 @@ def _given(name: str, x: Representation) -> Representation:
     return from_dissimilarities(values, name)
 
 
-commands = commands_of(("evidence", evidence_command, EVIDENCE), ("across", across_command, ACROSS))
+HELP: Help = {
+    "against": "Compare the inputs with these instead of with each other; they are the columns "
+    "of a map (repeatable).",
+    "across.blocks": "A label per stimulus: those of one label are left out together.",
+    "series": "The samples are a time series: shift them in time.",
+    "models": "Files or folders of the models' features (repeatable).",
+    "fitted": "A folder or .npz file with the parts of one fitted model (repeatable).",
+    "measure": typer.Option("--measure", "-m", help="A measure of the catalogue, or file.py:name."),
+    "dissimilarities": "The subjects' files hold square matrices of dissimilarities, not "
+    "responses.",
+    "fit": "weights of all parts, one part, or two neighbours.",
+    "folds": typer.Option(
+        min=1, help="Folds of stimuli for fitted models; default: 2 to 5; 1: no folds."
+    ),
+}
+
+
+commands = commands_of(
+    ("evidence", evidence_command, EVIDENCE), ("across", across_command, ACROSS), help=HELP
+)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 
@@ -14,18 +13,15 @@ from ..choosing.recommendation import COLUMNS, row_of
 from ..claims import INVARIANCES
 from ..display import did_you_mean
 from ..report.explain import invariance_letters, letters_legend
-from ..report.markup import as_markdown
-from ..report.output import deliver, show
+from ..report.output import Output
 from ..report.terminal import plain_table
-from .inputs import check_choice
-from .options import commands_of
+from .options import Help, commands_of, writing
 
 CHOOSE = (
     "choose --task function -n 1000 -d 256",
     "choose --invariant-to orthogonal,isotropic_scaling --must-see layers --metric",
     "choose --task drift --domain vision -n 500 -d 512 --budget 60 --pairs 66",
 )
-FORMATS = ("table", "json", "markdown")
 HEADER = (*COLUMNS[:5], "a pair", "ignores")
 NUMBERS = (1, 2, 3, 4, 5)  # columns of them
 GIVE = (
@@ -38,44 +34,25 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
-InvariantTo = Annotated[
-    str, typer.Option(help=f"Changes that must not count, by commas: {_names(INVARIANCES)}.")
-]
-MustSee = Annotated[
-    str, typer.Option(help=f"Changes that must count, by commas: those, or {_names(SIGHTS)}.")
-]
-Samples = Annotated[int | None, typer.Option("-n", help="Number of samples.")]
-Features = Annotated[int | None, typer.Option("-d", help="Number of features.")]
-Task = Annotated[str | None, typer.Option(help=f"What you ask: {_names(QUESTIONS)}.")]
-OfDomain = Annotated[str | None, typer.Option(help=f"{_names(DOMAINS)}.")]
-IsMetric = Annotated[bool, typer.Option("--metric", help="Only metrics (triangle inequality).")]
-IsDifferentiable = Annotated[bool, typer.Option("--differentiable", help="Only with gradients.")]
-IsSymmetric = Annotated[bool, typer.Option("--symmetric", help="Only symmetric ones.")]
-Budget = Annotated[float | None, typer.Option(help="CPU seconds for all pairs; needs -n and -d.")]
-Pairs = Annotated[int, typer.Option(help="Number of pairs that the budget is for.")]
-Kind = Annotated[str, typer.Option(help="table, json or markdown.")]
-
-
+@writing(("table", "json", "markdown"))
 def choose_command(
-    invariant_to: InvariantTo = "",
-    must_see: MustSee = "",
-    n: Samples = None,
-    d: Features = None,
-    task: Task = None,
-    domain: OfDomain = None,
-    metric: IsMetric = False,
-    differentiable: IsDifferentiable = False,
-    symmetric: IsSymmetric = False,
-    budget: Budget = None,
-    pairs: Pairs = 1,
-    format: Kind = "table",
-) -> None:
+    invariant_to: str = "",
+    must_see: str = "",
+    n: int | None = None,
+    d: int | None = None,
+    task: str | None = None,
+    domain: str | None = None,
+    metric: bool = False,
+    differentiable: bool = False,
+    symmetric: bool = False,
+    budget: float | None = None,
+    pairs: int = 1,
+) -> Output:
     """Recommend measures for your case, by what they ignore and by their scores.
 
     The answer is the group of measures that cannot be told apart, with what argues against each.
     Without options, it asks.
     """
-    check_choice("format", format, FORMATS)
     claims = {"metric": metric, "differentiable": differentiable, "symmetric": symmetric}
     needs: dict[str, Any] = {"invariant_to": invariant_to, "must_see": must_see, "n": n, "d": d}
     needs |= {"task": task, "domain": domain, "budget": budget, "pairs": pairs} | claims
@@ -83,14 +60,10 @@ def choose_command(
     if asks and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ValueError(GIVE)
     recommendation = recommend(**(needs | _asked() if asks else needs))
-    if format == "json":
-        deliver(json.dumps(recommendation.document(), ensure_ascii=False, indent=1) + "\n", None)
-    elif format == "markdown":
-        deliver(as_markdown(parts(recommendation)), None)
-    else:
-        show(parts(recommendation))
+    tables = parts(recommendation)
     if asks:
-        show(["The same without questions:", f"  {recommendation.needs.command}"])
+        tables += ["The same without questions:", f"  {recommendation.needs.command}"]
+    return Output(tables, recommendation.document())
 
 
 def parts(recommendation: Recommendation) -> list[Any]:
@@ -219,4 +192,19 @@ def _count(text: str) -> int | None:
     return int(text)
 
 
-commands = commands_of(("choose", choose_command, CHOOSE))
+HELP: Help = {
+    "invariant_to": f"Changes that must not count, by commas: {_names(INVARIANCES)}.",
+    "must_see": f"Changes that must count, by commas: those, or {_names(SIGHTS)}.",
+    "n": typer.Option("-n", help="Number of samples."),
+    "d": typer.Option("-d", help="Number of features."),
+    "task": f"What you ask: {_names(QUESTIONS)}.",
+    "domain": f"{_names(DOMAINS)}.",
+    "metric": "Only metrics (triangle inequality).",
+    "differentiable": "Only with gradients.",
+    "symmetric": "Only symmetric ones.",
+    "budget": "CPU seconds for all pairs; needs -n and -d.",
+    "pairs": "Number of pairs that the budget is for.",
+}
+
+
+commands = commands_of(("choose", choose_command, CHOOSE), help=HELP)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -36,19 +35,7 @@ from .inputs import (
     own_function,
     rewording,
 )
-from .options import (
-    Inputs,
-    Jobs,
-    Measures,
-    Memory,
-    Planned,
-    Pool,
-    Save,
-    Scheduler,
-    TableOrJson,
-    commands_of,
-    writing,
-)
+from .options import Help, commands_of, writing
 
 OF_PYTHON = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")  # advice that names a function
 LONG = 60  # seconds of work that are announced
@@ -68,23 +55,19 @@ CHECK = (
 )
 CITE = ("cite", "cite cka procrustes rsa", "cite resi --format text", "cite cka > references.bib")
 
-Streamed = Annotated[
-    bool, typer.Option("--stream", help="Read the samples in batches, as resemblance stream does.")
-]
-
 
 @writing(files=("inputs",), save="save", page="Write a page with heat maps.", resumed="results")
 def compare_command(
-    inputs: Inputs,
+    inputs: list[str],
     progress: bool,
-    measures: Measures = None,
-    pool: Pool = "",
-    save: Save = None,
-    memory: Memory = "half",
-    jobs: Jobs = None,
-    scheduler: Scheduler = None,
-    planned: Planned = False,
-    streamed: Streamed = False,
+    measures: list[str] | None = None,
+    pool: str = "",
+    save: Path | None = None,
+    memory: str = "half",
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    planned: bool = False,
+    streamed: bool = False,
 ) -> Comparison | Output:
     """Compare representations (samples, features) of the same samples by many measures.
 
@@ -146,15 +129,7 @@ def announce(forecast: Forecast) -> None:
 
 
 @writing(CHECK_FORMATS)
-def check_command(
-    measures: Annotated[
-        list[str],
-        typer.Argument(
-            help="FILE.py:NAME, which is run, or names, labels and specifications of the catalogue."
-        ),
-    ],
-    progress: bool,
-) -> Output:
+def check_command(measures: list[str], progress: bool) -> Output:
     """Check measures and statistics against what they claim, on small data: invariances, range,
     hostile input.
 
@@ -171,28 +146,17 @@ def check_command(
         )
 
 
-def measures_command(
-    family: Annotated[str | None, typer.Option(help="Only measures of this family.")] = None,
-    invariant_to: Annotated[
-        list[str] | None, typer.Option(help="Only measures invariant to this (repeatable).")
-    ] = None,
-    format: TableOrJson = "table",
-) -> None:
+@writing(("table", "json"))
+def measures_command(family: str | None = None, invariant_to: list[str] | None = None) -> Output:
     """List the measures with their claims, all of which are tested."""
     from ..report.explain import measure_legend, measure_record, measure_table
 
-    check_choice("format", format, ("table", "json"))
     measures = list_measures(family=family, invariant_to=set(invariant_to or ()))
-    if format == "json":
-        records = [measure_record(m) for m in measures]
-        deliver(json.dumps(records, ensure_ascii=False, indent=1, allow_nan=False) + "\n", None)
-    else:
-        show([measure_table(measures), measure_legend()])
+    records = [measure_record(m) for m in measures]
+    return Output([measure_table(measures), measure_legend()], records)
 
 
-def explain_command(
-    measure: Annotated[str, typer.Argument(help="Name, label, or specification.")],
-) -> None:
+def explain_command(measure: str) -> None:
     """Explain a measure or a statistic: definition, claims, parameters."""
     from ..report.explain import explain
 
@@ -200,16 +164,7 @@ def explain_command(
         show(explain(entry))
 
 
-def cite_command(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="resemblance, measures and statistics (names, labels, specifications), suites, "
-            "evidence, across, or keys of references.bib."
-        ),
-    ] = None,
-    format: Annotated[str, typer.Option(help="bibtex or text.")] = "bibtex",
-) -> None:
+def cite_command(names: list[str] | None = None, format: str = "bibtex") -> None:
     """Print what to cite: the papers of measures, statistics and suites, or this software.
 
     Each entry is printed once. Without a name it is the entry of the software.
@@ -230,41 +185,18 @@ STREAM = (
     "stream loader.py:batches --method qr --state all.npz",
 )
 
-Batches = Annotated[
-    list[str] | None,
-    typer.Argument(
-        help="Files and folders as for compare, one layer each, or file.py:function, which is run "
-        "and returns mappings from layers to arrays."
-    ),
-]
-Kind = Annotated[
-    str,
-    typer.Option(help="gram, or qr: slower, for measures that whiten nearly dependent columns."),
-]
-Directions = Annotated[
-    bool, typer.Option("--directions", help="Also keep the sums that measures of directions need.")
-]
-Parts = Annotated[
-    bool, typer.Option("--parts", help="Each input holds the same layers for different samples.")
-]
-BatchSize = Annotated[int, typer.Option(min=1, help="Samples read from files at a time.")]
-Kept = Annotated[Path | None, typer.Option(help="Save the state to this .npz file.")]
-States = Annotated[
-    list[Path] | None, typer.Option("--merge", help="Add the state of other samples (repeatable).")
-]
-
 
 @writing(files=("inputs", "merge"), save="state", page="Write a page with heat maps.")
 def stream_command(
     progress: bool,
-    inputs: Batches = None,
-    measures: Measures = None,
-    method: Kind = "gram",
-    directions: Directions = False,
-    parts: Parts = False,
-    rows: BatchSize = ROWS,
-    merge: States = None,
-    state: Kept = None,
+    inputs: list[str] | None = None,
+    measures: list[str] | None = None,
+    method: str = "gram",
+    directions: bool = False,
+    parts: bool = False,
+    rows: int = ROWS,
+    merge: list[Path] | None = None,
+    state: Path | None = None,
 ) -> Comparison:
     """Compare layers of any number of samples, which are read in batches.
 
@@ -345,6 +277,33 @@ def _blocks(layers: Mapping[str, Any], n: int, rows: int) -> Iterator[dict[str, 
         yield {name: r.source[start : start + rows] for name, r in layers.items()}
 
 
+HELP: Help = {
+    "stream.inputs": typer.Argument(
+        help="Files and folders as for compare, one layer each, or file.py:function, which is run "
+        "and returns mappings from layers to arrays."
+    ),
+    "check.measures": "FILE.py:NAME, which is run, or names, labels and specifications of the "
+    "catalogue.",
+    "streamed": typer.Option(
+        "--stream", help="Read the samples in batches, as resemblance stream does."
+    ),
+    "family": "Only measures of this family.",
+    "invariant_to": "Only measures invariant to this (repeatable).",
+    "cite.format": "bibtex or text.",
+    "measure": "Name, label, or specification.",
+    "names": typer.Argument(
+        help="resemblance, measures and statistics (names, labels, specifications), suites, "
+        "evidence, across, or keys of references.bib."
+    ),
+    "method": "gram, or qr: slower, for measures that whiten nearly dependent columns.",
+    "directions": "Also keep the sums that measures of directions need.",
+    "parts": "Each input holds the same layers for different samples.",
+    "rows": typer.Option(min=1, help="Samples read from files at a time."),
+    "merge": "Add the state of other samples (repeatable).",
+    "state": "Save the state to this .npz file.",
+}
+
+
 commands = commands_of(
     ("compare", compare_command, COMPARE),
     ("check", check_command, CHECK),
@@ -352,4 +311,5 @@ commands = commands_of(
     ("explain", explain_command, EXPLAIN),
     ("cite", cite_command, CITE),
     ("stream", stream_command, STREAM),
+    help=HELP,
 )

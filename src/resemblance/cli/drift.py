@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import typer
@@ -20,55 +20,13 @@ from ..report.output import Output
 from ..representation import Representation
 from .ending import run_provenance
 from .inputs import check_choice, own_function, read_labels, rewording
-from .options import Seed, commands_of, writing
+from .options import Help, commands_of, writing
 
 DRIFT = (
     "drift old.npy new.npy",
     "drift old.npy new.npy --for head --labels classes.npy --html drift.html --open",
     "drift old.npy new.npy --threshold 0.05 -o drift.json --quiet",
 )
-
-For = Annotated[
-    str,
-    typer.Option(
-        "--for",
-        help="What counts as drift. index (the strictest): whatever breaks a search among old "
-        "vectors by new ones. head: whatever breaks a classifier trained on the old version. "
-        "geometry: only what no rotation, translation or rescaling can undo; exit code 0 then "
-        "does not cover old vectors or heads.",
-    ),
-]
-Threshold = Annotated[
-    str,
-    typer.Option(
-        help='"calibrated" (default: from noise of size --tolerance), or one cut-off below 1 for '
-        "all drifts on a 0-1 "
-        "scale; 5 % is 0.05."
-    ),
-]
-Samples = Annotated[
-    int,
-    typer.Option(
-        min=20, help="Samples to use, drawn at random; their neighbours are looked up among all."
-    ),
-]
-Reference = Annotated[
-    Path, typer.Argument(help="The version to compare with, a .npy file (samples, features).")
-]
-Current = Annotated[
-    Path, typer.Argument(help="The current version, of the same samples in the same order.")
-]
-Tolerance = Annotated[
-    float,
-    typer.Option(help="Size of the noise of a calibrated threshold, in radii of the reference."),
-]
-Labels = Annotated[
-    Path | None, typer.Option(help="A file with the class of each sample (.npy, .npz, .csv, .txt).")
-]
-Neighbours = Annotated[int, typer.Option("--k", min=1, help="Number of nearest neighbours.")]
-Draws = Annotated[
-    int, typer.Option(min=10, help="Number of random halves for intervals and thresholds.")
-]
 
 
 @writing(
@@ -77,18 +35,18 @@ Draws = Annotated[
     page="Write a page that shows what changed.",
 )
 def drift_command(
-    reference: Reference,
-    current: Current,
+    reference: Path,
+    current: Path,
     context: typer.Context,
     progress: bool,
-    purpose: For = "index",
-    threshold: Threshold = "calibrated",
-    tolerance: Tolerance = 0.05,
-    labels: Labels = None,
-    samples: Samples = 1000,
-    k: Neighbours = 10,
-    draws: Draws = 50,
-    seed: Seed = 0,
+    purpose: str = "index",
+    threshold: str = "calibrated",
+    tolerance: float = 0.05,
+    labels: Path | None = None,
+    samples: int = 1000,
+    k: int = 10,
+    draws: int = 50,
+    seed: int = 0,
 ) -> Output:
     """Report whether, how much and how a representation changed between two versions of a model.
 
@@ -156,46 +114,6 @@ UPGRADE = (
     "--embed embed.py:vectors --html upgrade.html --open",
 )
 
-Old = Annotated[
-    Path, typer.Argument(help="Documents by the old model, a .npy file (documents, features).")
-]
-New = Annotated[
-    Path, typer.Argument(help="The same documents by the new model, in the same order.")
-]
-OldQueries = Annotated[Path, typer.Argument(help="Queries by the old model.")]
-NewQueries = Annotated[Path, typer.Argument(help="The same queries by the new model.")]
-Index = Annotated[
-    Path | None,
-    typer.Option(help="All old vectors, where the documents above are a sample of them."),
-]
-Embed = Annotated[
-    str,
-    typer.Option(
-        help="FILE.py:FUNCTION, which is run: it takes positions in the index and returns their "
-        "new vectors, for some thousands of documents."
-    ),
-]
-Groups = Annotated[
-    Path | None, typer.Option(help="A file with the group of each query (.npy, .npz, .csv, .txt).")
-]
-GoalName = Annotated[
-    str,
-    typer.Option(
-        "--goal",
-        help="as_new: find what the new model would find. as_before: find what the old one did.",
-    ),
-]
-Accept = Annotated[float, typer.Option(help="The recall that is enough, between 0 and 1.")]
-MapFile = Annotated[
-    Path | None,
-    typer.Option("--map", help="Save the map of queries that is chosen to this .npz file."),
-]
-Price = Annotated[float | None, typer.Option(help="What embedding one document costs.")]
-Loss = Annotated[
-    float | None,
-    typer.Option(help="What one lost document of one query costs, in the unit of --price."),
-]
-
 
 @writing(
     ("table", "json", "csv", "markdown", "latex"),
@@ -203,22 +121,22 @@ Loss = Annotated[
     page="Write a page with the recalls.",
 )
 def upgrade_command(
-    old: Old,
-    new: New,
-    old_queries: OldQueries,
-    new_queries: NewQueries,
+    old: Path,
+    new: Path,
+    old_queries: Path,
+    new_queries: Path,
     context: typer.Context,
     progress: bool,
-    index: Index = None,
-    embed: Embed = "",
-    k: Neighbours = 10,
-    groups: Groups = None,
-    goal: GoalName = "as_new",
-    accept: Accept = 0.9,
-    map_file: MapFile = None,
-    price: Price = None,
-    loss: Loss = None,
-    seed: Seed = 0,
+    index: Path | None = None,
+    embed: str = "",
+    k: int = 10,
+    groups: Path | None = None,
+    goal: str = "as_new",
+    accept: float = 0.9,
+    map_file: Path | None = None,
+    price: float | None = None,
+    loss: float | None = None,
+    seed: int = 0,
 ) -> Output:
     """Say whether an index can be kept under a new embedding model: keep, bridge or embed again.
 
@@ -260,4 +178,43 @@ def _for_terminals(text: str) -> str:
     return text
 
 
-commands = commands_of(("drift", drift_command, DRIFT), ("upgrade", upgrade_command, UPGRADE))
+HELP: Help = {
+    "reference": "The version to compare with, a .npy file (samples, features).",
+    "current": "The current version, of the same samples in the same order.",
+    "purpose": typer.Option(
+        "--for",
+        help="What counts as drift. index (the strictest): whatever breaks a search among old "
+        "vectors by new ones. head: whatever breaks a classifier trained on the old version. "
+        "geometry: only what no rotation, translation or rescaling can undo; exit code 0 then "
+        "does not cover old vectors or heads.",
+    ),
+    "threshold": '"calibrated" (default: from noise of size --tolerance), or one cut-off below 1 '
+    "for all drifts on a 0-1 scale; 5 % is 0.05.",
+    "tolerance": "Size of the noise of a calibrated threshold, in radii of the reference.",
+    "labels": "A file with the class of each sample (.npy, .npz, .csv, .txt).",
+    "samples": typer.Option(
+        min=20, help="Samples to use, drawn at random; their neighbours are looked up among all."
+    ),
+    "k": typer.Option("--k", min=1, help="Number of nearest neighbours."),
+    "draws": typer.Option(min=10, help="Number of random halves for intervals and thresholds."),
+    "old": "Documents by the old model, a .npy file (documents, features).",
+    "new": "The same documents by the new model, in the same order.",
+    "old_queries": "Queries by the old model.",
+    "new_queries": "The same queries by the new model.",
+    "index": "All old vectors, where the documents above are a sample of them.",
+    "embed": "FILE.py:FUNCTION, which is run: it takes positions in the index and returns their "
+    "new vectors, for some thousands of documents.",
+    "groups": "A file with the group of each query (.npy, .npz, .csv, .txt).",
+    "goal": "as_new: find what the new model would find. as_before: find what the old one did.",
+    "accept": "The recall that is enough, between 0 and 1.",
+    "map_file": typer.Option(
+        "--map", help="Save the map of queries that is chosen to this .npz file."
+    ),
+    "price": "What embedding one document costs.",
+    "loss": "What one lost document of one query costs, in the unit of --price.",
+}
+
+
+commands = commands_of(
+    ("drift", drift_command, DRIFT), ("upgrade", upgrade_command, UPGRADE), help=HELP
+)

@@ -12,12 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ..extras import check
 from ..measure import FAMILIES
-from ..report import write_page
 from ..report.numbers import number
-from ..report.output import emit, show
-from ..report.terminal import headline_lines, leading_tables, plain_table
+from ..report.output import show
+from ..report.terminal import plain_table
 from ..results.result import Result
 from ..sources.files import read_files
 from ..sources.training import DOMAINS, HYPERPARAMETERS
@@ -34,9 +32,8 @@ from ..suites.resi.planning import plan, table_of
 from ..suites.resi.rules import FAILURES, PERMUTATIONS, PROTOCOLS
 from ..suites.sensitivity import models as sensitivity_models
 from ..suites.sensitivity import suite as sensitivity
-from .ending import run_provenance, show_page
-from .inputs import check_choice, check_targets, choose_format, warn_of_trial
-from .options import File, Format, Opened, add_command, option, with_parameters
+from .inputs import check_choice
+from .options import Help, add_command, option, with_parameters, writing
 from .suites import SuiteCommands, run_command, suite_commands
 
 DATA = "RESEMBLANCE_DATA"  # in the environment, what --data is by default
@@ -185,32 +182,13 @@ JOINT = (
 )
 
 
-def joint_command(
-    context: typer.Context,
-    studies: Annotated[
-        list[Path], typer.Argument(help="Folders of studies, each of another suite.")
-    ],
-    format: Format = None,
-    output: File = None,
-    html: Annotated[Path, typer.Option(help="Write the page to this file.")] = Path("joint.html"),
-    opened: Opened = False,
-) -> None:
+@writing(page="Write the page to this file.", place=Path("joint.html"))
+def joint_command(studies: list[Path]) -> Result:
     """Rank the measures that several suites share, and judge the conclusions of their papers.
 
     Run the suites first, with common measures: resemblance resi, sensitivity, manifolds, stability.
     """
-    kind = choose_format(format, output)
-    check_targets(kind, (), output, html, None)
-    check("jinja2")
-    ranking = joint(studies)
-    write_page(ranking, html, provenance=run_provenance(context))
-    warn_of_trial(ranking.is_trial, kind)
-    if kind == "table" and output is None:
-        show([*headline_lines(ranking), *leading_tables(ranking)])
-        print(f"Open {html.resolve()}")
-    else:
-        emit(ranking, kind, output)
-    show_page(html, opened)
+    return joint(studies)
 
 
 COLUMNS = (
@@ -294,15 +272,7 @@ def evaluate_command() -> Callable[..., int]:
     return command
 
 
-def transformations_command(
-    array: Annotated[Path, typer.Argument(help="A .npy file, (samples, features).")],
-    seed: Annotated[
-        int, typer.Option(help="Random seed of projections, features, noise and splits.")
-    ] = 320,
-    splits: Annotated[
-        int, typer.Option("--splits", "-k", min=1, help="Number of splits of the features.")
-    ] = 30,
-) -> None:
+def transformations_command(array: Path, seed: int = 320, splits: int = 30) -> None:
     """Transform a representation as the paper does, and print stability and similarity."""
     representations = read_files([str(array)])
     if len(representations) != 1:
@@ -325,10 +295,18 @@ MORE: Mapping[str, Sequence[tuple[str, Callable[..., object], tuple[str, ...]]]]
 }
 
 
+HELP: Help = {
+    "studies": "Folders of studies, each of another suite.",
+    "array": "A .npy file, (samples, features).",
+    "seed": "Random seed of projections, features, noise and splits.",
+    "splits": typer.Option("--splits", "-k", min=1, help="Number of splits of the features."),
+}
+
+
 commands = typer.Typer()
 for _name in SUITES:
     _group = suite_commands(SPECIAL[_name] if _name in SPECIAL else plain_suite(_name))
     for _command, _function, _calls in MORE.get(_name, ()):
-        add_command(_group, _command, _function, *_calls)
+        add_command(_group, _command, _function, *_calls, help=HELP)
     commands.add_typer(_group, name=_name)
-add_command(commands, "joint", joint_command, *JOINT)
+add_command(commands, "joint", joint_command, *JOINT, help=HELP)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import typer
@@ -26,8 +26,7 @@ from ..significance.orders import DRAWS
 from .ending import bars, interrupted, show_page
 from .executors import executors
 from .inputs import chosen_measures, read_labels, rewording
-from .options import Draws, Jobs, Level, Memory, Opened, Planned, Seed, commands_of, writing
-from .options import Measures as MeasureNames
+from .options import Help, commands_of, writing
 
 MODELS = (
     "models base=hf:bert-base-uncased tuned=run/final --data sentences.txt --html page.html",
@@ -37,95 +36,31 @@ MODELS = (
 CLASSES = "labels"  # those that come with the data
 NAMED = re.compile(r"([\w.+-]+)=(.+)")
 
-Models = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="[NAME=]MODEL...",
-        help="A folder of transformers or hf:NAME, timm:NAME, torchvision:NAME, a .pt2 "
-        "file of torch.export, or file.py:function (runs it).",
-    ),
-]
-Data = Annotated[
-    str,
-    typer.Option(
-        help="Text file, .csv, .tsv, .jsonl, .parquet, .npy, .npz, folder of images or of a graph "
-        "data set, or file.py:function (runs it)."
-    ),
-]
-Column = Annotated[
-    str | None, typer.Option(help="Column of a table, or array of an archive, with the samples.")
-]
-Limit = Annotated[
-    int | None, typer.Option(min=2, help="Use only so many samples, drawn by --seed.")
-]
-Unique = Annotated[bool, typer.Option("--unique", help="Leave out copies of earlier samples.")]
-Reference = Annotated[
-    str | None,
-    typer.Option(
-        help="untrained, or seed=N: compare also a copy of the first model with weights that are "
-        "drawn anew."
-    ),
-]
-Rows = Annotated[
-    str | None,
-    typer.Option(help="Compare only the nodes of a graph in this mask, such as test_mask."),
-]
-Layers = Annotated[
-    list[str] | None,
-    typer.Option(
-        help='Names or patterns of modules: "encoder.layer.*"; * does not cross dots, ** does '
-        "(several with commas). Default: the blocks."
-    ),
-]
-Pooling = Annotated[
-    str, typer.Option(help="How tokens and maps become rows: mean, cls, last, max or flatten.")
-]
-OfLabels = Annotated[
-    str | None,
-    typer.Option(
-        "--within",
-        help="A file with a label per sample, or labels, the classes of the data: samples are "
-        "permuted only within groups of equal labels.",
-    ),
-]
-OfBlocks = Annotated[
-    str | None,
-    typer.Option(
-        "--blocks", help="The same for samples that depend on each other and stay together."
-    ),
-]
-BatchSize = Annotated[int, typer.Option(min=1, help="Samples in a batch.")]
-Device = Annotated[str | None, typer.Option(help="Where the models run, such as cuda.")]
-Folder = Annotated[
-    Path | None,
-    typer.Option(help="Folder that keeps features and scores; the same command resumes."),
-]
-
 
 @writing(folder="save", page="Write a page with heat maps.", resumed="scores")
 def models_command(
-    models: Models,
-    data: Data,
+    models: list[str],
+    data: str,
     progress: bool,
-    column: Column = None,
-    limit: Limit = None,
-    unique: Unique = False,
-    reference: Reference = None,
-    rows: Rows = None,
-    layers: Layers = None,
-    pool: Pooling = "mean",
-    measures: MeasureNames = None,
-    batch_size: BatchSize = 32,
-    device: Device = None,
-    save: Folder = None,
-    within: OfLabels = None,
-    blocks: OfBlocks = None,
-    draws: Draws = DRAWS,
-    level: Level = 0.95,
-    seed: Seed = 0,
-    memory: Memory = "half",
-    jobs: Jobs = None,
-    planned: Planned = False,
+    column: str | None = None,
+    limit: int | None = None,
+    unique: bool = False,
+    reference: str | None = None,
+    rows: str | None = None,
+    layers: list[str] | None = None,
+    pool: str = "mean",
+    measures: list[str] | None = None,
+    batch_size: int = 32,
+    device: str | None = None,
+    save: Path | None = None,
+    within: str | None = None,
+    blocks: str | None = None,
+    draws: int = DRAWS,
+    level: float = 0.95,
+    seed: int = 0,
+    memory: str = "half",
+    jobs: int | None = None,
+    planned: bool = False,
 ) -> Output:
     """Run two or more models over the same samples and compare all their layers.
 
@@ -177,15 +112,7 @@ SHOWN, SHUFFLED = "cka", "shuffled"  # the measure of the answer; how networks w
 WITH_EACH_OTHER, WITH_SHUFFLED = "between readers", "with the shuffled one"
 
 
-def demo_command(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the page.")] = Path(
-        "layers"
-    ),
-    small: Annotated[
-        bool, typer.Option("--small", help="Fewer networks, images and epochs: half a minute.")
-    ] = False,
-    opened: Opened = False,
-) -> int:
+def demo_command(output: Path = Path("layers"), small: bool = False, opened: bool = False) -> int:
     """Train small networks on handwritten digits, compare all their layers, and write a page.
 
     Nothing is downloaded. The values stay in the folder, so a second run takes seconds.
@@ -277,4 +204,34 @@ def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, st
     )
 
 
-commands = commands_of(("models", models_command, MODELS), ("demo", demo_command, CALLS))
+HELP: Help = {
+    "models": typer.Argument(
+        metavar="[NAME=]MODEL...",
+        help="A folder of transformers or hf:NAME, timm:NAME, torchvision:NAME, a .pt2 "
+        "file of torch.export, or file.py:function (runs it).",
+    ),
+    "data": typer.Option(
+        help="Text file, .csv, .tsv, .jsonl, .parquet, .npy, .npz, folder of images or of a graph "
+        "data set, or file.py:function (runs it)."
+    ),
+    "column": "Column of a table, or array of an archive, with the samples.",
+    "limit": typer.Option(min=2, help="Use only so many samples, drawn by --seed."),
+    "unique": "Leave out copies of earlier samples.",
+    "reference": "untrained, or seed=N: compare also a copy of the first model with weights that "
+    "are drawn anew.",
+    "rows": "Compare only the nodes of a graph in this mask, such as test_mask.",
+    "layers": 'Names or patterns of modules: "encoder.layer.*"; * does not cross dots, ** does '
+    "(several with commas). Default: the blocks.",
+    "pool": "How tokens and maps become rows: mean, cls, last, max or flatten.",
+    "batch_size": typer.Option(min=1, help="Samples in a batch."),
+    "device": "Where the models run, such as cuda.",
+    "save": "Folder that keeps features and scores; the same command resumes.",
+    "within": "A file with a label per sample, or labels, the classes of the data: samples are "
+    "permuted only within groups of equal labels.",
+    "blocks": "The same for samples that depend on each other and stay together.",
+    "demo.output": typer.Option("--output", "-o", help="Folder for the page."),
+    "small": "Fewer networks, images and epochs: half a minute.",
+}
+
+
+commands = commands_of(("models", models_command, MODELS), ("demo", demo_command, CALLS), help=HELP)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,89 +11,48 @@ from typing import Annotated, Any
 import typer
 
 from ..report.output import FORMATS, Output, emit
+from ..results.result import Result
 from .ending import finish, interrupted, run_provenance, silence, verdict
-from .inputs import check_targets, choose_format, examples, flowing
+from .inputs import check_targets, choose_format, examples, flowing, warn_of_trial
 
 # ----------------------------------------------------------------------------- options of commands
 
-Inputs = Annotated[
-    list[str],
-    typer.Argument(
-        help=".npy, .npz, .parquet or .safetensors files, or folders of .npy and .npz files."
-    ),
-]
-Pool = Annotated[
-    str,
-    typer.Option(
-        help="Make (samples, features) of arrays of tokens, (samples, tokens, features), by first, "
-        "last, mean, max or flatten, and of maps, (samples, channels, height, width), by mean, "
-        "max, flatten or positions."
-    ),
-]
-Measures = Annotated[
-    list[str] | None,
-    typer.Option(
+Help = Mapping[str, Any]  # by parameter: its help, or an option or an argument of typer
+ALL_JOBS = typer.Option(
+    "--jobs", "-j", min=1, help="Number of processes; default: one per processor."
+)
+# The options of several commands. Those of one have a table in its module, in which
+# "command.option" is for one command of several with an option of this name.
+SHARED: Help = {
+    "inputs": ".npy, .npz, .parquet or .safetensors files, or folders of .npy and .npz files.",
+    "pool": "Make (samples, features) of arrays of tokens, (samples, tokens, features), by first, "
+    "last, mean, max or flatten, and of maps, (samples, channels, height, width), by mean, max, "
+    "flatten or positions.",
+    "measures": typer.Option(
         "--measures",
         "-m",
         help="Names, labels, cka\\[kernel=rbf], presets, or file.py:name, which is run.",
     ),
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        help="table, json, csv, parquet, markdown or latex; default: by the suffix of --output."
-    ),
-]
-TableOrJson = Annotated[str, typer.Option("--format", help="table or json.")]
-File = Annotated[
-    Path | None,
-    typer.Option(
+    "format": "table or json.",
+    "output": typer.Option(
         "--output", "-o", help="Write the results to this file instead of standard output."
     ),
-]
-Opened = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
-Save = Annotated[
-    Path | None,
-    typer.Option(
-        help="Save each result to this file as soon as it is computed; an interrupted run can "
-        "resume."
-    ),
-]
-Memory = Annotated[str, typer.Option(help="Memory for intermediate results, per process.")]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", min=1, help="Number of processes; default: 1.")
-]
-AllJobs = Annotated[
-    int | None,
-    typer.Option("--jobs", "-j", min=1, help="Number of processes; default: one per processor."),
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(help="Compute on the Dask cluster at this address instead of this machine."),
-]
-Planned = Annotated[bool, typer.Option("--plan", help="Estimate time and memory, and stop.")]
-Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
-Within = Annotated[
-    Path | None,
-    typer.Option(
-        help="A label per sample (.npy, .npz, .csv, .txt): samples are permuted only within "
-        "groups of equal labels, so what a group shares counts as chance."
-    ),
-]
-Blocks = Annotated[
-    Path | None,
-    typer.Option(
-        help="A label per sample: samples of a block, such as a document, depend on each other and "
-        "stay together."
-    ),
-]
-Draws = Annotated[
-    int, typer.Option(min=1, help="Number of permutations, for measures that need them.")
-]
-Level = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Show neither progress nor messages, only errors.")
-]
+    "opened": typer.Option("--open", help="Open the page in the browser."),
+    "save": "Save each result to this file as soon as it is computed; an interrupted run can "
+    "resume.",
+    "memory": "Memory for intermediate results, per process.",
+    "jobs": typer.Option("--jobs", "-j", min=1, help="Number of processes; default: 1."),
+    "scheduler": "Compute on the Dask cluster at this address instead of this machine.",
+    "planned": typer.Option("--plan", help="Estimate time and memory, and stop."),
+    "seed": typer.Option(min=0, help="Random seed."),
+    "within": "A label per sample (.npy, .npz, .csv, .txt): samples are permuted only within "
+    "groups of equal labels, so what a group shares counts as chance.",
+    "blocks": "A label per sample: samples of a block, such as a document, depend on each other "
+    "and stay together.",
+    "draws": typer.Option(min=1, help="Number of permutations, for measures that need them."),
+    "level": "Confidence level of the intervals.",
+    "quiet": typer.Option("--quiet", "-q", help="Show neither progress nor messages, only errors."),
+}
 
 
 def option(
@@ -123,8 +82,28 @@ def with_parameters(command: Callable[..., Any], *parameters: Parameter) -> Call
 CONTEXT = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
-def add_command(group: typer.Typer, name: str, command: Callable[..., Any], *calls: str) -> None:
-    """Add a command to a group, with calls of it in its help, which begins with the first."""
+def _described(parameter: Parameter, command: str, help: Help) -> Parameter:
+    """Return a parameter with its help, unless it has one: an argument if it has no default."""
+    name, kind = parameter.name, parameter.annotation
+    about = help.get(f"{command}.{name}", help.get(name))
+    if about is None or hasattr(kind, "__metadata__"):
+        return parameter
+    if isinstance(about, str) and parameter.default is Parameter.empty:
+        about = typer.Argument(help=about)
+    elif isinstance(about, str):
+        about = typer.Option(*[f"--{name.replace('_', '-')}"] * (kind is bool), help=about)
+    return parameter.replace(annotation=Annotated[kind, about])
+
+
+def add_command(
+    group: typer.Typer, name: str, command: Callable[..., Any], *calls: str, help: Help = SHARED
+) -> None:
+    """Add a command to a group, with calls of it in its help, which begins with the first.
+
+    ``help``: of its options that are no shared ones, or differ from these.
+    """
+    known = {**SHARED, **help}
+    with_parameters(command, *(_described(p, name, known) for p in parameters_of(command)))
     text, first = flowing(command.__doc__), f"resemblance {calls[0]}".replace("[", r"\[")
     short = text.partition("\n\n")[0]
     add = group.command(name, help=f"{first}\n\n{text}", short_help=short, epilog=examples(*calls))
@@ -140,11 +119,13 @@ def new_group(text: str, call: str) -> typer.Typer:
     )
 
 
-def commands_of(*entries: tuple[str, Callable[..., Any], Sequence[str]]) -> typer.Typer:
-    """Return a group of commands, each with its name and calls of it."""
+def commands_of(
+    *entries: tuple[str, Callable[..., Any], Sequence[str]], help: Help = SHARED
+) -> typer.Typer:
+    """Return a group of commands, each with its name and calls of it, and the help of options."""
     group = typer.Typer()
     for name, command, calls in entries:
-        add_command(group, name, command, *calls)
+        add_command(group, name, command, *calls, help=help)
     return group
 
 
@@ -158,17 +139,19 @@ def writing(
     save: str = "",
     folder: str = "",
     page: str = "",
+    place: Path | None = None,
     resumed: str = "",
 ) -> Callable[[Callable[..., Any]], Callable[..., int]]:
-    """Make a command of a function that returns what it writes: a comparison, an evidence or an
-    :class:`.Output`.
+    """Make a command of a function that returns what it writes: a comparison, an evidence, the
+    result of a suite or an :class:`.Output`.
 
     The command has the parameters of the function but for ``progress`` (whether to show it),
     ``context`` and ``html`` (where the page goes), and the options ``--format``, of ``formats``,
     ``--output``, ``--quiet``, and with a ``page``, which is the help of it, ``--html`` and
-    ``--open``. ``files`` and ``save`` name the parameters with files that are read, and with the
-    file that the function writes; ``folder`` in place of it that with its folder. ``resumed``: what
-    an interrupted run has saved there, if the same command continues from it.
+    ``--open``; ``place`` is where the page goes without ``--html``. ``files`` and ``save`` name the
+    parameters with files that are read, and with the file that the function writes; ``folder`` in
+    place of it that with its folder. ``resumed``: what an interrupted run has saved there, if the
+    same command continues from it.
     """
 
     def declared(function: Callable[..., Any]) -> Callable[..., int]:
@@ -206,14 +189,20 @@ def writing(
                 return interrupted(target, resumed, is_folder=bool(folder))
             finish((output, html, None if planned else target), html if opened else None, quiet)
             result = content.of if isinstance(content, Output) else content
+            if isinstance(result, Result):
+                warn_of_trial(result.is_trial, kind)
+                return 0
             return content.code if result is None else verdict(result, quiet)
 
-        more = [keyword("format", _format(formats)), keyword("output", File)]
+        more = [keyword("format", _format(formats)), keyword("output", Path | None)]
         if page:
-            more += [option("html", Path | None, page), keyword("opened", Opened, False)]
+            more += [
+                option("html", Path | None, page, default=place),
+                keyword("opened", bool, False),
+            ]
         command.__doc__ = function.__doc__
         chosen = [p for p in parameters if p.name not in wanted]
-        return with_parameters(command, CONTEXT, *chosen, *more, keyword("quiet", Quiet, False))
+        return with_parameters(command, CONTEXT, *chosen, *more, keyword("quiet", bool, False))
 
     return declared
 

@@ -7,49 +7,35 @@ import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from ..packs import KnownPack, Manifest, get_pack, known_packs, verify
 from ..packs.archive import SUFFIX, read_manifest
 from ..packs.opening import cached_packs, find_pack
-from ..report.output import deliver, show
+from ..report.output import Output
 from ..report.terminal import plain_table
 from ..suites.study import purpose
 from .ending import complain
-from .inputs import check_choice
-from .options import Quiet, TableOrJson, add_command, new_group
+from .options import Help, add_command, new_group, writing
 
 FORMATS = ("table", "json")
 BUILDER = "resemblance.suites.pinned"  # imported only where a pack is built
 
-NamedPack = Annotated[
-    str, typer.Argument(metavar="PACK", help="NAME@VERSION, an archive, or an unpacked folder.")
-]
-Cache = Annotated[
-    Path | None,
-    typer.Option(
-        help="Where packs are unpacked; default: RESEMBLANCE_CACHE, ~/.cache/resemblance."
-    ),
-]
 
-
-def list_command(format: TableOrJson = "table", cache: Cache = None) -> None:
+@writing(FORMATS)
+def list_command(cache: Path | None = None) -> Output:
     """List the packs that this version knows and those in the cache."""
-    check_choice("format", format, FORMATS)
     known = {pack.identity: pack for pack in known_packs()}
     records = [_known_record(pack, cache) for pack in known.values()]
     for folder in cached_packs(cache):
         identity, _, digits = folder.name.rpartition("-")
         if identity not in known or not known[identity].sha256.startswith(digits):
             records.append(_cached_record(folder))
-    if format == "json":
-        deliver(json.dumps(records, indent=1) + "\n", None)
-    elif records:
-        show([plain_table(("pack", "suite", "size", "about", "where"), map(_row_of, records))])
-    else:
-        show(["No packs yet: resemblance pack get NAME@VERSION --from SOURCE fetches one."])
+    nothing = "No packs yet: resemblance pack get NAME@VERSION --from SOURCE fetches one."
+    table = plain_table(("pack", "suite", "size", "about", "where"), map(_row_of, records))
+    return Output([table if records else nothing], records)
 
 
 def _known_record(pack: KnownPack, cache: Path | None) -> dict[str, Any]:
@@ -74,22 +60,14 @@ def _row_of(record: Mapping[str, Any]) -> tuple[str, ...]:
     return record["pack"], record["suite"], size, record["about"], where
 
 
-def show_command(pack: NamedPack, format: TableOrJson = "table", cache: Cache = None) -> None:
+@writing(FORMATS)
+def show_command(pack: str, cache: Path | None = None) -> Output:
     """Show what a pack holds and where it is from; all its files are verified first."""
-    check_choice("format", format, FORMATS)
     manifest = verify(_place(pack, cache))
-    if format == "json":
-        document = manifest._asdict() | {"sha256": manifest.sha256}
-        document["files"] = {name: file._asdict() for name, file in manifest.files.items()}
-        deliver(json.dumps(document, indent=1) + "\n", None)
-    else:
-        show(
-            [
-                manifest.identity,
-                manifest.about,
-                plain_table(("", ""), _lines(manifest), header_row=False),
-            ]
-        )
+    document = manifest._asdict() | {"sha256": manifest.sha256}
+    document["files"] = {name: file._asdict() for name, file in manifest.files.items()}
+    table = plain_table(("", ""), _lines(manifest), header_row=False)
+    return Output([manifest.identity, manifest.about, table], document)
 
 
 def _lines(manifest: Manifest) -> list[tuple[str, str]]:
@@ -112,7 +90,7 @@ def _brief(value: Any) -> str:
     return str(value)
 
 
-def verify_command(pack: NamedPack, cache: Cache = None) -> int:
+def verify_command(pack: str, cache: Path | None = None) -> int:
     """Check every file of a pack against its manifest; exit with 1 if one differs."""
     place = _place(pack, cache)
     try:
@@ -134,18 +112,11 @@ def _place(pack: str, cache: Path | None) -> Path:
 
 
 def get_command(
-    pack: Annotated[str, typer.Argument(metavar="NAME@VERSION", help="The pack to fetch.")],
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--from",
-            help="A folder or an http(s) address of one or of the archive (repeatable: mirrors, in "
-            "order).",
-        ),
-    ] = None,
-    sha256: Annotated[str | None, typer.Option(help="The SHA-256 that the archive has.")] = None,
-    cache: Cache = None,
-    quiet: Quiet = False,
+    pack: str,
+    source: list[str] | None = None,
+    sha256: str | None = None,
+    cache: Path | None = None,
+    quiet: bool = False,
 ) -> None:
     """Fetch a pack into the cache; it is unpacked only if its checksum is right."""
     if not source and pack in {known.identity for known in known_packs()}:
@@ -160,20 +131,14 @@ def get_command(
 
 
 def build_command(
-    suite: Annotated[str, typer.Argument(help="The suite of the study, such as resi.")],
-    study: Annotated[Path, typer.Argument(help="The folder of a study that has been run.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where the archive is written: a folder.")
-    ] = Path("."),
-    name: Annotated[str | None, typer.Option(help="Name; default: by suite and size.")] = None,
-    version: Annotated[
-        int, typer.Option(min=1, help="Version; another content needs another.")
-    ] = 1,
-    samples: Annotated[
-        int | None, typer.Option(min=2, help="Keep only so many samples of each model.")
-    ] = None,
-    half: Annotated[bool, typer.Option("--half", help="Store features in half precision.")] = False,
-    quiet: Quiet = False,
+    suite: str,
+    study: Path,
+    output: Path = Path("."),
+    name: str | None = None,
+    version: int = 1,
+    samples: int | None = None,
+    half: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Pack the features of a study, so that others can score measures on the same."""
     known = purpose(study).suite
@@ -196,33 +161,46 @@ def size_words(size: int) -> str:
     return f"{size} bytes"
 
 
+HELP: Help = {
+    "cache": "Where packs are unpacked; default: RESEMBLANCE_CACHE, ~/.cache/resemblance.",
+    "show.pack": typer.Argument(
+        metavar="PACK", help="NAME@VERSION, an archive, or an unpacked folder."
+    ),
+    "verify.pack": typer.Argument(
+        metavar="PACK", help="NAME@VERSION, an archive, or an unpacked folder."
+    ),
+    "get.pack": typer.Argument(metavar="NAME@VERSION", help="The pack to fetch."),
+    "source": typer.Option(
+        "--from",
+        help="A folder or an http(s) address of one or of the archive (repeatable: mirrors, in "
+        "order).",
+    ),
+    "sha256": "The SHA-256 that the archive has.",
+    "suite": "The suite of the study, such as resi.",
+    "study": "The folder of a study that has been run.",
+    "build.output": typer.Option("--output", "-o", help="Where the archive is written: a folder."),
+    "name": "Name; default: by suite and size.",
+    "version": typer.Option(min=1, help="Version; another content needs another."),
+    "samples": typer.Option(min=2, help="Keep only so many samples of each model."),
+    "half": "Store features in half precision.",
+}
+
+
 commands = typer.Typer()
 _group = new_group(
     "Packs: the pinned features of a suite, so that scores can be compared.", "pack list"
 )
-add_command(_group, "list", list_command, "pack list", "pack list --format json")
-add_command(
-    _group,
-    "show",
-    show_command,
-    "pack show resi-compact",
-    "pack show my-pack@1.tar.xz --format json",
-)
-add_command(
-    _group, "verify", verify_command, "pack verify resi-compact", "pack verify my-pack@1.tar.xz"
-)
-add_command(
-    _group,
-    "get",
-    get_command,
-    "pack get resi-compact@1",
-    "pack get my-pack@1 --from https://example.org/packs",
-)
-add_command(
-    _group,
-    "build",
-    build_command,
-    "pack build resi study",
-    "pack build resi study -o packs --name mine --half",
-)
+for _name, _command, *_calls in (
+    ("list", list_command, "pack list", "pack list --format json"),
+    ("show", show_command, "pack show resi-compact", "pack show my-pack@1.tar.xz --format json"),
+    ("verify", verify_command, "pack verify resi-compact", "pack verify my-pack@1.tar.xz"),
+    (
+        "get",
+        get_command,
+        "pack get resi-compact@1",
+        "pack get mine@1 --from https://example.org/packs",
+    ),
+    ("build", build_command, "pack build resi study", "pack build resi study --name mine --half"),
+):
+    add_command(_group, _name, _command, *_calls, help=HELP)
 commands.add_typer(_group, name="pack")

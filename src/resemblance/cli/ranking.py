@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from ..boards import Board, ScoreFile, board_of, write_scores
 from ..boards.ranking import SERIES, current, read_files, series_of
@@ -30,7 +28,7 @@ from ..suites.joint import result_of_ranks
 from .ending import bars
 from .executors import executors
 from .inputs import check_choice, chosen_measures
-from .options import AllJobs, commands_of, writing
+from .options import ALL_JOBS, Help, commands_of, writing
 
 RANK = (
     "rank mine.py:my_measure",
@@ -40,35 +38,16 @@ RANK = (
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 
 
-Measures = Annotated[
-    list[str], typer.Argument(help="FILE.py:NAME, which is run, or measures of the catalogue.")
-]
-Series = Annotated[str, typer.Option(help="The packs: one of each suite.")]
-Against = Annotated[
-    Path | None,
-    typer.Option(
-        help="Rank also among the measures in this repository or folder of results; the packs are "
-        "those of the repository."
-    ),
-]
-Only = Annotated[
-    str | None, typer.Option(help=f"Only the cells of this suite: {', '.join(SUITES)}.")
-]
-Save = Annotated[
-    Path | None, typer.Option(help="Keep the scores in this folder, one file for each pack.")
-]
-
-
 @writing(FORMATS, folder="save", page="Write the whole ranking as a page.")
 def rank_command(
-    measures: Measures,
+    measures: list[str],
     progress: bool,
     html: Path | None,
-    series: Series = SERIES,
-    against: Against = None,
-    only: Only = None,
-    jobs: AllJobs = None,
-    save: Save = None,
+    series: str = SERIES,
+    against: Path | None = None,
+    only: str | None = None,
+    jobs: int | None = None,
+    save: Path | None = None,
 ) -> Output:
     """Score a measure on pinned features, and print where it stands among all others.
 
@@ -140,4 +119,15 @@ def _of_place(place: Any) -> dict[str, Any]:
     return {name: getattr(place, name) for name in names}
 
 
-commands = commands_of(("rank", rank_command, RANK))
+HELP: Help = {
+    "jobs": ALL_JOBS,
+    "measures": "FILE.py:NAME, which is run, or measures of the catalogue.",
+    "series": "The packs: one of each suite.",
+    "against": "Rank also among the measures in this repository or folder of results; the packs "
+    "are those of the repository.",
+    "only": f"Only the cells of this suite: {', '.join(SUITES)}.",
+    "save": "Keep the scores in this folder, one file for each pack.",
+}
+
+
+commands = commands_of(("rank", rank_command, RANK), help=HELP)

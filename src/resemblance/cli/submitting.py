@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -29,7 +29,7 @@ from ..report.output import deliver, show
 from .ending import bars, silence
 from .executors import executors
 from .inputs import check_choice, chosen_measures
-from .options import AllJobs, File, Quiet, TableOrJson, commands_of
+from .options import ALL_JOBS, Help, commands_of
 from .ranking import known_scores
 
 SUBMIT = (
@@ -49,47 +49,22 @@ QUESTIONS = {
 }
 LISTS = ("authors", "tuned_on")
 SHOWN = 20  # differences that a terminal gets
-Root = Annotated[Path, typer.Option("--output", "-o", help="The repository of results.")]
-
-
-CardFile = Annotated[
-    Path | None, typer.Option(help="A TOML file with the entries of the options below.")
-]
-Title = Annotated[str | None, typer.Option(help="Title; default: its label.")]
-Authors = Annotated[
-    list[str] | None, typer.Option(help="An author (repeatable); asked for if missing.")
-]
-Paper = Annotated[str | None, typer.Option(help="The address of its paper.")]
-Bib = Annotated[str | None, typer.Option(help="The BibTeX entry of its paper.")]
-Licence = Annotated[str | None, typer.Option(help="The licence of the file.")]
-TunedOn = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="A pack or data set on which it was tuned, or none (repeatable); asked for if missing."
-    ),
-]
-Allowed = Annotated[
-    bool, typer.Option("--allow-failed-checks", help="Submit it although checks fail; it says so.")
-]
-Replaced = Annotated[
-    bool, typer.Option("--replace", help="Replace an earlier submission that was not published.")
-]
 
 
 def submit_command(
-    measure: Annotated[str, typer.Argument(help="FILE.py:NAME, which is run.")],
-    output: Root = Path("results"),
-    card: CardFile = None,
-    title: Title = None,
-    authors: Authors = None,
-    paper: Paper = None,
-    bib: Bib = None,
-    licence: Licence = None,
-    tuned_on: TunedOn = None,
-    allow_failed_checks: Allowed = False,
-    replace: Replaced = False,
-    jobs: AllJobs = None,
-    quiet: Quiet = False,
+    measure: str,
+    output: Path = Path("results"),
+    card: Path | None = None,
+    title: str | None = None,
+    authors: list[str] | None = None,
+    paper: str | None = None,
+    bib: str | None = None,
+    licence: str | None = None,
+    tuned_on: list[str] | None = None,
+    allow_failed_checks: bool = False,
+    replace: bool = False,
+    jobs: int | None = None,
+    quiet: bool = False,
 ) -> None:
     """Check a measure, score it on the packs of a board, and add it to a repository of results.
 
@@ -179,11 +154,7 @@ def _asked(name: str) -> str | tuple[str, ...]:
 # --------------------------------------------------------------------------------- the repository
 
 
-def init_command(
-    folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")],
-    series: Annotated[str, typer.Option(help="The packs: one of each suite.")] = SERIES,
-    quiet: Quiet = False,
-) -> None:
+def init_command(folder: Path, series: str = SERIES, quiet: bool = False) -> None:
     """Write the files of a new repository of results, with a workflow that verifies submissions."""
     files = init(folder, packs_for(None, series))
     if not quiet:
@@ -193,50 +164,18 @@ def init_command(
         print(f"  {git} remote add origin ADDRESS\n  {git} push -u origin HEAD")
 
 
-Results = Annotated[
-    Path | None, typer.Argument(help="A repository of results; default: the scores of the library.")
-]
-Base = Annotated[
-    Path | None,
-    typer.Option(
-        help="The repository as it was before: nothing in it may have changed, and only what is "
-        "new is computed."
-    ),
-]
-Chosen = Annotated[
-    list[str] | None, typer.Option(help="Compute only this measure again (repeatable).")
-]
-ChosenPacks = Annotated[
-    list[str] | None, typer.Option(help="Compute only on this pack, NAME@VERSION (repeatable).")
-]
-Tolerance = Annotated[
-    float | None,
-    typer.Option(min=0, help="How much a score may differ; default: 1e-6, or as the board has."),
-]
-Seconds = Annotated[
-    float, typer.Option(min=1, help="How long a measure of a repository may take, on all packs.")
-]
-Memory = Annotated[
-    str,
-    typer.Option(
-        help='How much memory it may take: "8GB", or "half" of what is available, which measures '
-        "that run at a time share."
-    ),
-]
-
-
 def verify_command(
-    results: Results = None,
-    base: Base = None,
-    measure: Chosen = None,
-    pack: ChosenPacks = None,
-    tolerance: Tolerance = None,
-    seconds: Seconds = LIMITS.seconds,
-    memory: Memory = "half",
-    jobs: AllJobs = None,
-    format: TableOrJson = "table",
-    output: File = None,
-    quiet: Quiet = False,
+    results: Path | None = None,
+    base: Path | None = None,
+    measure: list[str] | None = None,
+    pack: list[str] | None = None,
+    tolerance: float | None = None,
+    seconds: float = LIMITS.seconds,
+    memory: str = "half",
+    jobs: int | None = None,
+    format: str = "table",
+    output: Path | None = None,
+    quiet: bool = False,
 ) -> int:
     """Compute score files again, and compare them with what they state; exit with 1 if they differ.
 
@@ -275,4 +214,36 @@ def _words(verified: Verified) -> str:
     return "\n".join(lines)
 
 
-commands = commands_of(("submit", submit_command, SUBMIT))
+HELP: Help = {
+    "jobs": ALL_JOBS,
+    "submit.measure": "FILE.py:NAME, which is run.",
+    "verify.measure": "Compute only this measure again (repeatable).",
+    "submit.output": typer.Option("--output", "-o", help="The repository of results."),
+    "card": "A TOML file with the entries of the options below.",
+    "title": "Title; default: its label.",
+    "authors": "An author (repeatable); asked for if missing.",
+    "paper": "The address of its paper.",
+    "bib": "The BibTeX entry of its paper.",
+    "licence": "The licence of the file.",
+    "tuned_on": "A pack or data set on which it was tuned, or none (repeatable); asked for if "
+    "missing.",
+    "allow_failed_checks": "Submit it although checks fail; it says so.",
+    "replace": "Replace an earlier submission that was not published.",
+    "folder": "A new or an empty folder.",
+    "series": "The packs: one of each suite.",
+    "results": typer.Argument(help="A repository of results; default: the scores of the library."),
+    "base": "The repository as it was before: nothing in it may have changed, and only what is "
+    "new is computed.",
+    "pack": "Compute only on this pack, NAME@VERSION (repeatable).",
+    "tolerance": typer.Option(
+        min=0, help="How much a score may differ; default: 1e-6, or as the board has."
+    ),
+    "seconds": typer.Option(
+        min=1, help="How long a measure of a repository may take, on all packs."
+    ),
+    "memory": 'How much memory it may take: "8GB", or "half" of what is available, which measures '
+    "that run at a time share.",
+}
+
+
+commands = commands_of(("submit", submit_command, SUBMIT), help=HELP)

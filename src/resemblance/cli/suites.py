@@ -18,7 +18,7 @@ from ..measure import Measure
 from ..packs import open_pack
 from ..packs.archive import IDENTITY
 from ..report import write_page
-from ..report.output import emit, show
+from ..report.output import show
 from ..report.terminal import result_tables
 from ..results.result import Result
 from ..sources.recipe import Recipe
@@ -31,27 +31,23 @@ from .inputs import (
     check_choice,
     check_page,
     check_targets,
-    choose_format,
     chosen_measures,
     own_claims,
-    warn_of_trial,
     with_own_measures,
 )
 from .options import (
+    ALL_JOBS,
     CONTEXT,
-    AllJobs,
-    File,
-    Format,
-    Memory,
-    Opened,
-    Quiet,
     add_command,
     keyword,
     new_group,
     option,
     parameters_of,
     with_parameters,
+    writing,
 )
+
+Study = Annotated[Path, typer.Argument(help="The folder of the study.")]
 
 
 def _no_options() -> dict[str, object]:
@@ -285,20 +281,16 @@ def _words(study: Path, known: StudyStatus) -> str:
     )
 
 
-def _results_command(suite: SuiteCommands) -> Callable[..., None]:
-    def command(**words: Any) -> None:
+def _results_command(suite: SuiteCommands) -> Callable[..., int]:
+    @writing()
+    def command(study: Study = Path(suite.name)) -> Result:
         """Print or write the claims and the ranking of the measures.
 
         CSV and Parquet hold every score, JSON holds everything.
         """
-        kind = choose_format(words["format"], words["output"])
-        check_targets(kind, (), words["output"], None, None)
-        result = result_of(suite, words["study"])
-        warn_of_trial(result.is_trial, kind)
-        emit(result, kind, words["output"])
+        return result_of(suite, study)
 
-    writes = keyword("format", Format), keyword("output", File)
-    return with_parameters(command, study_argument(suite.name), *writes)
+    return command
 
 
 def _report_command(suite: SuiteCommands) -> Callable[..., None]:
@@ -359,7 +351,7 @@ def _check_suite(suite: SuiteCommands, study: Path, name: str) -> None:
         raise ValueError(f"{study} is a study of {name}, not of {suite.name}")
 
 
-OPEN = keyword("opened", Opened, False)
+OPEN = keyword("opened", bool, False)
 COMMON = (  # of the command ``run``, for all suites
     option(
         "measure",
@@ -374,15 +366,15 @@ COMMON = (  # of the command ``run``, for all suites
         str | None,
         "Judge the claims of a paper by FILE.py:NAME, a mapping from sections to functions.",
     ),
-    keyword("jobs", AllJobs),
+    keyword("jobs", Annotated[int | None, ALL_JOBS]),
     option(
         "scheduler",
         str | None,
         "Compute on the Dask cluster with this address or scheduler file instead of local "
         "processes.",
     ),
-    keyword("memory", Memory, "half"),
-    keyword("quiet", Quiet, False),
+    keyword("memory", str, "half"),
+    keyword("quiet", bool, False),
 )
 GPU = (  # of the command ``run``, for suites that train models elsewhere than they compare
     option(
@@ -400,8 +392,7 @@ TOGETHER = {"study", "pack"} | {p.name for p in (CONTEXT, OPEN, *COMMON)} - {"cl
 
 def study_argument(folder: str) -> Parameter:
     """Return the argument that names the folder of a study."""
-    help = "The folder of the study."
-    return keyword("study", Annotated[Path, typer.Argument(help=help)], Path(folder))
+    return keyword("study", Study, Path(folder))
 
 
 def pack_options(
