@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -213,12 +214,14 @@ class Seconds:
 
 @pytest.fixture
 def call(capsys):
-    """Run the command line in this process: exit code, standard output, standard error."""
+    """Run the command line in this process, of words or as it is typed: exit code, standard output,
+    standard error."""
 
     def run(*words):
         from resemblance import cli
 
-        code = cli.run([str(word) for word in words])
+        typed = shlex.split(words[0]) if len(words) == 1 else map(str, words)
+        code = cli.run([*typed])
         return code, *capsys.readouterr()
 
     return run

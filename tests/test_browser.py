@@ -88,7 +88,7 @@ def run(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
         "pytest",
         "-p",
         "no:cacheprovider",
-        "tests/test_hovering.py",
+        "tests/test_pages.py",
         *options,
     ]
     given = {name: value for name, value in os.environ.items() if name not in ("CI", "BROWSER_BIN")}
@@ -104,7 +104,7 @@ def test_without_a_browser_the_last_line_says_what_is_left_out(processes):
     assert " passed" in chosen.stdout
     last = chosen.stdout.splitlines()[-1]
     assert last.startswith(
-        "Left out for want of a browser: 1 of test_hovering.py. To run them, install Chromium"
+        "Left out for want of a browser: 1 of test_pages.py. To run them, install Chromium"
     )
 
 

@@ -118,13 +118,7 @@ def test_an_empty_file_is_no_saved_comparison(call, folder):
 
 def test_two_files_are_one_line_per_measure(call):
     code, out, err = call(
-        "compare",
-        "a.npy",
-        "b.npy",
-        "--measures",
-        "cka,OrthProc",
-        "-m",
-        "cka[kernel=rbf,bandwidth=0.5]",
+        "compare a.npy b.npy --measures cka,OrthProc -m 'cka[kernel=rbf,bandwidth=0.5]'"
     )
     assert (code, err) == (0, "")
     a, b, _ = loaded().values()
@@ -194,9 +188,7 @@ def test_parquet_can_be_read_again(call):
 
 
 def test_page_and_saved_results(call, folder):
-    code, _, err = call(
-        "compare", "a.npy", "b.npy", "-m", "cka", "--html", "p.html", "--save", "r.db"
-    )
+    code, _, err = call("compare a.npy b.npy -m cka --html p.html --save r.db")
     assert (code, err) == (0, "wrote p.html, r.db\n")
     assert "CKA" in (folder / "p.html").read_text(encoding="utf-8")
     again = rs.load("r.db")
@@ -208,21 +200,8 @@ def test_quiet_says_nothing(call):
 
 
 def test_processes_give_the_same(call):
-    one = call(
-        "compare", "a.npy", "b.npy", "c.npy", "-m", "cka,own.py:size_difference", "--format", "csv"
-    )
-    two = call(
-        "compare",
-        "a.npy",
-        "b.npy",
-        "c.npy",
-        "-m",
-        "cka,own.py:size_difference",
-        "--format",
-        "csv",
-        "--jobs",
-        "2",
-    )
+    one = call("compare a.npy b.npy c.npy -m cka,own.py:size_difference --format csv")
+    two = call("compare a.npy b.npy c.npy -m cka,own.py:size_difference --format csv --jobs 2")
     assert one[0] == 0
     assert one[:2] == two[:2]
 

@@ -340,53 +340,11 @@ def test_tables_write_numbers_for_people_and_sort_by_their_values(tmp_path):
     assert columns[5:10] == [None, "n", "n", "n", None]
 
 
-def test_the_page_loads_nothing_and_links_to_itself(tmp_path):
-    text = written(FINDINGS, tmp_path)
-    own, _, rest = text.partition('<pre id="bibtex"')
-    own += rest.partition("</pre>")[2]
-    own = re.sub(r'<a href="https://[^"]+" rel="noreferrer">', "", own)  # for a reader to follow
-    assert not re.search(r"https?:|//cdn|@import|url\(", own)
-    page = Tags(text)
-    for tag, attributes in page.tags:
-        assert tag not in ("link", "iframe", "object", "embed", "img", "base")
-        assert "src" not in attributes
-    names = [a["id"] for _, a in page.tags if "id" in a]
-    assert len(names) == len(set(names))
-    inside = {a["href"][1:] for a in page.all("a") if not a["href"].startswith("https://")}
-    assert inside <= set(names)
-
-
 def test_equal_findings_are_equal_pages_and_nothing_else_is_left(tmp_path):
     first = written(FINDINGS, tmp_path)
     FINDINGS.save(tmp_path / "result.json")
     assert written(load_result(tmp_path / "result.json"), tmp_path) == first
     assert sorted(p.name for p in tmp_path.iterdir()) == ["page.html", "result.json"]
-
-
-def test_names_are_text_and_never_markup(tmp_path):
-    bad = "<script>alert(1)</script>\"'&</title>"
-    line = Line(bad, ((0.0, 1.0), (1.0, 2.0)), ((0.0, 1.0), (1.0, 2.0)))
-    section = Section(
-        bad,
-        bad,
-        bad,
-        (Table(bad, bad, (bad, bad), ((bad, 1.0),), bad),),
-        (
-            Chart(bad + "c", bad, bad, bad, (line, line._replace(name=f"{bad}2")), bad),
-            Bars(bad + "b", bad, bad, (Bar(bad, 1.0, 0.5, 2.0),), bad),
-        ),
-        (Claim(bad, bad, bad, bad, NOT, bad),),
-        {bad: {bad: 1.0}},
-        {bad: bad},
-    )
-    findings = Result(bad, bad, (section,), {bad: bad}, {bad: 1.0}, {bad: bad})
-    text = written(findings, tmp_path, title=bad, introduction=bad)
-    # The program of the page, and the document.
-    assert text.count("<script") == text.count("</script") == 2
-    assert text.count("</title>") == sum(tag == "title" for tag, _ in Tags(text).tags)
-    assert {tag for tag, _ in Tags(text).tags} == {
-        tag for tag, _ in Tags(written(FINDINGS, tmp_path)).tags
-    }
 
 
 @pytest.mark.parametrize(
@@ -797,11 +755,6 @@ def test_what_the_pointer_reads(tmp_path, look):
     seen = look(tmp_path / "page.html", list(marks))
     assert dict(zip(marks, seen.said, strict=True)) == marks
     assert seen.hidden == []  # no row of a long table is out of sight
-
-
-def test_the_page_is_no_wider_than_a_phone(tmp_path, look):
-    write_page(FINDINGS, tmp_path / "page.html")
-    assert look(tmp_path / "page.html", width=390).wide <= 390
 
 
 def test_numbers_with_words_stand_and_sort_as_numbers_with_real_minus_signs(tmp_path):

@@ -650,10 +650,6 @@ def test_what_the_pointer_reads(page, tmp_path, look):
     assert seen.hidden == []
 
 
-def test_the_page_is_no_wider_than_a_phone(page, tmp_path, look):
-    assert look(page, width=390).wide <= 390
-
-
 def test_what_a_notebook_shows(result):
     assert repr(result).startswith("<Result: suite manifolds, size small, sections 9, claims 18 ")
     assert isinstance(result, Result)
