@@ -277,7 +277,7 @@ def test_intervals_end_at_the_range_of_the_measure() -> None:
     result = rs.across(*experiment(count=2))
     assert result.high.max() == 1.0
     assert (result.low <= result.mean).all()
-    assert "1 degree of freedom" in result.notes[0]
+    assert "(degrees of freedom: 1)" in result.notes[0]
     assert result.notes[0] in str(result)
     assert rs.across(*experiment()).notes == ()
 

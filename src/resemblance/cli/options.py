@@ -188,11 +188,7 @@ def writing(
                     raise
                 return interrupted(target, resumed, is_folder=bool(folder))
             finish((output, html, None if planned else target), html if opened else None, quiet)
-            result = content.of if isinstance(content, Output) else content
-            if isinstance(result, Result):
-                warn_of_trial(result.is_trial, kind)
-                return 0
-            return content.code if result is None else verdict(result, quiet)
+            return _code(content, kind, quiet)
 
         more = [keyword("format", _format(formats)), keyword("output", Path | None)]
         if page:
@@ -205,6 +201,15 @@ def writing(
         return with_parameters(command, CONTEXT, *chosen, *more, keyword("quiet", bool, False))
 
     return declared
+
+
+def _code(content: Any, kind: str, quiet: bool) -> int:
+    """Return the exit code of a command, and say what else is to be known of what it wrote."""
+    result = content.of if isinstance(content, Output) else content
+    if isinstance(result, Result):
+        warn_of_trial(result.is_trial, kind)
+        return 0
+    return content.code if result is None else verdict(result, quiet)
 
 
 def _format(formats: Sequence[str]) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -23,14 +23,13 @@ from ..measure import Measure
 from ..progress import Progress, reporting
 from ..representation import Representation, Undefined, title
 from ..significance.labels import numbers_of
-from ..significance.multiple_testing import ROUNDING, holm
+from ..significance.multiple_testing import ROUNDING, Adjust, adjusted
 from .fitting import Fit, Fitting, ceiling_of, fitting_of, folds_of
 from .jackknife import left_out_values, values_without
 from .result import Difference
 
 FEWEST = 6  # stimuli, or blocks of them
 PIECES_PER_WORKER = 4
-Adjust = Literal["holm", "fdr"] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,7 +92,7 @@ class Across:
                 f"above_0: an unrelated model does not score 0 by {self.measure}; compare models "
                 "with a random one by difference, or take compare=whitened_pearson"
             )
-        return _adjusted(self._p(np.eye(len(self.mean)), self.mean), adjust)
+        return adjusted(self._p(np.eye(len(self.mean)), self.mean), adjust)
 
     def below_ceiling(self, adjust: Adjust = "holm") -> np.ndarray:
         """Return the one-sided p-value that each model scores below the lower ceiling, (models,).
@@ -103,7 +102,7 @@ class Across:
         if self.ceiling is None:
             raise ValueError(f"below_ceiling: {self.measure} is no cosine, so it has no ceiling")
         contrasts = np.pad(-np.eye(len(self.mean)), ((0, 0), (0, 1)), constant_values=1.0)
-        return _adjusted(self._p(contrasts, self.ceiling[0] - self.mean), adjust)
+        return adjusted(self._p(contrasts, self.ceiling[0] - self.mean), adjust)
 
     def difference(self, a: str, b: str) -> Difference:
         """Return how much higher model ``a`` scores than ``b``, with a two-sided p-value.
@@ -127,7 +126,7 @@ class Across:
         names = ((self.models[i], self.models[j]) for i, j in zip(first, second))
         p = np.array([self.difference(*pair).p for pair in names])
         table = np.full((m, m), np.nan)
-        table[first, second] = table[second, first] = _adjusted(p, adjust)
+        table[first, second] = table[second, first] = adjusted(p, adjust)
         return table
 
     def records(self) -> list[dict[str, Any]]:
@@ -289,7 +288,12 @@ def _result(
     k, freedom = len(models), min(count, len(rows)) - 1
     half = float(stdtrit(freedom, (1 + level) / 2)) * error[:k]
     low, high = mean[:k] - half, mean[:k] + half
-    cut = [name for name, a, b in zip(models, low, high) if not _contains(measure.range, a, b)]
+    least, most = measure.range
+    cut = [name for name, a, b in zip(models, low, high) if a < least or b > most]
+    note = (
+        f"the intervals of {', '.join(cut)} end at the range of the measure, {least:g} to {most:g}:"
+        f" by Student's t they would go beyond it (degrees of freedom: {freedom})"
+    )
     return Across(
         measure=measure.spec,
         subjects=tuple(r.name for r in rows),
@@ -297,30 +301,15 @@ def _result(
         values=values[:, :k],
         mean=mean[:k],
         error=error[:k],
-        low=np.maximum(low, measure.range[0]),
-        high=np.minimum(high, measure.range[1]),
+        low=np.maximum(low, least),
+        high=np.minimum(high, most),
         ceiling=None if upper is None else (float(mean[k]), float(error[k]), upper),
         freedom=freedom,
         level=level,
         larger_is_more_similar=measure.larger_is_more_similar,
         is_0_by_chance=_is_0_by_chance(measure),
         covariances=covariances,
-        notes=_cut_words(measure, cut, freedom),
-    )
-
-
-def _contains(ends: tuple[float, float], low: float, high: float) -> bool:
-    return not (low < ends[0] or high > ends[1])
-
-
-def _cut_words(measure: Measure, cut: Sequence[str], freedom: int) -> tuple[str, ...]:
-    """Say whose intervals end at the range of the measure because Student's go beyond it."""
-    if not cut:
-        return ()
-    return (
-        f"the intervals of {', '.join(cut)} end at the range of the measure, "
-        f"{measure.range[0]:g} to {measure.range[1]:g}: by Student's t with {freedom} "
-        f"degree{'s' * (freedom != 1)} of freedom they would go beyond it",
+        notes=(note,) if cut else (),
     )
 
 
@@ -505,16 +494,3 @@ def _done(
         futures[call.name] = future
         advance(1)
     return [futures[call.name] for call in calls]
-
-
-def _adjusted(p: np.ndarray, adjust: Adjust) -> np.ndarray:
-    """Return p-values adjusted for their number: by Holm, to false discovery rates, or not."""
-    if adjust not in ("holm", "fdr", None):
-        raise ValueError(f"adjust is holm, fdr or None; got {adjust!r}")
-    if adjust is None or not p.size:
-        return p
-    if adjust == "holm":
-        return holm(p)
-    from scipy.stats import false_discovery_control
-
-    return np.asarray(false_discovery_control(p))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from .orders import Design
 from .permutation import p_values_of
 
+Adjust = Literal["holm", "fdr"] | None
 ROUNDING = 1e-9  # of a value: no spread is smaller
 
 
@@ -48,3 +51,19 @@ def _placed(values: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:
     placed = np.full(count, np.nan)
     placed[order] = values
     return placed
+
+
+def adjusted(p: np.ndarray, adjust: Adjust) -> np.ndarray:
+    """Return p-values adjusted for their number: by Holm, to false discovery rates, or not.
+
+    Raises ``ValueError`` for another way.
+    """
+    if adjust not in ("holm", "fdr", None):
+        raise ValueError(f"adjust is holm, fdr or None; got {adjust!r}")
+    if adjust is None or not p.size:
+        return p
+    if adjust == "holm":
+        return holm(p)
+    from scipy.stats import false_discovery_control
+
+    return np.asarray(false_discovery_control(p))
