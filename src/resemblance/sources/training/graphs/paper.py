@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -111,16 +111,19 @@ def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
     (GraphSAGE), NeurIPS 2017; Velickovic et al. (GAT), ICLR 2018; You, Ying and Leskovec (P-GNN),
     ICML 2019; Rong et al. (DropEdge), ICLR 2020.
     """
-    _check(recipe)
-    data = _read(recipe, resources)
-    device = device_of(resources)
+    data, device = _read(recipe, resources), device_of(resources)
     with seeded(recipe.seed, "graphs", recipe.name, device=device) as torch:
-        model, logits = _network(recipe, data, device)
+        model = _new(recipe, data)
+        # Then the random state is that of the authors' training
+        torch.manual_seed(recipe.seed)
+        if recipe.architecture != "pgnn":
+            model.reset_parameters()
+        run = _runner(recipe, data, model.to(device), data.train, device, "anchors")
         labels = torch.from_numpy(training_labels(recipe, data)[data.train]).to(device)
         train(
             model,
             lambda first: ([None] for _ in range(first, recipe.options["epochs"])),
-            lambda part: torch.nn.functional.cross_entropy(logits(), labels),
+            lambda part: torch.nn.functional.cross_entropy(run()["logits"], labels),
             adam(model, recipe.options),
             checkpoint=Checkpoint(recipe, resources),
         )
@@ -139,18 +142,20 @@ def extract(recipe: Recipe, state: Mapping[str, np.ndarray], resources: Resource
 
     Raises ``ValueError`` as :func:`fit` does.
     """
-    _check(recipe)
-    data = _read(recipe, resources)
-    device = device_of(resources)
-    torch = need("torch")
-    with seeded(recipe.seed, "graphs", recipe.name, "extract", device=device), torch.no_grad():
-        outputs = _outputs(recipe, data, state, device)
-    arrays = {name: values.cpu().numpy() for name, values in outputs.items()}
-    logits, labels = arrays.pop("logits"), data.labels[data.compared]
-    return Extraction({"node": arrays}, logits, labels, {"test": accuracy(logits, labels)})
+    data, device = _read(recipe, resources), device_of(resources)
+    draws = ("anchors", *(["redrawn"] if recipe.options.get("anchors") == "redrawn" else []))
+    where = {"device": device}
+    with seeded(recipe.seed, "graphs", recipe.name, "extract", **where) as torch, torch.no_grad():
+        model = load_state(_new(recipe, data), state, recipe.name).to(device)
+        outputs = dict(_runner(recipe, data, model, data.compared, device, *draws)())
+        logits = outputs.pop("logits").cpu().numpy()
+        rows = torch.from_numpy(data.compared).to(device)
+        layers = {name: values[rows].cpu().numpy() for name, values in outputs.items()}
+    labels = data.labels[data.compared]
+    return Extraction({"node": layers}, logits, labels, {"test": accuracy(logits, labels)})
 
 
-def _check(recipe: Recipe) -> None:
+def _read(recipe: Recipe, resources: Resources) -> GraphData:
     if recipe.setting not in SETTINGS:
         raise ValueError(f"graphs: setting must be one of {SETTINGS}; got {recipe.setting!r}")
     if (recipe.architecture, recipe.setting) == ("pgnn", "augmentation"):
@@ -160,42 +165,37 @@ def _check(recipe: Recipe) -> None:
         raise ValueError(
             f"graphs: augmentation has the strengths {strengths}; got {recipe.strength!r}"
         )
-
-
-def _read(recipe: Recipe, resources: Resources) -> GraphData:
     return read(recipe.dataset, resources.data, resources.download, recipe.options["strict"])
 
 
 # ----------------------------------------------------------------------------------- networks
 
 
-def _network(recipe: Recipe, data: GraphData, device: Any) -> tuple[Any, Callable[[], Any]]:
-    """Return a new network, and what gives its logits for the training nodes, each time with other
-    dropped links and units.
+def _runner(
+    recipe: Recipe, data: GraphData, model: Any, rows: np.ndarray, device: Any, *draws: str
+) -> Callable[[], Mapping[str, Any]]:
+    """Return what gives the outputs of all layers, and the logits of some nodes; in training each
+    time with other dropped links and units.
 
-    The random state is then that of the authors' training: seeded with the seed of the model.
+    ``draws``: the name of the anchor sets of a P-GNN.
     """
-    torch, x = need("torch"), shown_features(recipe, data)
-    model = _new(recipe, data)
-    inputs = features(x, device)
+    torch, inputs = need("torch"), features(shown_features(recipe, data), device)
     if recipe.architecture == "pgnn":
-        torch.manual_seed(recipe.seed)
-        steps = _plan(recipe, data, data.train, device, "anchors")
-        dropout = recipe.options["dropout"]
-        model.to(device)
-        return model, lambda: pgnn.run_anchored(model, inputs, steps, dropout)["logits"]
-    torch.manual_seed(recipe.seed)
-    model.reset_parameters()
-    first_layer_takes(model.to(device), inputs)
-    links, train = _tensor(data.links, device), _tensor(data.train, device)
+        random = generator(recipe.seed, "graphs", recipe.name, *draws)
+        anchors = pgnn.draw_anchors(data.links, len(data.labels), random)
+        steps = pgnn.plan(anchors, rows, _depth(recipe), device)
+        return lambda: pgnn.run_anchored(model, inputs, steps, recipe.options["dropout"])
+    first_layer_takes(model, inputs)
+    links, nodes = (torch.from_numpy(values).to(device) for values in (data.links, rows))
     dropped = DROPPED[recipe.strength] if recipe.setting == "augmentation" else 0.0
     drop = need("torch_geometric.utils").dropout_edge
 
-    def logits() -> Any:
-        remaining = drop(links, p=dropped)[0] if dropped else links
-        return run_layers(model, inputs, remaining)["logits"][train]
+    def run() -> Mapping[str, Any]:
+        is_thinned = dropped and model.training
+        outputs = run_layers(model, inputs, drop(links, p=dropped)[0] if is_thinned else links)
+        return {**outputs, "logits": outputs["logits"][nodes]}
 
-    return model, logits
+    return run
 
 
 def new_network(recipe: Recipe, resources: Resources) -> Any:
@@ -203,9 +203,7 @@ def new_network(recipe: Recipe, resources: Resources) -> Any:
 
     Raises ``ValueError`` as :func:`fit` does.
     """
-    _check(recipe)
-    data = _read(recipe, resources)
-    return _new(recipe, data)
+    return _new(recipe, _read(recipe, resources))
 
 
 def _new(recipe: Recipe, data: GraphData) -> Any:
@@ -219,36 +217,6 @@ def _new(recipe: Recipe, data: GraphData) -> Any:
 
 def _depth(recipe: Recipe) -> int:
     return recipe.options["deep" if recipe.setting == "layers" else "layers"]
-
-
-def _plan(
-    recipe: Recipe, data: GraphData, rows: np.ndarray, device: Any, *labels: str
-) -> pgnn.MessagePlan:
-    draws = generator(recipe.seed, "graphs", recipe.name, *labels)
-    anchors = pgnn.draw_anchors(data.links, len(data.labels), draws)
-    return pgnn.plan(anchors, rows, _depth(recipe), device)
-
-
-def _tensor(values: np.ndarray, device: Any) -> Any:
-    return need("torch").from_numpy(values).to(device)
-
-
-def _outputs(
-    recipe: Recipe, data: GraphData, state: Mapping[str, np.ndarray], device: Any
-) -> dict[str, Any]:
-    """Return the outputs of all layers and the logits for the compared nodes."""
-    x = shown_features(recipe, data)
-    model = load_state(_new(recipe, data), state, recipe.name).to(device)
-    inputs, rows = features(x, device), _tensor(data.compared, device)
-    if recipe.architecture == "pgnn":
-        redrawn = ("redrawn",) if recipe.options["anchors"] == "redrawn" else ()
-        steps = _plan(recipe, data, data.compared, device, "anchors", *redrawn)
-        outputs = pgnn.run_anchored(model, inputs, steps, 0.0)
-        logits = outputs.pop("logits")
-        return {name: values[rows] for name, values in outputs.items()} | {"logits": logits}
-    first_layer_takes(model, inputs)
-    outputs = dict(run_layers(model, inputs, _tensor(data.links, device)))
-    return {name: values[rows] for name, values in outputs.items()}
 
 
 SHOWN = 2024  # the seed of the classes that test nodes show in the setting "shortcut"
@@ -275,7 +243,7 @@ def shown_features(recipe: Recipe, data: GraphData) -> np.ndarray:
 def _shuffled(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
     """Return labels of which ``int(share * n)`` are another class, drawn as in the authors' code,
     with the random numbers of Python."""
-    draws, result = random.Random(seed), labels.copy()
+    draws, result = Random(seed), labels.copy()
     classes = np.unique(labels).tolist()
     for i in draws.sample(range(len(labels)), k=int(share * len(labels))):
         others = [label for label in classes if label != labels[i]]
