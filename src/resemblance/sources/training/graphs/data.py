@@ -136,20 +136,13 @@ def _cora_part(name: str, content: bytes) -> np.ndarray:
         return np.array(content.split(), np.int64)
     value = plain_data(content)
     if name == "graph":
-        return _cora_links(value)
+        links = [(i, j) for i, nodes in value.items() for j in nodes if i != j]
+        pairs = np.array(links, np.int64).reshape(-1, 2)
+        return np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0).T.copy()
     if name.endswith("y"):
-        classes: np.ndarray = value.argmax(axis=1)
-        return classes
+        return value.argmax(axis=1)
     value.check_format()  # before its indices are followed
-    words: np.ndarray = value.astype(np.float32).toarray()
-    return words
-
-
-def _cora_links(neighbours: dict[int, list[int]]) -> np.ndarray:
-    pairs = np.array(
-        [(i, j) for i, nodes in neighbours.items() for j in nodes if i != j], np.int64
-    ).reshape(-1, 2)
-    return np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0).T.copy()
+    return value.astype(np.float32).toarray()
 
 
 FLICKR = Origin(
@@ -178,8 +171,13 @@ def read_flickr(folder: Path, strict: bool) -> GraphData:
             raise ValueError(f"it is an array of shape {x.shape}, not of nodes by features")
     with reading(raw / "adj_full.npz", FLICKR) as path:
         links = _flickr_links(path)
+    labels = np.full(len(x), -1, np.int64)  # where the file has none
     with reading(raw / "class_map.json", FLICKR) as path:
-        labels = _flickr_labels(json.loads(path.read_text()), len(x))
+        of_nodes = json.loads(path.read_text())
+        places = np.array(list(of_nodes), np.int64)
+        if len(places) and places.min() < 0:
+            raise ValueError(f"it has a node {places.min()}")
+        labels[places] = list(of_nodes.values())
     with reading(raw / "role.json", FLICKR) as path:
         roles = json.loads(path.read_text())
         train, validation, test = (
@@ -199,16 +197,6 @@ def _flickr_links(path: Path) -> np.ndarray:
     matrix.check_format()  # before its indices are followed
     coordinates = matrix.tocoo()
     return np.stack([coordinates.row, coordinates.col]).astype(np.int64)
-
-
-def _flickr_labels(classes: Any, nodes: int) -> np.ndarray:
-    """Return the class of each node; -1 where the file has none."""
-    places = np.array(list(classes), np.int64)
-    if len(places) and places.min() < 0:
-        raise ValueError(f"it has a node {places.min()}")
-    labels = np.full(nodes, -1, np.int64)
-    labels[places] = list(classes.values())
-    return labels
 
 
 ARXIV = Origin(
@@ -241,7 +229,11 @@ def read_arxiv(folder: Path, strict: bool) -> GraphData:
         for part in ("train", "valid", "test")
     )
     classes, compared = int(labels.max()) + 1, compared_nodes(test)
-    data = GraphData(x, labels, _both_ways(cited), train, validation, test, compared, classes)
+    # Both ways, each once, ordered by first and second node
+    first, second = np.concatenate([cited, cited[:, ::-1]]).T
+    stride = int(cited.max()) + 1
+    links = np.stack(np.divmod(np.unique(first * stride + second), stride))
+    data = GraphData(x, labels, links, train, validation, test, compared, classes)
     return check(data, len(cited), folder, ARXIV, ARXIV_COUNTS if strict else None)
 
 
@@ -252,14 +244,6 @@ def _table(path: Path, kind: type, columns: int | None = None) -> np.ndarray:
         if not len(table) or (columns and table.shape[1] != columns):
             raise ValueError(f"{table.shape[0]} rows of {table.shape[1]} numbers")
     return table
-
-
-def _both_ways(links: np.ndarray) -> np.ndarray:
-    """Return links in both directions, (2, n_links), each once, ordered by first and second
-    node."""
-    first, second = np.concatenate([links, links[:, ::-1]]).T
-    stride = int(links.max()) + 1
-    return np.stack(np.divmod(np.unique(first * stride + second), stride))
 
 
 Reader = Callable[[Path, bool], GraphData]
@@ -284,17 +268,13 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
     Raises ``ValueError`` that names the file, or the folder, which is missing, damaged or another,
     and says where to get it.
     """
-    origin, reader = READERS[dataset]
+    (origin, reader), note = READERS[dataset], ""
     if download and place_of(folder, origin) is None:
-        _download(dataset, folder)
-    place = find(folder, origin, _why_not(dataset) if download else "")
-    return _remembered(reader, place, strict, _stamp(place))
-
-
-def _stamp(folder: Path) -> tuple[Any, ...]:
-    """Return sizes and times of the files of a data set."""
-    files = [path for path in sorted(folder.glob("*/**/*")) if path.is_file()]
-    return tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
+        note = _download(dataset, folder)
+    place = find(folder, origin, note)
+    files = [path for path in sorted(place.glob("*/**/*")) if path.is_file()]
+    stamp = tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
+    return _remembered(reader, place, strict, stamp)
 
 
 @lru_cache(maxsize=1)  # a study reads the same data twice for every model
@@ -302,22 +282,16 @@ def _remembered(reader: Reader, folder: Path, strict: bool, stamp: tuple[Any, ..
     return reader(folder, strict)
 
 
-def _download(dataset: str, folder: Path) -> None:
-    """Let the library that knows a data set download it to one of its folders."""
+def _download(dataset: str, folder: Path) -> str:
+    """Let the library that knows a data set download it to one of its folders; return a remedy
+    without the library."""
     if dataset == "cora":
         need("torch_geometric.datasets").Planetoid(str(folder), name="Cora")
     elif dataset == "flickr":
         need("torch_geometric.datasets").Flickr(str(folder / "flickr"))
-    elif _has_ogb():
+    elif importlib.util.find_spec("ogb") is None:
+        return ", or install the package ogb, which can download it"
+    else:
         library = importlib.import_module("ogb.nodeproppred")
         library.NodePropPredDataset("ogbn-arxiv", root=str(folder))
-
-
-def _has_ogb() -> bool:
-    return importlib.util.find_spec("ogb") is not None
-
-
-def _why_not(dataset: str) -> str:
-    """Return why a data set that may be downloaded was not."""
-    is_ogb_needed = dataset == "ogbn-arxiv" and not _has_ogb()
-    return ", or install the package ogb, which can download it" if is_ogb_needed else ""
+    return ""
