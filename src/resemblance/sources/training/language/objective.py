@@ -72,14 +72,11 @@ def learn(
 
 def hyperparameters(recipe: Recipe) -> dict[str, Any]:
     """Return the options of a recipe, with one value for those that depend on the setting."""
-    return {
-        name: value[recipe.setting] if _depends(value) else value
-        for name, value in recipe.options.items()
-    }
-
-
-def _depends(value: Any) -> bool:
-    return isinstance(value, Mapping) and "normal" in value
+    options = dict(recipe.options)
+    for name, value in options.items():
+        if isinstance(value, Mapping) and "normal" in value:
+            options[name] = value[recipe.setting]
+    return options
 
 
 def steps_of(count: int, options: Mapping[str, Any]) -> int:
@@ -134,38 +131,31 @@ def objective_of(
     if network.answers is not None:
         prompts, labels = (training, validation), (parts[0].labels, parts[1].labels)
         return prompt_objective(model, prompts, labels, network.answers, options["targets"], device)
-    logits = _logits(recipe, model, training, resources, device)
     targets, answers = (torch.from_numpy(part.labels).to(device) for part in parts)
 
+    def logits(rows: np.ndarray) -> Any:
+        return model(**batch_of(torch, training, rows, device)).logits
+
+    of_training: Callable[[np.ndarray], Any] = logits
+    if layers := options["frozen"]:
+        for part in (model.bert.embeddings, *model.bert.encoder.layer[:layers]):
+            part.requires_grad_(False)
+        folder = None if resources.checkpoints is None else resources.checkpoints / FROZEN
+        of_training = upper_logits(model, training, layers, folder, device)
+
     def loss(rows: np.ndarray) -> Any:
-        return torch.nn.functional.cross_entropy(logits(rows), targets[rows])
+        return torch.nn.functional.cross_entropy(of_training(rows), targets[rows])
 
     def validation_loss() -> float:
-        return _mean_loss(model, validation, answers, device)
+        total = 0.0
+        with torch.no_grad():
+            for rows in by_length(validation.lengths, VALIDATION_ROWS):
+                seen = model(**batch_of(torch, validation, rows, device)).logits
+                losses = torch.nn.functional.cross_entropy(seen, answers[rows], reduction="sum")
+                total += float(losses)
+        return total / len(answers)
 
     return Objective(loss, training.lengths, validation_loss)
-
-
-def _logits(
-    recipe: Recipe, model: Any, tokens: TokenRows, resources: Resources, device: Any
-) -> Callable[[np.ndarray], Any]:
-    """Return the function that gives the logits for some of the training texts."""
-    torch, layers = need("torch"), recipe.options["frozen"]
-    if not layers:
-        return lambda rows: model(**batch_of(torch, tokens, rows, device)).logits
-    freeze(model, layers)
-    folder = None if resources.checkpoints is None else resources.checkpoints / FROZEN
-    return upper_logits(model, tokens, layers, folder, device)
-
-
-def _mean_loss(model: Any, tokens: TokenRows, targets: Any, device: Any) -> float:
-    torch, total = need("torch"), 0.0
-    with torch.no_grad():
-        for rows in by_length(tokens.lengths, VALIDATION_ROWS):
-            logits = model(**batch_of(torch, tokens, rows, device)).logits
-            losses = torch.nn.functional.cross_entropy(logits, targets[rows], reduction="sum")
-            total += float(losses)
-    return total / len(targets)
 
 
 PROMPT_ROWS = 16  # validation prompts that go through a network at once
@@ -184,8 +174,11 @@ def prompt_objective(
     ``targets`` "text": of every token of prompt and answer, the mean over those of a batch;
     "answer": of the answer alone.
     """
-    torch = need("torch")
-    training, validation = (_answered(*both, answers) for both in zip(prompts, labels))
+    torch, answered = need("torch"), []
+    for tokens, classes in zip(prompts, labels):
+        ids = [np.append(row, answers[label]) for row, label in zip(tokens.ids, classes)]
+        answered.append(tokens._replace(ids=ids))
+    training, validation = answered
 
     def loss(rows: np.ndarray) -> Any:
         return _loss(torch, model, training, rows, targets, device)
@@ -201,12 +194,6 @@ def prompt_objective(
     return Objective(loss, training.lengths, validation_loss)
 
 
-def _answered(prompts: TokenRows, labels: np.ndarray, answers: Sequence[int]) -> TokenRows:
-    """Return prompts with their answers."""
-    ids = [np.append(row, answers[label]) for row, label in zip(prompts.ids, labels)]
-    return prompts._replace(ids=ids)
-
-
 def _loss(
     torch: Any, model: Any, tokens: TokenRows, rows: np.ndarray, targets: str, device: Any
 ) -> Any:
@@ -219,12 +206,6 @@ def _loss(
 
 
 LOWER_ROWS = 64  # sentences that go through the lower layers at once
-
-
-def freeze(model: Any, layers: int) -> None:
-    """Exclude the embeddings and the first layers of a BERT from training."""
-    for part in (model.bert.embeddings, *model.bert.encoder.layer[:layers]):
-        part.requires_grad_(False)
 
 
 def upper_logits(
@@ -270,30 +251,25 @@ def lower_states(
                 return np.asarray(states)
         except (OSError, ValueError):
             pass  # damaged: it is computed again
-    result = _computed(model, tokens, layers, device)
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as partial, partial.open("wb") as file:
-            np.save(file, result)
-    return result
-
-
-def _computed(model: Any, tokens: TokenRows, layers: int, device: Any) -> np.ndarray:
     torch, was_training = need("torch"), model.training
-    lengths = tokens.lengths
-    ends = np.cumsum(lengths)
-    result = np.empty((int(lengths.sum()), model.config.hidden_size), dtype=np.float32)
+    ends = np.cumsum(tokens.lengths)
+    result = np.empty(shape, dtype=np.float32)
     model.eval()
     with torch.no_grad():
-        for rows in by_length(lengths, LOWER_ROWS):
+        for rows in by_length(tokens.lengths, LOWER_ROWS):
             batch = batch_of(torch, tokens, rows, device)
             real = batch.pop("attention_mask")[:, None, None].bool()
             hidden = model.bert.embeddings(**batch)
             for layer in model.bert.encoder.layer[:layers]:
                 hidden = layer(hidden, real)
             for i, states in zip(rows, hidden.cpu().numpy()):
-                result[ends[i] - lengths[i] : ends[i]] = states[: lengths[i]]
+                length = len(tokens.ids[i])
+                result[ends[i] - length : ends[i]] = states[:length]
     model.train(was_training)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as partial, partial.open("wb") as file:
+            np.save(file, result)
     return result
 
 
