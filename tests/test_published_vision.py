@@ -234,9 +234,7 @@ def test_the_suite_knows_all_recipes():
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"domain": "language"}, "is not a vision model"),
-        ({"dataset": "cora"}, "is not a vision model"),
-        ({"architecture": "resnet50"}, "no architecture 'resnet50' of CIFAR-100"),
+        ({"architecture": "resnet50"}, "no architecture 'resnet50' is trained on 'cifar100'"),
         ({"setting": "layers"}, "setting must be one of normal, labels"),
         ({"strength": 2.0}, "a strength from 0 to 1"),
     ],

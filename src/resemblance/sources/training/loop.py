@@ -115,6 +115,20 @@ def seeded(seed: int, *labels: str | int, device: Any = None) -> Iterator[Any]:
             torch.set_num_threads(threads)
 
 
+def optimizer_of(model: Any, options: Mapping[str, Any]) -> Any:
+    """Return the optimizer of a model. Options: ``lr``, ``weight_decay``; ``optimizer``, "adam" by
+    default, "adamw" with ``betas`` and ``eps``, or "sgd" with ``momentum`` and ``nesterov``."""
+    optim, shared = need("torch").optim, {name: options[name] for name in ("lr", "weight_decay")}
+    kind, get = options.get("optimizer", "adam"), options.get
+    if kind == "sgd":
+        shared |= {"momentum": get("momentum", 0.9), "nesterov": get("nesterov", True)}
+        return optim.SGD(model.parameters(), **shared)
+    if kind == "adamw":
+        shared |= {"betas": tuple(get("betas", (0.9, 0.999))), "eps": get("eps", 1e-8)}
+        return optim.AdamW(model.parameters(), **shared)
+    return optim.Adam(model.parameters(), **shared)
+
+
 def device_of(resources: Resources) -> Any:
     """Return the device of PyTorch that a training runs on: the one asked for, otherwise the first
     accelerator, otherwise the processor.

@@ -18,7 +18,7 @@ from ....rng import generator
 from ...recipe import TRANSFER as TRANSFER_SETTINGS
 from ...recipe import Recipe
 from .. import corruption
-from ..loop import train
+from ..loop import optimizer_of, train
 from ..origins import load_snapshot
 from ..packaged import check_recipe, few
 from . import pgnn
@@ -137,13 +137,7 @@ def learn(model: Any, recipe: Recipe) -> None:
             else:
                 yield [links]
 
-    train(model, steps, loss, adam(model, recipe.options))
-
-
-def adam(model: Any, options: Mapping[str, Any]) -> Any:
-    """Return the optimizer of a graph network. Options: ``lr``, ``weight_decay``."""
-    rates = {"lr": options["lr"], "weight_decay": options["weight_decay"]}
-    return need("torch").optim.Adam(model.parameters(), **rates)
+    train(model, steps, loss, optimizer_of(model, recipe.options))
 
 
 def inputs_of(recipe: Recipe) -> dict[str, Any]:

@@ -12,10 +12,20 @@ from ....extras import need
 from ....rng import generator
 from ...recipe import Extraction, Recipe
 from .. import check_options
-from ..loop import Checkpoint, Resources, accuracy, device_of, load_state, seeded, state_of, train
+from ..loop import (
+    Checkpoint,
+    Resources,
+    accuracy,
+    device_of,
+    load_state,
+    optimizer_of,
+    seeded,
+    state_of,
+    train,
+)
 from . import pgnn
 from .data import GraphData, read
-from .packaged import adam, network, run_layers
+from .packaged import network, run_layers
 
 VERSION = 1
 SETTINGS = ("normal", "layers", "labels", "shortcut", "augmentation")
@@ -124,7 +134,7 @@ def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
             model,
             lambda first: ([None] for _ in range(first, recipe.options["epochs"])),
             lambda part: torch.nn.functional.cross_entropy(run()["logits"], labels),
-            adam(model, recipe.options),
+            optimizer_of(model, recipe.options),
             checkpoint=Checkpoint(recipe, resources),
         )
     return state_of(model)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import colorsys
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -23,7 +23,7 @@ from ...recipe import TRANSFER as TRANSFER_SETTINGS
 from ...recipe import Recipe
 from .. import corruption
 from ..corruption import any_class, redrawn, shortcut_labels
-from ..loop import train
+from ..loop import optimizer_of, train
 from ..packaged import check_recipe, few
 from . import networks
 from .digits import Split, split_digits
@@ -142,15 +142,7 @@ def learn(model: Any, recipe: Recipe) -> None:
             share = (1 + math.cos(math.pi * (step - rising) / (total - rising))) / 2
         return float(options["lr"] * share)
 
-    train(model, steps, loss, _optimizer(model, options), rate=rate)
-
-
-def _optimizer(model: Any, options: Mapping[str, Any]) -> Any:
-    optim = need("torch").optim
-    shared = {"lr": options["lr"], "weight_decay": options["weight_decay"]}
-    if options["optimizer"] == "sgd":
-        return optim.SGD(model.parameters(), momentum=0.9, nesterov=True, **shared)
-    return optim.AdamW(model.parameters(), **shared)
+    train(model, steps, loss, optimizer_of(model, options), rate=rate)
 
 
 def inputs_of(recipe: Recipe) -> dict[str, tuple[np.ndarray, np.ndarray]]:

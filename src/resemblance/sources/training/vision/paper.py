@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from ....extras import need
 from ....rng import generator
 from ...recipe import Extraction, Recipe
-from .. import DATASETS, check_options
+from .. import check_options
 from ..loop import (
     Checkpoint,
     Resources,
@@ -26,6 +26,7 @@ from ..loop import (
     accuracy,
     device_of,
     load_state,
+    optimizer_of,
     seeded,
     state_of,
     train,
@@ -157,31 +158,21 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
         outputs = run(plain, names[-few:])
         logits = outputs.pop("logits")
         accuracies = {"test": accuracy(logits, feed.labels)}
-        accuracies |= _other_accuracy(run, recipe, feed)
+        if recipe.setting == "shortcut":
+            seen = run(test_dots(recipe, feed, 1.0), ())
+            accuracies["leaked"] = accuracy(seen["logits"], feed.labels)
+        elif recipe.setting != "labels":
+            seen = run(feed, (), recipe.options["noise"])
+            accuracies["augmented"] = accuracy(seen["logits"], feed.labels)
     maps = {name: x.shape[1:] for name, x in outputs.items() if x.ndim == 4}
     layers = {name: x.reshape(len(x), -1) for name, x in outputs.items()}
     return Extraction({POOLING[recipe.architecture]: layers}, logits, feed.labels, accuracies, maps)
 
 
 def _prepared(recipe: Recipe, resources: Resources) -> tuple[PictureTask, Any, int]:
-    """Return the data, the configuration of a vision transformer and the side of images."""
-    _check(recipe)
-    options = recipe.options
-    task = read(recipe.dataset, resources.data, resources.download, options["strict"])
-    if recipe.architecture not in VITS:
-        return task, None, options["size"]
-    config = configuration(recipe.architecture, options, resources)
-    return task, config, config.image_size
-
-
-def _check(recipe: Recipe) -> None:
-    about = DATASETS.get(recipe.dataset)
-    if recipe.domain != "vision" or about is None or about.domain != "vision":
-        raise ValueError(f"{recipe.name} is not a vision model of the ReSi paper")
-    if recipe.architecture not in about.architectures:
-        raise ValueError(f"{recipe.name}: no architecture {recipe.architecture!r} of {about.title}")
-    known_options = options(recipe.dataset, recipe.architecture)
-    absent = sorted(known_options.keys() - recipe.options.keys())
+    """Return the data, the configuration of a vision transformer and the side of images, for a
+    recipe that can be."""
+    absent = sorted(options(recipe.dataset, recipe.architecture).keys() - recipe.options.keys())
     if absent:
         raise ValueError(f"{recipe.name}: options lack {', '.join(absent)}; start from options()")
     if recipe.setting not in recipe.options["left_out"] or not 0 <= recipe.strength <= 1:
@@ -189,6 +180,11 @@ def _check(recipe: Recipe) -> None:
         raise ValueError(
             f"{recipe.name}: setting must be one of {known}, with a strength from 0 to 1"
         )
+    task = read(recipe.dataset, resources.data, resources.download, recipe.options["strict"])
+    if recipe.architecture not in VITS:
+        return task, None, recipe.options["size"]
+    config = configuration(recipe.architecture, recipe.options, resources)
+    return task, config, config.image_size
 
 
 def _outputs(
@@ -207,19 +203,6 @@ def _outputs(
             results[name][start : start + len(images)] = values.cpu().numpy()
         start += len(images)
     return results
-
-
-def _other_accuracy(
-    run: Callable[..., dict[str, np.ndarray]], recipe: Recipe, feed: Feed
-) -> dict[str, float]:
-    """Return the accuracy on images that show what the setting is about."""
-    if recipe.setting == "labels":
-        return {}
-    if recipe.setting == "shortcut":
-        outputs = run(test_dots(recipe, feed, 1.0), ())
-        return {"leaked": accuracy(outputs["logits"], feed.labels)}
-    outputs = run(feed, (), recipe.options["noise"])
-    return {"augmented": accuracy(outputs["logits"], feed.labels)}
 
 
 Options = dict[str, Any]
@@ -301,7 +284,7 @@ def learn(recipe: Recipe, model: Any, feed: Feed, where: Resources) -> None:
         model,
         steps,
         loss,
-        _optimizer(torch, model, options),
+        optimizer_of(model, options),
         rate=lambda step: rate_at(step // each, options),
         clip=clip,
         precision=where.precision,
@@ -342,13 +325,3 @@ def rate_at(epoch: int, options: Mapping[str, Any]) -> float:
 def threads_for(device: Any) -> int:
     """Return how many threads load images: one if the processor also computes."""
     return 1 if device.type == "cpu" else min(MOST_THREADS, os.cpu_count() or 1)
-
-
-def _optimizer(torch: Any, model: Any, options: Mapping[str, Any]) -> Any:
-    weights, common = model.parameters(), {"lr": options["lr"]}
-    common["weight_decay"] = options["weight_decay"]
-    if options["optimizer"] == "adamw":
-        betas = tuple(options["betas"])
-        return torch.optim.AdamW(weights, betas=betas, eps=options["eps"], **common)
-    momentum, nesterov = options["momentum"], options["nesterov"]
-    return torch.optim.SGD(weights, momentum=momentum, nesterov=nesterov, **common)
