@@ -449,7 +449,7 @@ MUTANTS = (
            "test_features.py::test_an_interrupted_run_goes_on_and_gives_the_same_bytes"),
     Mutant("an untrained copy with trained weights", "sources/models/loading.py", "not is_constant and", "False and",
            "test_load_model.py::test_untrained_copies"),
-    Mutant("the first samples for those drawn", "sources/models/sample_files.py", "sorted(places.tolist())", "range(limit)",
+    Mutant("the first samples for those drawn", "sources/models/sample_sources.py", "places = sorted(generator", "places = range(limit) or sorted(generator",
            "test_load_samples.py::test_samples_that_are_drawn"),
     Mutant("layers of one model are pairs between models", "report/comparing/stats.py", "if x != y and", "if",
            "test_finding.py::test_evidence_adds_intervals_and_how_many_pairs_are_beyond_chance"),

@@ -2,7 +2,7 @@
 
 from ..modules import block_names
 from .loading import LoadedModel, load_model
-from .sample_files import load_samples
+from .sample_sources import load_samples
 from .samples import Samples
 
 __all__ = ["LoadedModel", "Samples", "block_names", "load_model", "load_samples"]

@@ -1,4 +1,4 @@
-"""Objects of Python as samples: lists, arrays, tensors, data sets, loaders, tables and graphs."""
+"""Samples from files, folders, functions and objects of Python: the one door to all of them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ import numpy as np
 
 from ...display import encodable
 from ...extras import need
+from ...inputs import explained, open_array
+from ...rng import generator
 from ..batches import check_order, is_graph
 from ..files import natural
+from ..training.graphs.data import read_cora
 from .samples import (
     FORMS,
     Samples,
@@ -26,7 +29,135 @@ from .samples import (
     digest_of_texts,
     of_texts,
 )
-from .tables import IMAGES, LABELS, TEXTS, as_labels, column_of, labels_in
+from .scripts import call_function, is_function
+from .tables import (
+    IMAGES,
+    LABELS,
+    TEXT_SUFFIXES,
+    TEXTS,
+    as_labels,
+    column_of,
+    labels_in,
+    read_texts,
+)
+
+
+def load_samples(
+    data: Any,
+    *,
+    column: str | None = None,
+    name: str = "",
+    limit: int | None = None,
+    unique: bool = False,
+    seed: int = 0,
+) -> Samples:
+    """Return the samples in a file, a folder or an object of Python.
+
+    Files: ``.txt`` has a text per line, in UTF-8. ``.csv`` has a header and may quote; ``.tsv`` has
+    a header and no quoting, as in GLUE, so that quotes are part of the text; ``.jsonl`` has an
+    object or a text per line; ``.parquet`` is a table. ``.npy`` stays on disk; ``.npz`` holds one
+    array, or several of which ``column`` names one. A folder of images is read in natural order,
+    and its sub-folders, if it has any, are the classes. A folder of Cora holds ``raw/ind.cora.*``:
+    its features are those of the files, not divided by the sums of their rows.
+    ``file.py:function`` returns any of the objects below.
+
+    Objects: a list of texts, of images of Pillow or of their paths; an array or tensor with a row
+    per sample; a data set of PyTorch with a length, whose samples are texts, images or tensors, or
+    tuples that begin with one; a loader, or a list, of batches that a model can be called with; a
+    graph of PyTorch Geometric; a data set of Hugging Face; a column or data frame of pandas or
+    polars. Images and arrays are read when they are needed.
+
+    Parameters
+    ----------
+    data : the source.
+    column : of a table, or the name of an array in an archive. The default is ``sentence`` or
+        ``text``, or else the only column most of whose values are texts; of data sets also
+        ``image`` or ``img``.
+    name : of the samples, by default that of the file or folder.
+    limit, seed : the most samples to read, drawn by the seed, in their order.
+    unique : leave out texts, image files, images and rows that equal an earlier one. Copies make
+        intervals too narrow and unrelated models alike.
+
+    Raises ``ValueError``, with the remedy, for a source of another form, a column that does not
+    exist or must be chosen, a list with a blank text, and a file that cannot be read. Blank lines
+    of files are left out and counted in ``facts``. Warns of a first line that names columns and
+    looks like a sample, and of a ``.txt`` file that looks like a table.
+    """
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise ValueError(f"load_samples: limit must be a whole number from 1; got {limit!r}")
+    if isinstance(data, Samples):
+        samples = data
+    elif isinstance(data, str | Path):
+        samples = _of_word(str(data), column)
+    else:
+        samples = samples_of(data, column)
+    samples = replace(samples, name=name) if name else samples
+    if unique and samples.distinct is None:
+        raise ValueError(
+            f"load_samples: unique=True cannot compare the entries of {samples.name}; leave out "
+            "the copies yourself"
+        )
+    if unique and len(places := list((samples.distinct or {}).values())) < len(samples):
+        samples = chosen(samples, places, {"copies left out": len(samples) - len(places)})
+    if limit is None or (samples.count is not None and samples.count <= limit):
+        return samples
+    if samples.read is None:
+        remedy = "give fewer batches, or choose rows of the results"
+        raise ValueError(
+            f"load_samples: limit={limit} cannot cut {samples.kind} of {samples.name}; {remedy}"
+        )
+    # The first may be of one class
+    places = sorted(generator(seed, "limit").choice(len(samples), limit, replace=False).tolist())
+    return chosen(samples, places, {"limit": limit, "of": samples.count})
+
+
+def _of_word(spec: str, column: str | None) -> Samples:
+    """Return the samples behind a word."""
+    path = Path(spec)
+    if is_function(spec):
+        data, function = call_function(spec, "load_samples")
+        return replace(samples_of(data, column), name=function)
+    if not path.exists():
+        raise ValueError(f"load_samples: {spec} does not exist; data may be {FORMS}")
+    if path.is_dir():
+        is_cora = (path / "raw" / "ind.cora.x").exists()
+        return _cora(path) if is_cora else _read_folder_of_images(path)
+    if path.suffix in TEXT_SUFFIXES:
+        return read_texts(path, column)
+    if path.suffix in (".npy", ".npz"):
+        return _array(path, column)
+    raise ValueError(f"load_samples: {path} has no suffix that is known; data may be {FORMS}")
+
+
+def _array(path: Path, column: str | None) -> Samples:
+    facts: dict[str, Any] = {"file": path.name}
+    if path.suffix == ".npy":
+        return of_array(open_array(path), path.stem, facts)
+    with explained(str(path)), np.load(path, allow_pickle=False) as archive:
+        keys = list(archive.files)
+        if column is None and len(keys) != 1:
+            listed = ", ".join(keys) or "none"
+            raise ValueError(f"it has the arrays {listed}; choose one by column")
+        key = column or keys[0]
+        if key not in keys:
+            raise ValueError(f"it has no array {key!r}; it has {', '.join(keys)}")
+        return of_array(archive[key], path.stem, facts | {"array": key})
+
+
+def _cora(folder: Path) -> Samples:
+    """Return Cora as the graph that PyTorch Geometric makes of its files."""
+    torch, graphs = need("torch"), need("torch_geometric.data")
+    data = read_cora(folder, strict=False, normalized=False)
+    nodes = len(data.labels)
+    masks = {}
+    for part in ("train", "val", "test"):
+        mask = torch.zeros(nodes, dtype=torch.bool)
+        mask[getattr(data, {"val": "validation"}.get(part, part))] = True
+        masks[f"{part}_mask"] = mask
+    x, links, y = (torch.from_numpy(part) for part in (data.x, data.links, data.labels))
+    graph = graphs.Data(x=x, edge_index=links, y=y, **masks)
+    facts = {"folder": folder.name, "features": "as in the files"}
+    return of_graph(graph, folder.name, facts)
 
 
 def samples_of(data: Any, column: str | None) -> Samples:
@@ -86,19 +217,14 @@ def of_array(array: Any, name: str, facts: Mapping[str, Any] | None = None) -> S
 
 def of_graph(graph: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
     """Return a graph of PyTorch Geometric, whose samples are its nodes."""
-    keys = sorted(graph.keys())
+    keys, nodes = sorted(graph.keys()), int(graph.num_nodes)
     tensors = [(key, graph[key]) for key in keys if hasattr(graph[key], "detach")]
-    nodes = int(graph.num_nodes)
-    labels = _classes(graph["y"], nodes) if "y" in keys else None
+    y: Any = graph["y"] if "y" in keys else None
+    has_classes = hasattr(y, "detach") and y.shape == (nodes,) and not y.is_floating_point()
+    labels = np.asarray(y.cpu().numpy()) if has_classes else None
     about = {"unit": "nodes"} | dict(facts or {})
     stream, digest = (lambda: [graph]), (lambda count: digest_of_arrays(tensors))
     return Samples("graph", name, None, labels, nodes, about, stream=stream, digest=digest)
-
-
-def _classes(y: Any, nodes: int) -> np.ndarray | None:
-    """Return the classes of the nodes of a graph, if it has one for each."""
-    has_classes = hasattr(y, "detach") and y.shape == (nodes,) and not y.is_floating_point()
-    return np.asarray(y.cpu().numpy()) if has_classes else None
 
 
 def _of_list(data: list[Any] | tuple[Any, ...]) -> Samples:
@@ -107,7 +233,7 @@ def _of_list(data: list[Any] | tuple[Any, ...]) -> Samples:
     if isinstance(data[0], str) and all(_is_image_file(entry) for entry in data):
         data = [Path(entry) for entry in data]
     if all(isinstance(entry, Path) for entry in data):
-        return of_image_files(list(data), None, {})
+        return _of_image_files(list(data), None, {})
     if isinstance(data[0], str):
         return of_texts(checked_texts(data, "the list"), "texts")
     if all(is_image(entry) for entry in data):
@@ -171,19 +297,6 @@ def _of_items(data: Any) -> Samples:
     labels = as_labels(getattr(data, "targets", ()))
     labels = labels if labels is not None and len(labels) == count else None
     return Samples(kind, type(data).__name__, labels=labels, count=count, read=read)  # type: ignore[arg-type]
-
-
-def without_copies(samples: Samples) -> Samples:
-    """Return samples without those that equal an earlier one, and their number in ``facts``."""
-    if samples.distinct is None:
-        raise ValueError(
-            f"load_samples: unique=True cannot compare the entries of {samples.name}; leave out "
-            "the copies yourself"
-        )
-    places = list(samples.distinct.values())
-    if len(places) == len(samples):
-        return samples
-    return chosen(samples, places, {"copies left out": len(samples) - len(places)})
 
 
 def chosen(samples: Samples, places: Sequence[int], facts: Mapping[str, Any]) -> Samples:
@@ -274,36 +387,44 @@ IMAGE_SUFFIXES = (
 )  # fmt: skip
 
 
-def read_folder_of_images(folder: Path) -> Samples:
+def _read_folder_of_images(folder: Path) -> Samples:
     """Return the images in a folder in natural order; its sub-folders are their classes."""
-    files = [file for file in folder.rglob("*") if file.is_file() and not _is_hidden(folder, file)]
-    images = [file for file in files if file.suffix.lower() in IMAGE_SUFFIXES]
+    files = {file: file.relative_to(folder) for file in folder.rglob("*") if file.is_file()}
+    legible = {f: n for f, n in files.items() if not any(x.startswith(".") for x in n.parts)}
+    images = [file for file in legible if file.suffix.lower() in IMAGE_SUFFIXES]
     if not images:
         raise ValueError(
             f"load_samples: {folder} holds no image ({', '.join(IMAGE_SUFFIXES)}), and no "
             "raw/ind.cora.* of Cora; name another folder, or a file"
         )
-    others = sorted(str(f.relative_to(folder).as_posix()) for f in files if f not in set(images))
+    others = sorted(name.as_posix() for file, name in legible.items() if file not in set(images))
     facts = {"folder": folder.name} | ({"other files left out": others} if others else {})
-    return of_image_files(images, folder, facts)
+    return _of_image_files(images, folder, facts)
 
 
-def of_image_files(files: Sequence[Path], folder: Path | None, facts: dict[str, Any]) -> Samples:
+def _of_image_files(files: Sequence[Path], folder: Path | None, facts: dict[str, Any]) -> Samples:
     """Return files of images as samples: in natural order below a folder, or as they are listed."""
+    names = {file: file.relative_to(folder) if folder else file for file in files}
     if folder is not None:
-        files = sorted(files, key=lambda file: natural(file.relative_to(folder)))
-    by_name = {_file_name(file, folder): file for file in files}
+        files = sorted(files, key=lambda file: natural(names[file]))
+    by_name = {encodable(names[file].as_posix()): file for file in files}
     if len(by_name) < len(files):
         raise ValueError("load_samples: an image is listed twice; name each once")
+    labels = None
+    if folder is not None and all(len(name.parts) > 1 for name in names.values()):
+        tops = {name.parts[0] for name in names.values()}
+        classes = sorted(tops, key=lambda top: natural(Path(top)))
+        numbers = {top: number for number, top in enumerate(classes)}
+        labels = np.array([numbers[names[file].parts[0]] for file in files])
+        facts = facts | {"classes": [encodable(top) for top in classes]}
     digest_once = cache(digest_of_file)
-    labels, classes = _classes_of_files(files, folder)
     return Samples(
         "images",
         folder.name if folder is not None else "images",
         tuple(by_name),
         labels,
         len(files),
-        facts | ({"classes": classes} if classes else {}),
+        facts,
         read=lambda start, stop: [open_image(file) for file in files[start:stop]],
         digest=lambda count: digest_of_files(dict(zip(by_name, map(digest_once, files[:count])))),
         keys=lambda places: [digest_once(files[i]) for i in places],
@@ -320,22 +441,3 @@ def open_image(path: Path) -> Any:
         raise ValueError(
             f"load_samples: {path} is not an image that can be read ({error}); remove or replace it"
         ) from error
-
-
-def _classes_of_files(
-    files: Sequence[Path], folder: Path | None
-) -> tuple[np.ndarray | None, list[str]]:
-    parts = [file.relative_to(folder).parts if folder else () for file in files]
-    if not all(len(part) > 1 for part in parts):
-        return None, []
-    classes = sorted({part[0] for part in parts}, key=lambda name: natural(Path(name)))
-    numbers = {name: number for number, name in enumerate(classes)}
-    return np.array([numbers[part[0]] for part in parts]), [encodable(name) for name in classes]
-
-
-def _file_name(file: Path, folder: Path | None) -> str:
-    return encodable((file.relative_to(folder) if folder else file).as_posix())
-
-
-def _is_hidden(folder: Path, file: Path) -> bool:
-    return any(part.startswith(".") for part in file.relative_to(folder).parts)
