@@ -16,7 +16,7 @@ from .batches import Batch, batch_of, inputs_of
 from .features import (
     StoreFacts,
     begin,
-    check_data,
+    check_same,
     finish_pass,
     merged,
     open_features,
@@ -107,8 +107,12 @@ def extract(
         raise ValueError(
             f"extract_features: batch_size must be a whole number, at least 1; got {batch_size!r}"
         )
-    poolings = _poolings(pool)
-    asked = _asked(loaded, layers)
+    poolings = (pool or "mean",) if isinstance(pool, str | None) else tuple(dict.fromkeys(pool))
+    for word in poolings or ("none",):
+        check_pool(word)
+    words = [layers] if isinstance(layers, str) else layers
+    names = {word: loaded.blocks if word == "blocks" else [word] for word in words}
+    asked = {word: tuple(watched_modules(loaded.module, names[word])) for word in names}
     modules = watched_modules(loaded.module, [name for names in asked.values() for name in names])
     check_file_names(modules)
     settings = {"batch_size": batch_size if samples.read else None}
@@ -120,28 +124,16 @@ def extract(
         tidy(folder)
         facts = with_files(folder, begin(folder, facts))
         if todo := _todo(facts, asked, modules, poolings):
-            _run(loaded, samples, folder, facts, todo, batch_size, progress)
+            arrays = GrowingArrays(pass_folder(folder, sorted(todo.modules), sorted(todo.poolings)))
+            _fill(arrays, loaded, samples, todo, batch_size, progress)
+            _finish(folder, facts, todo, arrays, samples, loaded.module)
         elif samples.fingerprint is None:
             # That of a loader, which must be read for it
             *_, content = ["", *(digest for _, digest in _batches(samples, batch_size))]
-            check_data(folder, {"fingerprint": content}, facts.data)
+            check_same(folder, "data", {"fingerprint": content}, facts.data)
     subject = open_features(folder, pool=poolings[0])
     chosen = {k: r for k, r in subject.layers.items() if k.partition("#")[0] in modules}
     return replace(subject, layers=chosen)
-
-
-def _poolings(pool: str | Sequence[str] | None) -> tuple[str, ...]:
-    words = (pool or "mean",) if isinstance(pool, str | None) else tuple(dict.fromkeys(pool))
-    for word in words or ("none",):
-        check_pool(word)
-    return words
-
-
-def _asked(loaded: LoadedModel, layers: str | Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the modules of each name, pattern or "blocks" that was asked for."""
-    words = [layers] if isinstance(layers, str) else layers
-    names = {word: loaded.blocks if word == "blocks" else [word] for word in words}
-    return {word: tuple(watched_modules(loaded.module, names[word])) for word in names}
 
 
 def _todo(
@@ -160,23 +152,6 @@ def _todo(
     # A word is checked by the run that has all of its modules
     whole = {word: names for word, names in asked.items() if set(names) <= set(absent)}
     return Pass({name: modules[name] for name in absent}, pools, not facts.modules, whole)
-
-
-def _run(
-    loaded: LoadedModel,
-    samples: Samples,
-    folder: Path,
-    facts: StoreFacts,
-    todo: Pass,
-    batch_size: int,
-    progress: Progress,
-) -> None:
-    """Run the model over what is left of the samples, and take the arrays into the store."""
-    arrays = GrowingArrays(pass_folder(folder, sorted(todo.modules), sorted(todo.poolings)))
-    _fill(arrays, loaded, samples, todo, batch_size, progress)
-    pooled = set(arrays.written.pooled).union(facts.model.get(POOLED, ()))
-    facts = replace(facts, model={**facts.model, POOLED: sorted(pooled)})
-    _finish(folder, facts, todo, arrays, samples, loaded.module)
 
 
 def _fill(
@@ -281,10 +256,12 @@ def _finish(
 ) -> None:
     """Take the complete arrays of a pass into the store, and write down what it has now."""
     n, names = arrays.written.rows, list(arrays.written.arrays)
+    pooled = set(arrays.written.pooled).union(facts.model.get(POOLED, ()))
+    facts = replace(facts, model={**facts.model, POOLED: sorted(pooled)})
     # That of a loader is known by its batches
     fingerprint = samples.fingerprint or arrays.written.digest
     data = dict(facts.data) | {"n_samples": n, "fingerprint": fingerprint}
-    check_data(folder, data, facts.data)
+    check_same(folder, "data", data, facts.data)
     if samples.ids is not None and len(samples.ids) != n:
         raise ValueError(
             f"{samples.name} has {len(samples.ids)} samples, and the layers have {n} rows"

@@ -136,8 +136,8 @@ def begin(folder: Path, facts: StoreFacts) -> StoreFacts:
         write_facts(folder, facts)
         return facts
     before = read_facts(folder)
-    _check_same(folder, "model", facts.model, before.model, "choose another name or folder")
-    check_data(folder, facts.data, before.data)
+    check_same(folder, "model", facts.model, before.model)
+    check_same(folder, "data", facts.data, before.data)
     for name, value in facts.settings.items():
         if before.settings.get(name) != value:
             raise ValueError(
@@ -159,10 +159,8 @@ def with_files(folder: Path, facts: StoreFacts) -> StoreFacts:
     return replace(facts, modules=modules)
 
 
-def _check_same(
-    folder: Path, what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any], remedy: str
-) -> None:
-    """Raise ``ValueError`` if a store is about another model, or about other data."""
+def check_same(folder: Path, what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+    """Raise ``ValueError`` if a store is about another "model", or about other "data"."""
     for name in IDENTITY[what]:
         both = [facts.get(name) for facts in (ours, theirs)]
         if name == "class":  # without its module, which depends on how the file was imported
@@ -172,7 +170,7 @@ def _check_same(
             why = ": its class, options or code changed since" if name == "definition" else ""
             raise ValueError(
                 f"{folder} holds features of another {what} ({name} {theirs.get(name)}, not "
-                f"{ours.get(name)}{why}); {remedy}"
+                f"{ours.get(name)}{why}); choose another {'name or ' * (what == 'model')}folder"
             )
 
 
@@ -180,11 +178,6 @@ def write_facts(folder: Path, facts: StoreFacts) -> None:
     """Write what a store is about, and the traits by which its layers are read."""
     entries = {"format": FORMAT, "architecture": facts.model.get("class", "model"), **vars(facts)}
     write_atomically(folder / TRAITS, json.dumps(entries, indent=1) + "\n")
-
-
-def check_data(folder: Path, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
-    """Raise ``ValueError`` if a store is about other data."""
-    _check_same(folder, "data", ours, theirs, "choose another folder")
 
 
 def merged(
