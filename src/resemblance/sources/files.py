@@ -128,7 +128,11 @@ def _in_file(path: Path, name: str) -> Iterator[StoredArray]:
     if path.suffix in (".npy", ".parquet"):
         yield StoredArray(name, longer, path)
         return
-    keys = _archive_keys(path) if path.suffix == ".npz" else _tensor_names(path)
+    if path.suffix == ".npz":
+        keys = _archive_keys(path)
+    else:
+        with _tensors(path) as file:
+            keys = list(file.keys())
     if not keys:
         raise ValueError(f"{path} is an empty archive")
     for key in keys:
@@ -173,7 +177,8 @@ def _content(array: StoredArray) -> Any:
     if key is None:
         return readable(path)
     if path.suffix == ".npz":
-        return _from_archive(path, key)
+        with np.load(path, allow_pickle=False) as archive:
+            return archive[key]
     with _tensors(path) as file:
         return to_numpy(file.get_tensor(key))
 
@@ -182,16 +187,6 @@ def readable(path: Path) -> Path:
     """Return the path of a ``.npy`` file; ``ValueError``, naming the file, if it holds no array."""
     open_array(path)
     return path
-
-
-def _from_archive(path: Path, key: str) -> np.ndarray:
-    with np.load(path, allow_pickle=False) as archive:
-        return archive[key]
-
-
-def _tensor_names(path: Path) -> list[str]:
-    with _tensors(path) as file:
-        return list(file.keys())
 
 
 @contextmanager

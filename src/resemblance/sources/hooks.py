@@ -265,12 +265,14 @@ def rows_of_batch(
             return
         calls[layer] += 1
         call = calls[layer]
-        values = values_of(_tensor(result), layer, batch, convert)
+        values = (convert or as_numpy)(_tensor(result, layer, batch.samples))
         axes.add(values.ndim)
         for name, pool in pools.items():
+            word = pool or "mean"
+            if isinstance(word, Mapping):
+                word = word.get(f"{layer}#{call}", word.get(layer, "mean"))
             # Pooled, or copied, at once: the next module may work in place
-            word = pooling_of(pool, layer, call)
-            rows[name][layer, call] = rows_of(values, layer, word, batch.mask)
+            rows[name][layer, call] = _pooled(values, layer, word, batch.mask)
 
     def watch(layer: str) -> Callable[..., None]:
         def hook(module: Any, arguments: Any, result: Any) -> None:
@@ -306,10 +308,22 @@ def _is_plain(result: Any, samples: int) -> bool:
     return bool(floating and 1 <= result.ndim <= 4 and len(result) == samples and result.numel())
 
 
-def _tensor(result: Any) -> Any:
-    """Return the tensor that a result is or begins with."""
+def _tensor(result: Any, layer: str, samples: int) -> Any:
+    """Return the tensor that a result is or begins with; ``ValueError`` for what is no floating
+    tensor, or has other rows."""
     first = next(iter(result.values()), None) if isinstance(result, Mapping) else result
-    return first[0] if isinstance(first, tuple | list) and first else first
+    tensor: Any = first[0] if isinstance(first, tuple | list) and first else first
+    if not (hasattr(tensor, "is_floating_point") and tensor.is_floating_point() and tensor.ndim):
+        raise ValueError(
+            f"layer {layer!r} returns {type(tensor).__name__}, not a floating tensor; leave it out"
+        )
+    if len(tensor) != samples:
+        counts = 'leave it out, or set samples="y", the entry of a batch with one row per sample'
+        raise ValueError(
+            f"layer {layer!r} returns {tuple(tensor.shape)}, not one row for each of {samples}; "
+            f"{counts}"
+        )
+    return tensor
 
 
 def titled(rows: Mapping[tuple[str, int], Any]) -> dict[str, Any]:
@@ -336,66 +350,35 @@ def check_pool(pool: Pool) -> None:
             raise ValueError(f"pool must be one of {', '.join(TOKEN_POOLS)}; got {word!r}")
 
 
-def values_of(
-    tensor: Any, layer: str, batch: Batch, convert: Callable[[Any], Any] | None = None
-) -> Any:
-    """Return what a layer returns as an array, by default of NumPy, with a row per sample.
-
-    Raises ``ValueError`` for what is no floating tensor, or has other rows.
-    """
-    if not (hasattr(tensor, "is_floating_point") and tensor.is_floating_point() and tensor.ndim):
-        raise ValueError(
-            f"layer {layer!r} returns {type(tensor).__name__}, not a floating tensor; leave it out"
-        )
-    if len(tensor) != batch.samples:
-        shape = tuple(tensor.shape)
-        counts = 'leave it out, or set samples="y", the entry of a batch with one row per sample'
-        raise ValueError(
-            f"layer {layer!r} returns {shape}, not one row for each of {batch.samples}; {counts}"
-        )
-    return (convert or as_numpy)(tensor)
-
-
-def rows_of(array: Any, layer: str, word: str, mask: np.ndarray | None) -> Any:
+def _pooled(array: Any, layer: str, word: str, mask: np.ndarray | None) -> Any:
     """Return a copy of the values of a layer, pooled to one row per sample, (n, d)."""
+    pool: Any = TOKEN_POOLS[word]
     try:
-        pooled = _pooled(array, word, mask)
-        return pooled.astype(array.dtype) if isinstance(array, np.ndarray) else pooled.clone()
+        if array.ndim == 3:
+            pooled = from_tokens(array, pool=pool, mask=mask).source
+        elif array.ndim == 4 and word not in MAP_POOLS:
+            words = ", ".join(map(repr, MAP_POOLS))
+            raise ValueError(
+                f"shape {tuple(array.shape)} are maps of channels, which have no {word!r} token; "
+                f"pool them by one of {words}"
+            )
+        elif array.ndim == 4:
+            pooled = from_maps(array, pool=pool).source
+        elif array.ndim > 4 and word != "flatten":
+            raise ValueError(
+                f'shape {tuple(array.shape)} is neither tokens nor maps; pool it with "flatten", '
+                "or leave it out"
+            )
+        else:
+            pooled = array.reshape(len(array), -1)
     except ValueError as error:
         raise ValueError(f"layer {layer!r}: {error}") from error
-
-
-def pooling_of(pool: Pool, layer: str, call: int) -> str:
-    """Return the pooling of one call of a layer."""
-    if not isinstance(pool, Mapping):
-        return pool or "mean"
-    return pool.get(f"{layer}#{call}", pool.get(layer, "mean"))
-
-
-def _pooled(array: Any, word: str, mask: np.ndarray | None) -> Any:
-    pool: Any = TOKEN_POOLS[word]
-    if array.ndim == 3:
-        return from_tokens(array, pool=pool, mask=mask).source
-    if array.ndim == 4 and word not in MAP_POOLS:
-        words = ", ".join(map(repr, MAP_POOLS))
-        raise ValueError(
-            f"shape {tuple(array.shape)} are maps of channels, which have no {word!r} token; pool "
-            f"them by one of {words}"
-        )
-    if array.ndim == 4:
-        return from_maps(array, pool=pool).source
-    if array.ndim > 4 and word != "flatten":
-        raise ValueError(
-            f'shape {tuple(array.shape)} is neither tokens nor maps; pool it with "flatten", or '
-            "leave it out"
-        )
-    return array.reshape(len(array), -1)
+    return pooled.astype(array.dtype) if isinstance(array, np.ndarray) else pooled.clone()
 
 
 def as_numpy(tensor: Any) -> np.ndarray:
     """Return the values on the CPU; half precisions, some unknown to NumPy, become float32."""
-    tensor = tensor.detach().cpu()
-    return np.asarray((tensor if tensor.dtype.itemsize >= 4 else tensor.float()).numpy())
+    return np.asarray(as_tensor(tensor).cpu().numpy())
 
 
 def as_tensor(tensor: Any) -> Any:

@@ -190,21 +190,11 @@ def _embeddings(module: Any, modules: Mapping[str, Any], blocks: list[str]) -> I
     if not hasattr(module, "config"):
         return
     for top in dict.fromkeys(name.rpartition(".")[0] for name in blocks):
-        name = next((e for outer in _outwards(top) if (e := _embedding(outer, modules))), None)
-        if name is not None:
-            yield name
-
-
-def _embedding(outer: str, modules: Mapping[str, Any]) -> str | None:
-    prefix = f"{outer}." if outer else ""
-    has_positions = prefix + POSITIONS in modules
-    names = [prefix + name for name in EMBEDDINGS if prefix + name in modules]
-    is_sum = bool(names) and has_positions and names[0].endswith("embed_tokens")
-    return None if is_sum or not names else names[0]
-
-
-def _outwards(name: str) -> Iterator[str]:
-    """Yield the names of the modules around a module, from the inside out; "" is the model."""
-    while name:
-        name = name.rpartition(".")[0]
-        yield name
+        while top:  # from the inside out; "" is the model
+            top = top.rpartition(".")[0]
+            prefix = f"{top}." if top else ""
+            names = [prefix + name for name in EMBEDDINGS if prefix + name in modules]
+            is_sum = prefix + POSITIONS in modules and "".join(names[:1]).endswith("embed_tokens")
+            if names and not is_sum:
+                yield names[0]
+                break
