@@ -59,8 +59,12 @@ def read_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any]]:
     facts |= {"weights drawn at random": fresh} if fresh else {}
     processor, about = _processor(transformers, name, kind, model)
     facts |= about
-    model, part = _part_for(model, kind)
-    facts |= {"part": part} if part else {}
+    # The part that sees the samples: one of two towers, or the encoder
+    tower = TOWERS.get(kind or "")
+    if tower and all(hasattr(model, name) for name in TOWERS.values()):
+        return getattr(model, tower), processor, facts | {"part": tower}
+    if getattr(model.config, "is_encoder_decoder", False) and hasattr(model, "get_encoder"):
+        return model.get_encoder(), processor, facts | {"part": "encoder"}
     return model, processor, facts
 
 
@@ -76,16 +80,6 @@ def _check_there(name: str) -> None:
         raise ValueError(
             f"load_model: hf:{name} is not in the cache and cannot be found ({reason}); {DOWNLOAD}"
         ) from error
-
-
-def _part_for(model: Any, kind: str | None) -> tuple[Any, str | None]:
-    """Return the part of a model that sees the samples: one of its towers, or the encoder."""
-    tower = TOWERS.get(kind or "")
-    if tower and all(hasattr(model, name) for name in TOWERS.values()):
-        return getattr(model, tower), tower
-    if getattr(model.config, "is_encoder_decoder", False) and hasattr(model, "get_encoder"):
-        return model.get_encoder(), "encoder"
-    return model, None
 
 
 def _processor(
@@ -145,35 +139,29 @@ Loaded = tuple[Any, Any, dict[str, Any]]
 
 def timm(name: str, kind: str | None) -> Loaded:
     """Return a pretrained model of timm and the transform of one image."""
-    create = _package("timm")
+    model = _pretrained("timm", "create_model", name, pretrained=True)
     data = importlib.import_module("timm.data")
-    model = _pretrained(lambda: create.create_model(name, pretrained=True), "timm", name)
-    config = data.resolve_data_config({}, model=model)
-    transform = data.create_transform(**config)
+    transform = data.create_transform(**data.resolve_data_config({}, model=model))
     return model, _of_images(transform), {"weights": "pretrained", "transform": repr(transform)}
 
 
 def torchvision(name: str, kind: str | None) -> Loaded:
     """Return a model of torchvision with its default weights, and their transform of one image."""
-    _package("torchvision")
-    models = importlib.import_module("torchvision.models")
-    model = _pretrained(lambda: models.get_model(name, weights="DEFAULT"), "torchvision", name)
-    weights = models.get_model_weights(name).DEFAULT
+    model = _pretrained("torchvision.models", "get_model", name, weights="DEFAULT")
+    weights = importlib.import_module("torchvision.models").get_model_weights(name).DEFAULT
     transform = weights.transforms()
     return model, _of_images(transform), {"weights": str(weights), "transform": repr(transform)}
 
 
-def _package(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ImportError(f"{name} is not installed: pip install {name}") from error
-
-
-def _pretrained(create: Callable[[], Any], hub: str, name: str) -> Any:
+def _pretrained(package: str, function: str, name: str, **options: Any) -> Any:
     """Return a model from a hub; ``ValueError`` with the remedy for whatever goes wrong there."""
+    hub = package.partition(".")[0]
     try:
-        return create()
+        create = getattr(importlib.import_module(package), function)
+    except ImportError as error:
+        raise ImportError(f"{hub} is not installed: pip install {hub}") from error
+    try:
+        return create(name, **options)
     except Exception as error:  # unknown names, missing files, no network
         raise ValueError(
             f"load_model: {hub} cannot load {name!r} ({type(error).__name__}: {error}); check the "
@@ -182,7 +170,4 @@ def _pretrained(create: Callable[[], Any], hub: str, name: str) -> Any:
 
 
 def _of_images(transform: Callable[[Any], Any]) -> Callable[[list[Any]], Any]:
-    def prepare(images: list[Any]) -> Any:
-        return need("torch").stack([transform(image) for image in images])
-
-    return prepare
+    return lambda images: need("torch").stack([transform(image) for image in images])

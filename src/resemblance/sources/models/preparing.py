@@ -32,13 +32,23 @@ def preparation(module: Any, processor: Any, samples: Samples | None, name: str)
     if kind in ("batches", "graph"):
         return None, {}
     processor = getattr(processor, PARTS.get(kind or "", ""), processor)
-    if is_tokenizer(processor):
-        _check(kind in (None, "texts"), name, "a tokenizer", kind)
+    is_texts = is_tokenizer(processor)
+    # Of images, or of sound, of transformers
+    names = getattr(processor, "model_input_names", ()) if callable(processor) else ()
+    is_processor = not is_texts and bool(names) and hasattr(processor, "to_dict")
+    known = (None, "texts") if is_texts else (None, "images", "arrays")
+    if (is_texts or is_processor) and kind not in known:
+        what = "a tokenizer" if is_texts else "a processor"
+        raise ValueError(
+            f"load_model: {name} comes with {what}, which cannot read {kind}; choose other data, "
+            "or pass (model, prepare) with a function that makes a batch of a list of samples"
+        )
+    if is_texts:
         return _of_tokenizer(module, processor, samples, name)
-    if is_processor(processor):
-        _check(kind in (None, "images", "arrays"), name, "a processor", kind)
-        arrays = _of_arrays(module) if kind == "arrays" and _sees(processor) else None
-        return (arrays, {}) if arrays else _of_processor(module, processor)
+    if is_processor and kind == "arrays" and "pixel_values" in names:
+        return _of_arrays(module), {}
+    if is_processor:
+        return _of_processor(module, processor)
     if callable(processor):
         return processor, {
             "processor": getattr(processor, "__qualname__", type(processor).__name__)
@@ -61,23 +71,6 @@ def is_tokenizer(value: Any) -> bool:
     return (
         callable(value) and hasattr(value, "pad_token") and hasattr(value, "convert_ids_to_tokens")
     )
-
-
-def is_processor(value: Any) -> bool:
-    """Return whether this is a processor of images, or of sound, of transformers."""
-    return callable(value) and hasattr(value, "model_input_names") and hasattr(value, "to_dict")
-
-
-def _sees(processor: Any) -> bool:
-    return "pixel_values" in processor.model_input_names
-
-
-def _check(fits: bool, name: str, what: str, kind: str | None) -> None:
-    if not fits:
-        raise ValueError(
-            f"load_model: {name} comes with {what}, which cannot read {kind}; choose other data, "
-            "or pass (model, prepare) with a function that makes a batch of a list of samples"
-        )
 
 
 def word_vectors(module: Any) -> int | None:
@@ -177,13 +170,9 @@ def _of_arrays(module: Any) -> Callable[[Any], Any]:
     dtype = next(floating, torch.get_default_dtype())
 
     def prepare(array: Any) -> Any:
-        tensor = array if isinstance(array, torch.Tensor) else torch.from_numpy(_native(array))
-        return tensor.to(dtype) if tensor.is_floating_point() else tensor
+        if not isinstance(array, torch.Tensor):
+            copied = np.array(array)  # in memory, in the order of bytes of the machine
+            array = torch.from_numpy(copied.astype(copied.dtype.newbyteorder("=")))
+        return array.to(dtype) if array.is_floating_point() else array
 
     return prepare
-
-
-def _native(array: Any) -> np.ndarray:
-    """Return a copy of an array in memory, in the order of bytes of the machine."""
-    copied = np.array(array)
-    return copied.astype(copied.dtype.newbyteorder("="))
