@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -390,7 +391,8 @@ IMAGE_SUFFIXES = (
 def _read_folder_of_images(folder: Path) -> Samples:
     """Return the images in a folder in natural order; its sub-folders are their classes."""
     files = {file: file.relative_to(folder) for file in folder.rglob("*") if file.is_file()}
-    legible = {f: n for f, n in files.items() if not any(x.startswith(".") for x in n.parts)}
+    hidden = re.compile(r"(^|/)\.")
+    legible = {f: name for f, name in files.items() if not hidden.search(name.as_posix())}
     images = [file for file in legible if file.suffix.lower() in IMAGE_SUFFIXES]
     if not images:
         raise ValueError(
