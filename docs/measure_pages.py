@@ -251,7 +251,7 @@ def source(m: rs.Measure) -> str:
     )
 
 
-HEAD = ("measure", "label", "in short", "range", "ignores", "also", "samples")
+HEAD = ("measure", "label", "in short", "range", "ignores", "also")
 
 
 def all_measures() -> str:
@@ -288,5 +288,4 @@ def row(m: rs.Measure) -> tuple[str, ...]:
         f"{interval(m.range)} {'↑' if m.larger_is_more_similar else '↓'}",
         short_invariances(m.invariant_to),
         ", ".join(word for word, holds in also.items() if holds),
-        str(m.min_samples),
     )
