@@ -13,7 +13,6 @@ from ..arrays import Array, as_float64, at_most_one, inner, to_numpy
 from ..claims import COSINE, SHAPE, AllPairs, Product, Scores
 from ..measure import measure
 from ..representation import Representation, title, view
-from ..significance.ranks import ranks_of_rows
 from ..views.distances import rdm_vector, row_blocks, weights_of, whitened, whitened_gram
 from ..views.matrices import dissimilarities, expected_cosine
 from ..views.rank_bins import concordance_bins, rank_bins, rank_concordances, tau_error
@@ -239,58 +238,75 @@ def _whitened_without(
 def _of_ranks(x: Representation, y: Representation, kind: str) -> np.ndarray:
     """Spearman's correlation of two vectors of pairs without those of each sample."""
     n, (r, s) = x.shape[0], (rank_of_pairs(v, kind) for v in (x, y))
-    pairs = (n - 1) * (n - 2) / 2
-    in_rows = _sums_in_rows(x, y, kind)
-    # Sums over the pairs of the others: of r and s, of c and e, and of their products.
-    of_r, of_s = (-row_sums(v, n) for v in (r, s))
-    of_c, of_e = (row_sums(len(v) / 2 - v, n) - (n - 1) ** 2 / 2 for v in (r, s))
-    c_and_s = row_sums(_above(x, s, kind), n) - in_rows[0] - of_c * of_s / pairs
-    r_and_e = row_sums(_above(y, r, kind), n) - in_rows[1] - of_r * of_e / pairs
-    c_and_e = _sums_of_both(x, y, kind) - in_rows[2] - of_c * of_e / pairs
-    r_and_s = r @ s - row_sums(r * s, n) - of_r * of_s / pairs
+    # r, s, c and e sum to zero over all pairs but for what no sample changes: cov (r - c, s - e).
+    mean_of_both = ((n - 1) * (n - 1 - len(r)) / 2) ** 2 / ((n - 1) * (n - 2) / 2)
+    above = row_sums(_above(x, s, kind) + _above(y, r, kind), n)
+    among = np.concatenate(
+        [
+            np.vecdot(*(_ranks_without(v, kind)[i:j].astype(np.float64) for v in (x, y)))
+            for i, j in row_blocks(n)
+        ]
+    )
+    product = float(r.astype(np.float64) @ s.astype(np.float64))
+    covariance = product - among - above + _sums_of_both(x, y, kind) - mean_of_both
     squares = [_rank_squares(v, kind) for v in (x, y)]
-    covariance = r_and_s - c_and_s - r_and_e + c_and_e
     return np.clip(covariance / np.sqrt(squares[0] * squares[1]), -1, 1)
 
 
 @view
 def rank_of_pairs(x: Representation, kind: str) -> np.ndarray:
-    """Return the average ranks of the dissimilarities, centred, shape (n (n - 1) / 2,)."""
-    vector = as_float64(rdm_vector(x, kind=kind, compare="spearman"))
-    lowest = vector.min()
-    tied = np.count_nonzero(vector == lowest)  # the lowest rank is (tied + 1) / 2
-    centred = vector * ((tied - len(vector)) / 2 / lowest)
-    return np.rint(2 * centred + len(vector) + 1) / 2 - (len(vector) + 1) / 2
+    """Return the average ranks of the dissimilarities, centred, shape (n (n - 1) / 2,): in single
+    precision where it is exact."""
+    place = _place(x, kind)
+    precision = np.float32 if len(place) < 2**23 else np.float64
+    return np.asarray((place - (len(place) - 1)) / 2, dtype=precision)
 
 
 @view
 def _place(x: Representation, kind: str) -> np.ndarray:
-    """Return twice the rank of each pair, from 0."""
-    r = rank_of_pairs(x, kind)
-    return np.asarray(np.rint(2 * r + len(r) - 1), dtype=np.int32 if len(r) < 2**30 else np.int64)
+    """Return twice the average rank of each pair, from 0."""
+    vector = as_float64(rdm_vector(x, kind=kind, compare="spearman"))
+    lowest = vector.min()
+    tied = np.count_nonzero(vector == lowest)  # the lowest rank is (tied + 1) / 2
+    centred = vector * ((tied - len(vector)) / 2 / lowest)
+    twice = np.rint(2 * centred) + len(vector) - 1
+    return np.asarray(twice, dtype=np.int32 if len(vector) < 2**30 else np.int64)
+
+
+@view
+def _order(x: Representation, kind: str) -> np.ndarray:
+    """Return the pairs in the order of their ranks; none, of shape (0,), if some are tied."""
+    place = _place(x, kind)
+    order = np.full(len(place), -1, dtype=place.dtype)
+    order[place // 2] = np.arange(len(place), dtype=place.dtype)
+    return order if order.min() >= 0 else order[:0]
 
 
 def _above(x: Representation, weights: np.ndarray, kind: str) -> np.ndarray:
     """Return for each pair the weight of all pairs of higher ranks in x, with half of those of the
-    same rank."""
-    place = _place(x, kind)
-    at = np.bincount(place, weights=weights, minlength=2 * len(place) - 1)
-    return (np.cumsum(at[::-1])[::-1] - at / 2)[place]
+    same rank; the weights sum to zero."""
+    place, order = _place(x, kind), _order(x, kind)
+    is_tied = len(order) < len(place)
+    at = np.bincount(place, weights=weights) if is_tied else weights[order].astype(np.float64)
+    higher = at / 2 - np.cumsum(at)
+    if is_tied:
+        return np.asarray(higher[place])
+    result = np.empty(len(place))
+    result[order] = higher
+    return result
 
 
 @view
-def _ranks_in_rows(x: Representation, kind: str) -> np.ndarray:
-    """Return c, the rank of each pair among those of its sample, (n, n); 0 on the diagonal.
-
-    Single precision is exact for ranks of up to 8 million samples.
-    """
-    pairs = _square(rank_of_pairs(x, kind))
-    np.fill_diagonal(pairs, -np.inf)
-    ranks = np.empty(pairs.shape, dtype=np.float32)
-    for start, stop in row_blocks(len(pairs)):
-        ranks[start:stop] = ranks_of_rows(pairs[start:stop]) - 1.5
-    np.fill_diagonal(ranks, 0)
-    return ranks
+def _ranks_without(x: Representation, kind: str) -> np.ndarray:
+    """Return r - c for the pairs of each sample, (n, n), 0 on the diagonal; c is the rank of a pair
+    among those of its sample, from 1/2."""
+    place, precision = _square(_place(x, kind)), rank_of_pairs(x, kind).dtype
+    rest, middle = np.empty(place.shape, dtype=precision), len(_place(x, kind)) - 1
+    for start, stop in row_blocks(len(place)):
+        rows = place[start:stop]
+        rest[start:stop] = (rows - middle) / 2 - _ranks_in_rows(rows, start)
+    np.fill_diagonal(rest, 0)
+    return rest
 
 
 def _square(pairs: np.ndarray) -> np.ndarray:
@@ -300,17 +316,24 @@ def _square(pairs: np.ndarray) -> np.ndarray:
     return squareform(pairs, checks=False)
 
 
-def _sums_in_rows(x: Representation, y: Representation, kind: str) -> np.ndarray:
-    """Return sums over the pairs of each sample, of the products c s, e r and c e: shape (3, n)."""
-    c, e = (_ranks_in_rows(v, kind) for v in (x, y))
-    r, s = (_square(rank_of_pairs(v, kind)) for v in (x, y))
-    sums = np.empty((3, len(c)))
-    for start, stop in row_blocks(len(c)):
-        rows = slice(start, stop)
-        sums[0, rows] = (c[rows] * s[rows]).sum(axis=1)
-        sums[1, rows] = (e[rows] * r[rows]).sum(axis=1)
-        sums[2, rows] = (c[rows].astype(np.float64) * e[rows]).sum(axis=1)
-    return sums
+def _ranks_in_rows(place: np.ndarray, start: int) -> np.ndarray:
+    """Return the ranks, from 1/2, within rows of integers >= 0, that of equal ones their mean; the
+    diagonal, which begins in column ``start``, does not count."""
+    rows, n = np.arange(len(place)), place.shape[1]
+    keys = place.astype(np.int64) * n + np.arange(n)  # sorted faster than their positions
+    keys[rows, start + rows] = start + rows - n
+    keys.sort(axis=1)
+    order, ordered = keys % n, keys // n
+    ranks = np.empty(place.shape)
+    np.put_along_axis(ranks, order, np.arange(-0.5, n - 1), axis=1)
+    tied = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+    if len(tied):
+        from scipy.stats import rankdata  # takes as long to import as the rest of the library
+
+        pairs = place[tied]
+        pairs[np.arange(len(tied)), start + tied] = -1
+        ranks[tied] = rankdata(pairs, axis=1) - 1.5
+    return ranks
 
 
 def _sums_of_both(x: Representation, y: Representation, kind: str) -> np.ndarray:
@@ -326,11 +349,12 @@ def _sums_of_both(x: Representation, y: Representation, kind: str) -> np.ndarray
 def _binned(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the bin of the rank of each pair, and for each sample the mean of c over the pairs of
     every bin, shape (n, bins)."""
-    n, r = x.shape[0], rank_of_pairs(x, kind)
-    bins = (_place(x, kind).astype(np.int64) + 1) * BINS // (2 * len(r))
+    n, place = x.shape[0], _place(x, kind).astype(np.int64)
+    bins = ((place + 1) * BINS // (2 * len(place))).astype(np.int16)
     counts = np.bincount(bins, minlength=BINS)
     higher = counts[::-1].cumsum()[::-1] - counts
-    share = (len(r) / 2 - r - higher[bins]) / counts[bins]  # of the pairs of the bin, those above
+    # Of the pairs of the bin, those above.
+    share = (len(place) - (place + 1) / 2 - higher[bins]) / counts[bins]
     at, shares, means = _square(bins), _square(share), np.empty((n, BINS))
     for start, stop in row_blocks(n):
         places = (at[start:stop] + BINS * np.arange(stop - start)[:, None]).ravel()
@@ -339,7 +363,7 @@ def _binned(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]:
         mine[:, 0] -= 1  # on the diagonal
         within = np.bincount(places, shares[start:stop].ravel(), size).reshape(-1, BINS)
         means[start:stop] = mine.cumsum(axis=1) - mine + within
-    return bins.astype(np.int16), means
+    return bins, means
 
 
 @view
@@ -349,9 +373,10 @@ def _rank_squares(x: Representation, kind: str) -> np.ndarray:
     (m³ - m) / 12 for m pairs without ties, and (t³ - t) / 12 less for t pairs of the same rank.
     """
     n, place = x.shape[0], _place(x, kind)
-    m, sizes = (n - 1) * (n - 2) // 2, np.bincount(place)
+    m, is_tied = (n - 1) * (n - 2) // 2, len(_order(x, kind)) < len(place)
+    sizes = np.bincount(place) if is_tied else np.ones(0)
     missing = np.full(n, _cubes(sizes[sizes > 1]).sum())
-    for i, row in enumerate(_square(place) if missing.any() else ()):
+    for i, row in enumerate(_square(place) if is_tied else ()):
         touched, counts = np.unique(np.delete(row, i), return_counts=True)
         missing[i] += (_cubes(sizes[touched] - counts) - _cubes(sizes[touched])).sum()
     whole = _cubes(np.array(m))
