@@ -9,7 +9,6 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 
-import example_pages  # noqa: E402
 import generate  # noqa: E402
 
 import resemblance  # noqa: E402
@@ -86,8 +85,8 @@ suppress_warnings = ["toc.empty_glob"]
 def setup(app):
     """Generate the pages that follow from the code before Sphinx reads any, and read the sections
     of docstrings."""
-    app.connect("builder-inited", lambda app: generate.main(DOCS / "measures"))
-    app.connect("builder-inited", lambda app: example_pages.main(DOCS / "_static" / "pages"))
+    app.connect("builder-inited", lambda app: generate.measures(DOCS / "measures"))
+    app.connect("builder-inited", lambda app: generate.examples(DOCS / "_static" / "pages"))
     app.connect(
         "source-read", lambda app, page, source: source.append(generate.linked(source.pop()))
     )

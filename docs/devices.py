@@ -1,6 +1,6 @@
 """What every measure copies from a device to the host, found by watching it compute on tensors.
 
-``python docs/devices.py`` writes the table of the page about the engine.
+``python docs/write_tables.py devices`` writes the table of the page about the engine.
 """
 
 from __future__ import annotations
@@ -143,7 +143,3 @@ def table() -> str:
         names = [f"`{spec}`" for spec, leaves in kinds.items() if leaves == kind]
         rows.append(f"| {kind} | {', '.join(names)} |")
     return "\n".join(["| leaves the device | measures |", "|---|---|", *rows]) + "\n"
-
-
-if __name__ == "__main__":
-    TABLE.write_text(table())

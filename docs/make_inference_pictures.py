@@ -1,12 +1,14 @@
 """Draw the pictures of the pages on inference: docs/_static/more-than-chance.svg and four others.
 
-Every array is that of a snippet of its page, taken from the page.
+Every array is that of a snippet of its page, taken from the page; ``python docs/write_tables.py
+pictures`` writes the files.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +43,16 @@ DEBIASED = "cka[estimator=debiased]"
 Names = dict[str, Any]
 
 
-def main() -> None:
-    """Draw all pictures."""
-    plt.rcParams |= STYLE
+def drawings() -> dict[str, bytes]:
+    """Return all pictures, by the names of their files."""
+    files = {}
     for name, draw in PICTURES.items():
-        figure = draw(names_of(name))
-        figure.savefig(
-            DOCS / "_static" / f"{name}.svg",
-            metadata={"Date": None, "Creator": None},
-            transparent=True,
-        )
-        plt.close(figure)
+        with plt.rc_context(STYLE):
+            figure, file = draw(names_of(name)), BytesIO()
+            figure.savefig(file, metadata={"Date": None, "Creator": None}, transparent=True)
+            plt.close(figure)
+        files[f"{name}.svg"] = file.getvalue()
+    return files
 
 
 def names_of(page: str) -> Names:
@@ -219,6 +220,3 @@ PICTURES: dict[str, Callable[[Names], Any]] = {
     "maps-of-layers": maps_of_layers,
     "trials-documents-time": trials_documents_time,
 }
-
-if __name__ == "__main__":
-    main()

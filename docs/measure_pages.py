@@ -13,17 +13,20 @@ import re
 import textwrap
 import typing
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import profiles
 from inference_tables import inference_rows
 from pieces import FAMILY_TITLES, interval, invariances, markdown, section, short_invariances, table
-from places import cost_of, place_of
 
 import resemblance as rs
+from resemblance.boards import read_board
 from resemblance.claims import INVARIANCES
+from resemblance.engine.costs import cost_table
 from resemblance.measure import FAMILIES
+from resemblance.significance import Places
 from resemblance.streamed import STREAMS, needs_of
 
 NEAR = (
@@ -250,6 +253,73 @@ def source(m: rs.Measure) -> str:
         f"python\n\n{textwrap.indent(code, '   ')}"
     )
 
+
+# -------------------------------------------------------- what is known of a measure elsewhere
+
+SUITES = {
+    "resi": ":doc:`ReSi <../resi>`",
+    "sensitivity": ":doc:`Sensitivity <../sensitivity>`",
+    "manifolds": ":doc:`Manifolds <../manifolds>`",
+    "stability": ":doc:`Stability <../stability-suite>`",
+}
+SIZES = ((500, 128), (1000, 768), (4000, 768))
+
+
+@cache
+def board_places() -> Places:
+    """Return the places of all measures on the board."""
+    return read_board().ranks.places
+
+
+def place_of(m: rs.Measure) -> str:
+    """Return the place of a measure on the board, and its mean rank in each suite."""
+    known = board_places()
+    here, count = next((p for p in known.rows if p.measure == m.spec), None), len(known.rows)
+    if here is None:
+        return "It compares predictions of models, so it is not on :doc:`the board <../board>`."
+    rows = [("all suites together", f"{here.mean:.1f}")]
+    rows += [(SUITES[name], f"{means[m.spec]:.1f}") for name, means in known.by_group.items()]
+    intro = (
+        f"Place {here.best} to {here.worst} of {count} on :doc:`the board <../board>`: it cannot "
+        f"be told from the others there (95 %). Mean ranks over the tests of each suite, on the "
+        f"packs that ship; 1 is best, and a measure that guesses has about {(count + 1) / 2:.0f}:"
+    )
+    return f"{intro}\n\n{table(('suite', 'mean rank'), rows, numbers=True)}"
+
+
+def cost_of(m: rs.Measure) -> str:
+    """Return the CPU time of one pair at three sizes; empty where it was not measured."""
+    if cost_table().name_of(m) is None:
+        return ""
+    head = ("samples × features", "each representation, once", "each pair")
+    rows = list(_costs(m))
+    note = (
+        f"CPU time on one core, from costs measured once ({cost_table().machine}). Other machines "
+        f"differ; the ratio between measures is more reliable than the seconds. "
+        f"``rs.plan`` :doc:`predicts a whole comparison <../how-big>` on your machine."
+    )
+    return f"{table(head, rows, numbers=True)}\n\n{note}"
+
+
+def _costs(m: rs.Measure) -> Iterator[tuple[str, str, str]]:
+    costs = cost_table()
+    for n, d in SIZES:
+        views = costs.seconds("views", [m], n, d)
+        pair = costs.seconds("pair views", [m], n, d) + costs.seconds("values", [m], n, d)
+        yield f"{n:,} × {d}", duration(views), duration(pair)
+
+
+def duration(seconds: float) -> str:
+    """Return a time with two digits and a unit."""
+    if seconds < 5e-6:
+        return "–"
+    for factor, unit in ((1e6, "µs"), (1e3, "ms"), (1, "s")):
+        if seconds * factor < 999:
+            return f"{float(f'{seconds * factor:.2g}'):g} {unit}"
+    return f"{seconds:,.0f} s"
+
+
+# ------------------------------------------------------------------- the tables of docs/measures.md
 
 HEAD = ("measure", "label", "in short", "range", "ignores", "also")
 

@@ -1,15 +1,18 @@
 """Write the tables of numbers into the committed pages, between ``<!-- table: NAME -->`` and
-``<!-- end -->``, so that the pages are complete wherever they are read.
+``<!-- end -->``, so that the pages are complete wherever they are read; and files of their own.
 
-    python docs/write_tables.py          # write what has changed
-    python docs/write_tables.py --check  # only name the pages whose tables are not up to date
+    python docs/write_tables.py            # write the tables that have changed
+    python docs/write_tables.py --check    # only name the pages whose tables are not up to date
+    python docs/write_tables.py own-suite  # of own-suite, devices, pictures, tutorial-pictures
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -93,6 +96,67 @@ TABLES: dict[str, Callable[[], str]] = {
 } | {f"from-{package}": partial(coming_from.table, package) for package in coming_from.PACKAGES}
 
 
+# --------------------------------------------------------------------------- files of their own
+
+
+def own_suite() -> dict[str, bytes]:
+    """Return the table of the example of a suite of one's own (ten seconds): the scores, a line for
+    each measure, and the reliability of what was lost."""
+    sys.path.append(str(DOCS / "examples"))
+    import suite_of_quantisation as example
+
+    scores = {(s.measure, s.test, s.cell[0]): s for s in example.run()}
+    bits = [(test, f"{n} bits") for test in ("identity", "accuracy") for n in (8, 4, 3, 2)]
+    kept = [("bits", "order"), *bits]
+    rows = [
+        (f"`{m}`", *(_two_digits(scores[m, *of].value) for of in kept)) for m in example.MEASURES
+    ]
+    repeats = (scores[example.MEASURES[0], *of].reliability for of in kept)
+    rows.append(("*reliability*", *("" if r is None else _two_digits(r) for r in repeats)))
+    table = markdown(("measure", "bits", *map(", ".join, bits)), rows)
+    return {"_generated/own-suite.md": f"{table}\n".encode()}
+
+
+def _two_digits(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
+
+
+def devices() -> dict[str, bytes]:
+    """Return the table of what measures copy from a device to the host."""
+    from devices import table
+
+    return {"_generated/devices.md": table().encode()}
+
+
+def pictures() -> dict[str, bytes]:
+    """Return the pictures of the pages on inference."""
+    import make_inference_pictures
+
+    return {f"_static/{name}": svg for name, svg in make_inference_pictures.drawings().items()}
+
+
+def tutorial_pictures() -> dict[str, bytes]:
+    """Return the two pictures of the README, from the outputs of the tutorial on language
+    models."""
+    cells = json.loads((DOCS / "tutorials" / "language-models.ipynb").read_text())["cells"]
+    files = {}
+    for name, call in (("map", "rs.plot.heatmap("), ("depth", "rs.plot.layers(")):
+        cell = next(c for c in cells if call in "".join(c["source"]) and c["cell_type"] == "code")
+        image = next(o["data"]["image/png"] for o in cell["outputs"] if "image/png" in o["data"])
+        files[f"_static/two-models-{name}.png"] = base64.b64decode("".join(image))
+    return files
+
+
+FILES: dict[str, Callable[[], dict[str, bytes]]] = {
+    "own-suite": own_suite,
+    "devices": devices,
+    "pictures": pictures,
+    "tutorial-pictures": tutorial_pictures,
+}
+
+# ------------------------------------------------------------------------------- tables in pages
+
+
 def rewritten(text: str) -> str:
     """Return a page with its tables computed anew; one that differs by rounding is kept."""
 
@@ -128,8 +192,19 @@ def outdated(write: bool = False) -> list[str]:
     return names
 
 
-if __name__ == "__main__":
-    check = "--check" in sys.argv[1:]
-    pages = outdated(write=not check)
+def main(words: Sequence[str]) -> int:
+    """Write the files that are named, or the tables of all pages; return 1 if a check finds pages
+    that are not up to date."""
+    for word in (word for word in words if word != "--check"):
+        for name, content in FILES[word]().items():
+            (DOCS / name).write_bytes(content)
+            print(name)
+    if set(words) - {"--check"}:
+        return 0
+    pages = outdated(write=not words)
     print(*pages, sep="\n")
-    sys.exit(check and bool(pages))
+    return int(bool(words and pages))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

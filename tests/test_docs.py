@@ -179,7 +179,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         import generate
         import write_tables  # noqa: F401
 
-        generate.main(folder)
+        generate.measures(folder)
     finally:
         sys.path.remove(str(DOCS))
     return folder

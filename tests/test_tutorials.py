@@ -118,7 +118,9 @@ def numbers(text: str) -> list[float]:
 
 def test_the_pictures_of_the_readme_are_those_of_the_tutorial() -> None:
     sys.path.insert(0, str(DOCS))
-    import make_two_models
+    import write_tables
 
-    for name, content in make_two_models.pictures().items():
-        assert (DOCS / "_static" / name).read_bytes() == content
+    files = write_tables.tutorial_pictures()
+    assert len(files) == 2
+    for name, content in files.items():
+        assert (DOCS / name).read_bytes() == content
