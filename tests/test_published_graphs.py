@@ -45,23 +45,6 @@ def recipe(dataset="cora", architecture="gcn", setting="normal", strength=None, 
     return Recipe("graphs", *which, chosen, paper.VERSION)
 
 
-@pytest.mark.parametrize(("dataset", "architecture", "setting"), CASES)
-def test_every_setting_of_every_architecture(resources, dataset, architecture, setting):
-    which = recipe(dataset, architecture, setting)
-    result = paper.extract(which, paper.fit(which, resources), resources)
-    data = read(dataset, resources.data, strict=False)
-    depth = which.options["deep" if setting == "layers" else "layers"]
-    kind = "structure" if architecture == "pgnn" else "conv"
-    layers = result.layers["node"]
-    assert list(layers) == [f"{kind}{i}" for i in range(1, depth)]
-    assert all(layer.shape == (len(data.compared), 16) for layer in layers.values())
-    assert all(np.isfinite(layer).all() and layer.std() > 0 for layer in layers.values())
-    assert result.outputs.shape == (len(data.compared), data.classes)
-    assert np.array_equal(result.labels, data.labels[data.compared])
-    share = (result.outputs.argmax(axis=1) == result.labels).mean()
-    assert result.accuracies == {"test": share}
-
-
 def plainly_trained(which, resources):
     """A training as PyTorch Geometric's documentation has it."""
     from torch_geometric import nn

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -50,37 +49,12 @@ def learn(setting="normal", strength=0.0, **options):
 
 
 @pytest.mark.parametrize("architecture", TINY)
-def test_layers_outputs_and_accuracy_describe_the_test_images(architecture):
-    found = run(recipe(architecture))
-    (pooling,) = found.layers
-    layers = list(found.layers[pooling].values())
-    assert pooling == {"resnet": "mean", "vgg": "mean", "vit": "cls"}[architecture]
-    assert len(layers) >= 5
-    for values in [*layers, found.outputs]:
-        assert values.dtype == np.float32
-        assert values.shape[0] == 40
-        assert np.isfinite(values).all()
-        assert (values.std(axis=0) > 0).any()
-    for a, b in pairwise(layers):
-        assert a.shape != b.shape or np.abs(a - b).max() > 1e-4
-    assert found.outputs.shape == (40, 10)
-    assert found.accuracies["test"] == (found.outputs.argmax(axis=1) == found.labels).mean()
-
-
-@pytest.mark.parametrize("architecture", TINY)
 def test_the_last_layer_is_the_input_of_the_classifier(architecture):
     state = fit(recipe(architecture))
     found = extract(recipe(architecture), state)
     (layers,) = found.layers.values()
     logits = list(layers.values())[-1] @ state["head.weight"].T + state["head.bias"]
     np.testing.assert_allclose(logits, found.outputs, rtol=1e-4, atol=1e-5)
-
-
-def test_layers_are_named_in_the_order_of_the_network():
-    names = {a: list(next(iter(run(recipe(a)).layers.values()))) for a in TINY}
-    assert names["resnet"] == ["stem", *(f"block{i}" for i in range(1, 7))]
-    assert names["vgg"] == [*(f"conv{i}" for i in range(1, 7)), "pooled"]
-    assert names["vit"] == [*(f"block{i}" for i in range(1, 6)), "norm"]
 
 
 def test_a_recipe_gives_the_same_model_in_another_process():
@@ -189,16 +163,6 @@ def test_noise_costs_a_model_less_that_was_trained_with_it():
     assert (
         trained["test"] - trained["augmented"] < untrained["test"] - untrained["augmented"] - 0.05
     )
-
-
-def test_accuracies_are_those_of_the_setting():
-    names = {s: set(run(recipe(setting=s)).accuracies) for s in vision.SETTINGS}
-    assert names == {
-        "normal": {"test", "augmented"},
-        "labels": {"test"},
-        "shortcut": {"test", "leaked"},
-        "augmentation": {"test", "augmented"},
-    }
 
 
 def test_suites_fit_the_data():

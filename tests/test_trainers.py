@@ -3,6 +3,8 @@ fine-tuned, and of those of the paper, here on made data in the layout of the re
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -21,11 +23,12 @@ VISION = {"most": 40, "batch": 16}
 @pytest.fixture(scope="module")
 def resources(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
-    graph_data.write_cora(folder / "graphs" / "cora")
+    graph_data.write_all(folder)
     text_data.write_all(folder)
     image_data.make_cifar100(folder, train=60, test=20, classes=4)
     image_data.make_imagenet100(folder)
-    image_data.make_vit(folder, "vit-b32")
+    for architecture in ("vit-b32", "vit-l32"):
+        image_data.make_vit(folder, architecture)
     return Resources(folder, device="cpu")
 
 
@@ -46,6 +49,7 @@ def of_paper(dataset, architecture, setting="normal", strength=0.0, **changes):
     return Recipe(domain, dataset, architecture, setting, strength, 0, options, trainer.VERSION)
 
 
+WITH_SHORTCUTS = [(d, about.chosen) for d, about in DOMAINS.items()]
 SAME = [
     *(packaged(d, a, "shortcut", 0.5) for d, about in DOMAINS.items() for a in about.architectures),
     *(packaged(d, about.chosen, "augmentation", 1.0) for d, about in DOMAINS.items()),
@@ -75,6 +79,97 @@ def test_a_recipe_always_gives_the_same_model(resources, subtests):
             other = training.fit(one._replace(seed=1), resources)
             assert digest(first) != digest(other)
     assert not torch.are_deterministic_algorithms_enabled()
+
+
+SEEN = [
+    *(packaged(d, a) for d, about in DOMAINS.items() for a in about.architectures),
+    *(packaged(d, about.chosen, "augmentation", 1.0) for d, about in DOMAINS.items()),
+    *(packaged(d, about.chosen, "labels", 0.5) for d, about in DOMAINS.items()),
+    *(packaged(d, a, "shortcut") for d, a in (("graphs", "pgnn"), *WITH_SHORTCUTS)),
+    *(packaged("graphs", a, "layers") for a in ("gcn", "pgnn")),
+    *(of_paper(d, a) for d, about in training.DATASETS.items() for a in about.architectures),
+    *(of_paper("cora", a, "layers") for a in ("gcn", "sage", "gat", "pgnn")),
+    *(of_paper(d, "sage", "augmentation", 0.25) for d in ("flickr", "ogbn-arxiv")),
+    *(of_paper("imagenet100", "resnet34", s, 0.5) for s in ("labels", "shortcut", "augmentation")),
+]
+
+
+def numbered(name, count):
+    return [f"{name}{i}" for i in range(1, count + 1)]
+
+
+def layers_of(one):
+    """The layers that are seen of a model, by pooling."""
+    options, name = one.options, one.architecture
+    if one.domain == "graphs":
+        depth = options["deep" if one.setting == "layers" else "layers"] - 1
+        return {"node": numbered("structure" if name == "pgnn" else "conv", depth)}
+    if one.domain == "language":
+        blocks, is_paper = numbered("block", options.get("layers", 2)), one.dataset != "docstrings"
+        if name in ("llama", "smollm2"):
+            return {"last": ["embedding"] * is_paper + blocks}
+        return {"cls": ["embedding"] * is_paper + blocks, "mean": ["embedding", *blocks]}
+    if one.dataset == "digits":
+        count = options.get("stages", 1) * options["blocks"]
+        return {
+            "resnet": {"mean": ["stem", *numbered("block", count)]},
+            "vgg": {"mean": [*numbered("conv", count), "pooled"]},
+            "vit": {"cls": [*numbered("block", count), "norm"]},
+        }[name]
+    count, vits = sum(options.get("depths", [7])), "vit" in name  # the made transformers have 7
+    names = [*numbered("conv" if "vgg" in name else "block", count), "norm" if vits else "pool"]
+    compared = options["compared"] if one.setting == "normal" else 1
+    return {"cls" if vits else "mean": names[: options["hooks"]][-compared:]}
+
+
+def accuracies_of(one):
+    if one.architecture == "pgnn" and one.setting == "normal":
+        return {"test"}
+    if one.dataset in training.DATASETS and one.domain != "vision":
+        return {"test"}
+    more = {"shortcut": {"leaked"}, "normal": {"augmented"}, "augmentation": {"augmented"}}
+    return {"test"} | more.get(one.setting, set())
+
+
+def check_seen(one, seen):
+    assert {pooling: list(layers) for pooling, layers in seen.layers.items()} == layers_of(one)
+    rows = len(seen.labels)
+    for layers in seen.layers.values():
+        for name, values in layers.items():
+            assert values.shape == (rows, math.prod(seen.maps.get(name, values.shape[1:])))
+            assert values.dtype == np.float32
+            assert np.isfinite(values).all()
+            assert name == "embedding" or np.ptp(values, axis=0).max() > 0
+    assert seen.outputs.shape[0] == rows
+    assert seen.outputs.shape[1] > seen.labels.max()
+    share = (seen.outputs.argmax(axis=1) == seen.labels).mean()
+    assert seen.accuracies["test"] == share
+    assert all(0 <= value <= 1 for value in seen.accuracies.values())
+
+
+def test_what_is_seen_of_every_model(resources, subtests):
+    for one in SEEN:
+        with subtests.test(one.name):
+            seen = training.extract(one, training.fit(one, resources), resources)
+            check_seen(one, seen)
+            assert set(seen.accuracies) == accuracies_of(one)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_what_is_seen_of_fine_tuned_models_and_their_parents(domain):
+    child = finetuned(domain)
+    start = training.fit(child.parent)
+    seen = [
+        training.extract(child, training.fit(child._replace(seed=k), start=start)) for k in (0, 1)
+    ]
+    for one in seen:
+        check_seen(child, one)
+        assert np.array_equal(one.labels, seen[0].labels)
+        assert set(one.labels) == set(range(child.options["classes"]))
+        assert len(one.labels) == child.options["test"]
+    parent = training.extract(child.parent, start)
+    check_seen(child.parent, parent)
+    assert set(parent.accuracies) == {"test"}
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
