@@ -17,21 +17,8 @@ from resemblance.sources.training.language.shifts import (
     synonym_set,
 )
 
-WORDS = [
-    "the",
-    "parser",
-    "reads",
-    "one",
-    "line",
-    "of",
-    "the",
-    "file",
-    "and",
-    "returns",
-    "a",
-    "tree",
-]
-SYNONYMS = {"line": ("row",), "file": ("record", "document"), "returns": ("yields",)}
+WORDS = ["the", "parser", "reads", "a", "line", "of", "the", "file", "and", "gives", "one", "tree"]
+SYNONYMS = {"line": ("row",), "file": ("record", "document"), "gives": ("yields",)}
 LICENSE = "  1 This software and database is being provided to you\n"
 
 
@@ -84,19 +71,13 @@ def test_swap_changes_places_only():
 def test_insert_adds_words_of_others_or_synonyms_of_the_sentence():
     for random in draws("insert"):
         assert sorted(set(insert(WORDS, 3, random, others=["new"])) - set(WORDS)) == ["new"]
-        assert set(insert(WORDS, 3, random, others=["new"], synonyms=SYNONYMS)) - set(WORDS) <= {
-            "row",
-            "record",
-            "document",
-            "yields",
-        }
+        added = set(insert(WORDS, 3, random, others=["new"], synonyms=SYNONYMS)) - set(WORDS)
+        assert added <= {"row", "record", "document", "yields"}
         longer = insert(WORDS, 2, random)
         assert len(longer) == len(WORDS) + 2
         assert set(longer) == set(WORDS)
-    assert insert(["no", "synonym"], 2, generator(0, "test"), synonyms=SYNONYMS) == [
-        "no",
-        "synonym",
-    ]
+    words = ["no", "synonym"]
+    assert insert(words, 2, generator(0, "test"), synonyms=SYNONYMS) == words
 
 
 def test_replace_touches_words_with_synonyms_only():
@@ -105,10 +86,8 @@ def test_replace_touches_words_with_synonyms_only():
         pairs = [(a, b) for a, b in zip(WORDS, changed) if a != b]
         assert len(pairs) == 2
         assert all(b in SYNONYMS[a] for a, b in pairs)
-    assert (
-        len([a for a, b in zip(WORDS, replace(WORDS, 9, generator(0, "test"), SYNONYMS)) if a != b])
-        == 3
-    )
+    changed = replace(WORDS, 9, generator(0, "test"), SYNONYMS)
+    assert sum(a != b for a, b in zip(WORDS, changed)) == 3
 
 
 def test_the_strength_is_the_number_of_changes():
@@ -162,6 +141,5 @@ def test_a_folder_without_wordnet_is_refused(tmp_path):
 
 
 def test_synonym_set_reads_words_only():
-    assert synonym_set("00001 06 n 02 line 0 ice_cream 0 001 @ 00002 n 0000 | words words\n") == [
-        "line"
-    ]
+    line = "00001 06 n 02 line 0 ice_cream 0 001 @ 00002 n 0000 | words words\n"
+    assert synonym_set(line) == ["line"]

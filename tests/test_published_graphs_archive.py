@@ -3,13 +3,13 @@ plain modules of PyTorch Geometric."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from factories import graph_data
+from factories.files import Touching
 
 from resemblance.rng import generator
 from resemblance.sources.recipe import Recipe
@@ -163,20 +163,17 @@ def test_a_missing_file_is_named(resources):
         archive.load(recipe("sage", "labels"), resources._replace(archive=None))
 
 
-class Payload:
-    def __init__(self, marker: Path) -> None:
-        self.marker = marker
-
-    def __reduce__(self):
-        return os.system, (f"touch {self.marker}",)
-
-
 def test_files_that_are_no_weights(resources, tmp_path):
     which = recipe("gcn")
     state = paper.new_network(which, resources).state_dict()
     path = stored(which, state, resources)
     whole = path.read_bytes()
-    contents = [Payload(tmp_path / "marker"), {"a": Payload(tmp_path / "marker")}, [1], {"a": "b"}]
+    contents = [
+        Touching(tmp_path / "marker"),
+        {"a": Touching(tmp_path / "marker")},
+        [1],
+        {"a": "b"},
+    ]
     contents += [{}, {"state_dict": [1, 2]}, torch.zeros(3)]
     for content in contents:
         torch.save(content, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from factories.files import Touching
 from factories.text_data import TINY, save, write_all
 from safetensors.torch import load_file, save_file
 
@@ -172,11 +172,3 @@ def test_a_released_model_of_another_kind_or_with_code_is_refused(folder, tmp_pa
     with pytest.raises(ValueError, match=r"finetune0 cannot be read .* asks for code .*http"):
         archive.load(recipe, resources)
     assert not (tmp_path / "marker").exists()
-
-
-class Touching:
-    def __init__(self, marker: Path) -> None:
-        self.marker = marker
-
-    def __reduce__(self):
-        return os.system, (f"touch {self.marker}",)

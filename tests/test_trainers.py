@@ -267,7 +267,11 @@ def test_options_of_models_that_there_are_not(which, problem):
 @pytest.mark.parametrize("dataset", training.DATASETS)
 def test_data_that_are_not_there(tmp_path, dataset):
     one = of_paper(dataset, next(iter(training.DATASETS[dataset].architectures)))
+    where = Resources(tmp_path, device="cpu")
     with pytest.raises(ValueError, match=r"is missing: .* get it from http"):
-        training.fit(one, Resources(tmp_path, device="cpu"))
+        training.fit(one, where)
+    if one.domain == "vision":
+        with pytest.raises(ValueError, match="nothing here can download it"):
+            training.fit(one, where._replace(download=True))
     with pytest.raises(ValueError, match="resources must say where they are"):
         training.fit(one)
