@@ -231,19 +231,6 @@ def test_options_of_the_code_and_of_the_paper():
     assert paper.options("cora", "pgnn")["anchors"] == "redrawn"
 
 
-@pytest.mark.parametrize(
-    ("which", "message"),
-    [
-        (recipe("cora", "pgnn", "augmentation"), "pgnn sees distances"),
-        (recipe(setting="augmentation", strength=0.3), "strengths 0.25, 0.5, 0.75, 1.0; got 0.3"),
-        (recipe()._replace(setting="finetuned"), "setting must be one of"),
-    ],
-)
-def test_recipes_that_cannot_be(resources, which, message):
-    with pytest.raises(ValueError, match=message):
-        paper.fit(which, resources)
-
-
 def test_the_published_data_are_wanted_unless_reduced(resources):
     with pytest.raises(ValueError, match="another SHA256"):
         paper.fit(recipe(strict=True), resources)

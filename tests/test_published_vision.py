@@ -211,19 +211,6 @@ def test_the_suite_knows_all_recipes():
     assert len(names) == len(set(names)) == 14 * (10 + 5 * 8)
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"architecture": "resnet50"}, "no architecture 'resnet50' is trained on 'cifar100'"),
-        ({"setting": "layers"}, "setting must be one of normal, labels"),
-        ({"strength": 2.0}, "a strength from 0 to 1"),
-    ],
-)
-def test_recipes_of_other_kinds_are_refused(data, change, problem):
-    with pytest.raises(ValueError, match=problem):
-        train.fit(recipe()._replace(**change), data)
-
-
 def test_weights_of_another_network_are_refused(data):
     weights = train.fit(recipe(epochs=0), data)
     with pytest.raises(ValueError, match="weights are of another network"):

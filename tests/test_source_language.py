@@ -185,24 +185,6 @@ def test_synonyms_are_used_when_there_is_a_wordnet(tmp_path):
     assert set(fit(given)) == set(fit(recipe("augmentation", 1.0)))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"setting": "layers"}, "setting must be one of 'normal', 'labels'"),
-        ({"architecture": "gpt"}, "architecture must be one of 'bert', 'albert', 'llama'"),
-        ({"dataset": "reviews"}, "dataset must be one of 'docstrings'"),
-        ({"strength": 1.5}, "strength must be between 0 and 1"),
-        ({"packages": 1}, "packages must be between 2 and 10"),
-        ({"train": 10_000}, "train and test must add up to at most 1800"),
-        ({"test": 0}, "train and test must add up"),
-        ({"vocabulary": 14}, "vocabulary of more than 14"),
-    ],
-)
-def test_recipes_that_cannot_be_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        fit(recipe(**change))
-
-
 def test_the_suites_hold_every_option():
     for suite in language.OPTIONS.values():
         for options in suite.values():

@@ -174,27 +174,3 @@ def test_suites_fit_the_data():
     for suite in vision.OPTIONS.values():
         for architecture, options in suite.items():
             vision.check(recipe(architecture)._replace(options=options))
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"domain": "graphs"}, "dataset must be one of 'stdlib'"),
-        ({"dataset": "cifar"}, "dataset must be one of 'digits'"),
-        ({"architecture": "alexnet"}, "architecture must be one of 'resnet', 'vgg', 'vit'"),
-        ({"setting": "layers"}, "setting must be one of"),
-        ({"strength": 1.5}, "strength must be between 0 and 1"),
-        ({"options": {"train": 10}}, r"lack augmentation, batch, .*; start from OPTIONS"),
-        ({"options": TINY["resnet"] | {"optimizer": "lion"}}, "'sgd' or 'adamw'"),
-        ({"options": TINY["resnet"] | {"stages": 4}}, "at most 3 stages"),
-        ({"options": TINY["resnet"] | {"train": 1790}}, "between 1 and the 1757 images"),
-        ({"options": TINY["resnet"] | {"train": 0}}, "between 1 and"),
-        ({"options": TINY["resnet"] | {"test": 5000}}, "between 1 and"),
-    ],
-)
-def test_bad_recipes_name_the_remedy(change, words):
-    bad = recipe()._replace(**change)
-    with pytest.raises(ValueError, match=words):
-        fit(bad)
-    with pytest.raises(ValueError, match=words):
-        extract(bad, {})

@@ -249,6 +249,65 @@ def test_missing_options_are_named(resources, subtests):
                     call(lacking, resources)
 
 
+WRONG = [
+    ({"setting": "noise"}, "setting must be one of"),
+    ({"architecture": "alexnet"}, "architecture must be one of '"),
+    ({"dataset": "cifar"}, "dataset must be one of '"),
+    ({"domain": "audio"}, "no domain 'audio'; known: graphs, language, vision"),
+    ({"strength": 1.5}, "strength (must be between 0 and 1|0; got 1.5)"),
+]
+UNFIT = {  # options of small models
+    "graphs": [
+        ({"train": 2800}, "at most 2800 together"),
+        ({"train": 2000, "test": 801}, "at most 2800 together"),
+        ({"test": 0}, "must be positive"),
+    ],
+    "language": [
+        ({"packages": 1}, "packages must be between 2 and 10"),
+        ({"train": 10_000}, "train and test must add up to at most 1800"),
+        ({"test": 0}, "train and test must add up"),
+        ({"vocabulary": 14}, "vocabulary of more than 14"),
+    ],
+    "vision": [
+        ({"optimizer": "lion"}, "'sgd' or 'adamw'"),
+        ({"stages": 4}, "at most 3 stages"),
+        ({"train": 1790}, "between 1 and the 1737 images"),
+        ({"train": 0}, "between 1 and"),
+        ({"test": 5000}, "between 1 and"),
+    ],
+}
+UNFIT_TO_TUNE = [
+    ({"shots": 0}, "shots must be between 1 and"),
+    ({"shots": 10_000}, "shots must be between 1 and"),
+    ({"test": 0}, "test must be between 1 and"),
+    ({"test": 100_000}, "test must be between 1 and"),
+    ({"classes": 2}, "classes must be"),
+    ({"pretraining": {"test": 40}}, "lack"),
+]
+REFUSED = [
+    (packaged("graphs", "pgnn", "augmentation", 1.0), "use another setting"),
+    (of_paper("cora", "pgnn", "augmentation"), "pgnn sees distances"),
+    (of_paper("cora", "gcn", "augmentation", 0.3), "strengths 0.25, 0.5, 0.75, 1.0; got 0.3"),
+    (of_paper("cora", "gcn", "finetuned"), "setting must be one of"),
+    (of_paper("cifar100", "vgg11", "layers"), "setting must be one of normal, labels"),
+    (of_paper("cifar100", "vgg11", "labels", 2.0), "a strength from 0 to 1"),
+    *((finetuned(d)._replace(pretrain=None), "a finetuned recipe needs a seed") for d in DOMAINS),
+    *((finetuned(d)._replace(architecture="pgnn"), "architecture must be one") for d in DOMAINS),
+]
+for domain, about in DOMAINS.items():
+    small, tuned = packaged(domain, about.chosen), finetuned(domain)
+    REFUSED += [(one._replace(**change), why) for one in (small, tuned) for change, why in WRONG]
+    for one, rows in ((small, UNFIT[domain]), (tuned, UNFIT_TO_TUNE)):
+        REFUSED += [(one._replace(options={**one.options, **more}), why) for more, why in rows]
+
+
+def test_recipes_that_cannot_be_are_refused(resources, subtests):
+    starts = {domain: training.fit(finetuned(domain).parent) for domain in DOMAINS}
+    for one, why in REFUSED:
+        with subtests.test(f"{one.name} {why}"), pytest.raises(ValueError, match=why):
+            training.fit(one, resources, start=starts.get(one.domain))
+
+
 @pytest.mark.parametrize(
     ("which", "problem"),
     [
