@@ -321,7 +321,7 @@ def duration(seconds: float) -> str:
 
 # ------------------------------------------------------------------- the tables of docs/measures.md
 
-HEAD = ("measure", "label", "in short", "range", "ignores", "also")
+HEAD = ("measure, label", "in short", "range", "ignores", "also")
 
 
 def all_measures() -> str:
@@ -352,8 +352,7 @@ def row(m: rs.Measure) -> tuple[str, ...]:
         "streams": "sample_rotation" in m.invariant_to,
     }
     return (
-        f"`{m.name}`",
-        m.label,
+        f"`{m.name}` {m.label}",
         (m.summary.partition(": ")[2] or m.summary).rstrip("."),
         f"{interval(m.range)} {'↑' if m.larger_is_more_similar else '↓'}",
         short_invariances(m.invariant_to),

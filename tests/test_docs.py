@@ -195,7 +195,7 @@ def test_every_measure_has_a_page_that_its_table_names(generated: Path) -> None:
         assert ".. math::" in page
         assert f":cite:t:`{m.reference}`" in page
         assert f"<measures/{m.name}>" in built
-        assert f"\n| `{m.name}` |" in index
+        assert f"\n| `{m.name}` {m.label} |" in index
 
 
 def test_examples_of_measures_print_what_they_say(generated: Path) -> None:
