@@ -95,10 +95,14 @@ def from_maps(
         n, channels, height, width = X.shape
         channels_last = namespace(X).permute_dims(X, (0, 2, 3, 1))
         points = namespace(X).reshape(channels_last, (n * height * width, channels))
-        return Representation(points, name, ids=_position_ids(ids, n, height, width))
+        if ids is not None and len(ids) != n:
+            raise ValueError(f"from_maps: X has {n} samples but {len(ids)} ids")
+        places = None if ids is None else list(product(ids, range(height), range(width)))
+        return Representation(points, name, ids=places)
     if pool == "flatten":
         return Representation(_flat(X), name, ids=ids)
-    rows = _in_blocks(_mean_map if pool == "mean" else _max_map, X)
+    xp, axes = namespace(X), (2, 3)
+    rows = _in_blocks(lambda maps: getattr(xp, pool)(maps, axis=axes), X)
     return Representation(rows, name, ids=ids)
 
 
@@ -247,16 +251,6 @@ def _checked_size(size: Any) -> tuple[int, ...]:
     )
 
 
-def _position_ids(
-    ids: Sequence[Hashable] | None, n: int, height: int, width: int
-) -> list[tuple[Hashable, int, int]] | None:
-    if ids is None:
-        return None
-    if len(ids) != n:
-        raise ValueError(f"from_maps: X has {n} samples but {len(ids)} ids")
-    return list(product(ids, range(height), range(width)))
-
-
 # ------------------------------------------------------------------------------------------ pooling
 
 
@@ -298,14 +292,6 @@ def _max_token(X: Array, real: Array | None = None) -> Array:
     xp = namespace(X)
     tokens = X if real is None else xp.where(real[:, :, None], X, xp.full_like(X, -xp.inf))
     return xp.max(tokens, axis=1)
-
-
-def _mean_map(X: Array) -> Array:
-    return namespace(X).mean(X, axis=(2, 3))
-
-
-def _max_map(X: Array) -> Array:
-    return namespace(X).max(X, axis=(2, 3))
 
 
 def _resized(X: Array, height: int, width: int) -> Array:

@@ -116,7 +116,15 @@ def noise_walk(
     )
     if not 0 < keep < 1:
         raise ValueError(f"keep must lie between 0 and 1; got {keep!r}")
-    return tuple(_walk(m, layers, (samples, features), keep, seed) for m in range(models))
+    subjects = []
+    for m in range(models):
+        draws = [_normal(samples, features, seed, "noise_walk", m, k) for k in range(layers)]
+        rows = draws[:1]
+        for noise in draws[1:]:
+            rows.append(keep * rows[-1] + np.sqrt(1 - keep**2) * noise)
+        named = {f"layer{k}": values for k, values in enumerate(rows)}
+        subjects.append(_subject(_traits("noise_walk", "layers", 0.0, m), named))
+    return tuple(subjects)
 
 
 def graded_outputs(
@@ -154,15 +162,6 @@ def graded_outputs(
         traits |= {"accuracy": float((logits.argmax(axis=1) == truth).mean()), "hidden": float(t)}
         subjects.append(_subject(traits, {"last": rows}, logits))
     return tuple(subjects)
-
-
-def _walk(model: int, layers: int, shape: tuple[int, int], keep: float, seed: int) -> Subject:
-    rows = [_normal(*shape, seed, "noise_walk", model, 0)]
-    for layer in range(1, layers):
-        noise = _normal(*shape, seed, "noise_walk", model, layer)
-        rows.append(keep * rows[-1] + np.sqrt(1 - keep**2) * noise)
-    traits = _traits("noise_walk", "layers", 0.0, model)
-    return _subject(traits, {f"layer{layer}": values for layer, values in enumerate(rows)})
 
 
 def _normal(rows: int, columns: int, seed: int, *labels: str | int) -> np.ndarray:
