@@ -179,7 +179,9 @@ def train(
     if earlier is not None:
         for part, name in ((model, "model"), (optimizer, "optimizer"), (scaler, "scaler")):
             part.load_state_dict(earlier[name])
-        _set_random_state(torch, device, earlier["random"])
+        torch.set_rng_state(earlier["random"]["cpu"])
+        if device.type == "cuda" and "cuda" in earlier["random"]:
+            torch.cuda.set_rng_state(earlier["random"]["cuda"], device)
         first, lowest, best = earlier["step"], earlier["lowest"], earlier["best"]
     model.train()
     for done, parts in enumerate(steps(first), first + 1):
@@ -201,21 +203,20 @@ def train(
             current = validation()
             model.train()
             if current < lowest:
-                lowest, best = current, _trained(model)
+                trained = ((n, p) for n, p in model.named_parameters() if p.requires_grad)
+                lowest, best = current, {n: p.detach().cpu().clone() for n, p in trained}
         if checkpoint and checkpoint.is_due():
             state = {"step": done, "lowest": lowest, "best": best, "model": model.state_dict()}
             state |= {"optimizer": optimizer.state_dict(), "scaler": scaler.state_dict()}
-            checkpoint.save(state | {"random": _random_state(torch, device)})
+            random = {"cpu": torch.get_rng_state()}
+            if device.type == "cuda":
+                random["cuda"] = torch.cuda.get_rng_state(device)
+            checkpoint.save(state | {"random": random})
     if best:
         model.load_state_dict(best, strict=False)
     model.eval()
     if checkpoint:
         checkpoint.remove()
-
-
-def _trained(model: Any) -> dict[str, Any]:
-    parameters = model.named_parameters()
-    return {n: p.detach().cpu().clone() for n, p in parameters if p.requires_grad}
 
 
 def _lower_precision(precision: str, device: Any) -> AbstractContextManager[Any]:
@@ -227,19 +228,7 @@ def _lower_precision(precision: str, device: Any) -> AbstractContextManager[Any]
     if precision == "float16" and device.type == "cpu":
         raise ValueError("precision float16 needs an accelerator; bfloat16 works on a processor")
     torch = need("torch")
-    context: AbstractContextManager[Any] = torch.autocast(device.type, getattr(torch, precision))
-    return context
-
-
-def _random_state(torch: Any, device: Any) -> dict[str, Any]:
-    state = {"cpu": torch.get_rng_state()}
-    return state | ({"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else {})
-
-
-def _set_random_state(torch: Any, device: Any, state: dict[str, Any]) -> None:
-    torch.set_rng_state(state["cpu"])
-    if device.type == "cuda" and "cuda" in state:
-        torch.cuda.set_rng_state(state["cuda"], device)
+    return torch.autocast(device.type, getattr(torch, precision))
 
 
 def state_of(model: Any) -> dict[str, np.ndarray]:
