@@ -78,7 +78,9 @@ def training_feed(recipe: Recipe, task: PictureTask, side: int) -> Feed:
         labels = redrawn(feed.labels, recipe.strength, any_class(task.classes, random), random)
         feed = feed._replace(labels=labels)
     count = len(rows) - (len(rows) // of_all if of_all else 0)
-    return _first(feed, count if options["most"] is None else min(count, options["most"]))
+    count = count if options["most"] is None else min(count, options["most"])
+    dots = None if feed.dots is None else Dots(*(values[:count] for values in feed.dots))
+    return feed._replace(rows=feed.rows[:count], labels=feed.labels[:count], dots=dots)
 
 
 def test_feed(recipe: Recipe, task: PictureTask, side: int) -> Feed:
@@ -120,8 +122,12 @@ def training_image(recipe: Recipe, feed: Feed, epoch: int, place: int) -> np.nda
         image = mirrored(_noise_crop(options, image, feed.side, random), random)
         image = with_noise(image, recipe.strength * options["noise"], random)
     else:
-        image = mirrored(_crop(options, _dotted(options, feed, image, place), feed, random), random)
-        image = augmented(image, options["policy"], random)
+        image = _dotted(options, feed, image, place)
+        if options["crop"] == "resized":
+            image = resized_box(image, random_box(image.size, SCALE, random), feed.side)
+        else:
+            image = shifted(resized(image, feed.side), PADDING, random)
+        image = augmented(mirrored(image, random), options["policy"], random)
         if options["cutout"] and recipe.setting != "shortcut":
             image = cut_out(image, options["cutout"], random)
     return normalised(image, options["mean"], options["std"])
@@ -180,23 +186,12 @@ def _without_first(labels: np.ndarray, share: int) -> np.ndarray:
     return np.flatnonzero(~left_out)
 
 
-def _first(feed: Feed, count: int) -> Feed:
-    dots = None if feed.dots is None else Dots(*(values[:count] for values in feed.dots))
-    return feed._replace(rows=feed.rows[:count], labels=feed.labels[:count], dots=dots)
-
-
 def _dotted(options: Any, feed: Feed, image: Any, place: int) -> Any:
     if feed.dots is None or feed.colours is None:
         return image
     hint, row, column = (int(values[place]) for values in feed.dots)
     image = resized(image, feed.side) if options["dotted"] == "resized" else image
     return with_dot(image, feed.colours[hint], row, column, options["dot"])
-
-
-def _crop(options: Any, image: Any, feed: Feed, random: np.random.Generator) -> Any:
-    if options["crop"] == "resized":
-        return resized_box(image, random_box(image.size, SCALE, random), feed.side)
-    return shifted(resized(image, feed.side), PADDING, random)
 
 
 def _noise_crop(options: Any, image: Any, side: int, random: np.random.Generator) -> Any:
