@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,13 +14,6 @@ from ..corruption import Shift, check_shift
 TAUTOLOGY = ("and", "true", "is", "true")
 Words = Sequence[str]
 Cues = Sequence[Sequence[str]]  # the words that indicate each class, the strongest first
-
-
-class Context(NamedTuple):
-    """Facts for a stress test: the class of the sentence, and the cues of all classes."""
-
-    label: int
-    cues: Cues
 
 
 def stressed(
@@ -47,9 +40,8 @@ def stressed(
     if severity == 0:
         return [list(words) for words in sentences]
     change, amounts = STRESSES[name]
-    amount, contexts = amounts[severity - 1], [Context(int(label), cues) for label in labels]
-    pairs = zip(sentences, contexts, strict=True)
-    return [change(words, amount, context, random) for words, context in pairs]
+    pairs = zip(sentences, labels.tolist(), strict=True)
+    return [change(words, amounts[severity - 1], label, cues, random) for words, label in pairs]
 
 
 def _check_task(sentences: Sequence[Words], labels: np.ndarray, name: str, cues: Cues) -> None:
@@ -98,14 +90,9 @@ def cue_words(
     return result
 
 
-def deletion(
-    words: Words, share: float, context: Context, random: np.random.Generator
+def typos(
+    words: Words, share: float, label: int, cues: Cues, random: np.random.Generator
 ) -> list[str]:
-    """Return the words without each with probability ``share``; one of them always stays."""
-    return delete(words, share, random)
-
-
-def typos(words: Words, share: float, context: Context, random: np.random.Generator) -> list[str]:
     """Return the words, each with probability ``share`` with two neighbouring letters swapped."""
     result = []
     for word, hit in zip(words, random.random(len(words)) < share):
@@ -118,13 +105,8 @@ def _typo(word: str, random: np.random.Generator) -> str:
     return word[:i] + word[i + 1] + word[i] + word[i + 2 :]
 
 
-def order(words: Words, share: float, context: Context, random: np.random.Generator) -> list[str]:
-    """Return the words after swaps of two of them, ``share`` per word, rounded up."""
-    return swap(words, int(np.ceil(share * len(words))), random)
-
-
 def tautology(
-    words: Words, times: float, context: Context, random: np.random.Generator
+    words: Words, times: float, label: int, cues: Cues, random: np.random.Generator
 ) -> list[str]:
     """Return the words after ``times`` repetitions of "and true is true", which say nothing.
 
@@ -135,30 +117,20 @@ def tautology(
 
 
 def misleading(
-    words: Words, number: float, context: Context, random: np.random.Generator
+    words: Words, number: float, label: int, cues: Cues, random: np.random.Generator
 ) -> list[str]:
     """Return the words after ``number`` of the ten strongest cues of a random other class."""
-    others = [k for k in range(len(context.cues)) if k != context.label]
-    cues = context.cues[others[int(random.integers(len(others)))]][:10]
-    return [*(cues[i] for i in random.integers(len(cues), size=int(number))), *words]
+    others = [k for k in range(len(cues)) if k != label]
+    wrong = cues[others[int(random.integers(len(others)))]][:10]
+    return [*(wrong[i] for i in random.integers(len(wrong), size=int(number))), *words]
 
 
 def masking(
-    words: Words, number: float, context: Context, random: np.random.Generator
+    words: Words, number: float, label: int, cues: Cues, random: np.random.Generator
 ) -> list[str]:
     """Return the words without the ``number`` strongest cues of the class; one always stays."""
-    strongest = set(context.cues[context.label][: int(number)])
+    strongest = set(cues[label][: int(number)])
     return [word for word in words if word not in strongest] or [words[0]]
-
-
-STRESSES: Mapping[str, Shift] = {
-    "deletion": Shift(deletion, (0.1, 0.2, 0.3, 0.45, 0.6)),
-    "typos": Shift(typos, (0.1, 0.2, 0.3, 0.45, 0.6)),
-    "order": Shift(order, (0.1, 0.25, 0.5, 1.0, 2.0)),
-    "tautology": Shift(tautology, (1, 2, 3, 4, 5)),
-    "misleading": Shift(misleading, (1, 2, 3, 4, 5)),
-    "masking": Shift(masking, (10, 20, 40, 80, 160)),
-}
 
 
 Synonyms = Mapping[str, Sequence[str]]
@@ -292,3 +264,21 @@ def synonym_set(line: str, path: Path | str = "line") -> list[str]:
             f"{path} is not a data file of WordNet 3.0: cannot read {line[:40]!r}"
         ) from None
     return [word for word in words if word.isalpha()]
+
+
+STRESSES: Mapping[str, Shift] = {
+    "deletion": Shift(
+        lambda words, share, label, cues, random: delete(words, share, random),
+        (0.1, 0.2, 0.3, 0.45, 0.6),
+    ),
+    "typos": Shift(typos, (0.1, 0.2, 0.3, 0.45, 0.6)),
+    "order": Shift(
+        lambda words, share, label, cues, random: swap(
+            words, math.ceil(share * len(words)), random
+        ),
+        (0.1, 0.25, 0.5, 1.0, 2.0),
+    ),
+    "tautology": Shift(tautology, (1, 2, 3, 4, 5)),
+    "misleading": Shift(misleading, (1, 2, 3, 4, 5)),
+    "masking": Shift(masking, (10, 20, 40, 80, 160)),
+}
