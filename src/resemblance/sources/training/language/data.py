@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....rng import generator
+from ...models.tables import read_parquet, read_rows
 from ...recipe import Recipe
-from ...tables import read_parquet, read_rows
 from ..corruption import replaced, shortcut_labels, wrong_class
 from ..origins import Origin, find, place_of
 from .shifts import Synonyms, eda, load_synonyms
