@@ -453,7 +453,7 @@ MUTANTS = (
            "test_load_samples.py::test_samples_that_are_drawn"),
     Mutant("layers of one model are pairs between models", "report/comparing/stats.py", "if x != y and", "if",
            "test_finding.py::test_evidence_adds_intervals_and_how_many_pairs_are_beyond_chance"),
-    Mutant("rows that changed on disk", "sources/growing.py",
+    Mutant("rows that changed on disk", "sources/features.py",
            "if digest.hexdigest() != expected:", "if False:",
            "test_growing.py::test_what_was_cut_short_or_changed_is_written_again"),
     # ---- the command line

@@ -8,8 +8,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from resemblance.sources import growing
-from resemblance.sources.growing import PROGRESS, GrowingArrays
+from resemblance.sources import features
+from resemblance.sources.features import PROGRESS, GrowingArrays
 
 ROWS = np.random.default_rng(0).standard_normal((23, 4)).astype(np.float32)
 PARTS = [slice(0, 10), slice(10, 20), slice(20, 23)]
@@ -94,7 +94,7 @@ def test_what_was_cut_short_or_changed_is_written_again(tmp_path, subtests):
 @pytest.mark.parametrize("stop", range(1, 6))
 def test_a_kill_between_two_writes_loses_the_batch(tmp_path, monkeypatch, stop):
     begun(tmp_path)
-    arrays, heads = GrowingArrays(tmp_path), growing._head
+    arrays, heads = GrowingArrays(tmp_path), features._head
     left = iter(range(1, stop))
 
     def head(*shape):
@@ -103,8 +103,8 @@ def test_a_kill_between_two_writes_loses_the_batch(tmp_path, monkeypatch, stop):
         return heads(*shape)
 
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
-        patch.setattr(growing, "_head", head)
-        patch.setattr(growing, "write_atomically", lambda path, text: None)  # killed before it
+        patch.setattr(features, "_head", head)
+        patch.setattr(features, "write_atomically", lambda path, text: None)  # killed before it
         arrays.append(batch(PARTS[2]), "2", ["tokens"])
     again = GrowingArrays(tmp_path)
     assert (again.written.batches, again.written.rows, again.written.digest) == (2, 20, "1")

@@ -14,6 +14,7 @@ from ..progress import Progress, reporting
 from ..subject import Subject
 from .batches import Batch, batch_of, inputs_of
 from .features import (
+    GrowingArrays,
     StoreFacts,
     begin,
     check_same,
@@ -25,7 +26,6 @@ from .features import (
     with_files,
     writing,
 )
-from .growing import GrowingArrays
 from .hooks import as_numpy, as_tensor, check_pool, evaluating, rows_of_batch, titled
 from .model_folder import NOT_LAYERS, check_file_names
 from .models import LoadedModel, Samples, load_model, load_samples
