@@ -55,6 +55,9 @@ class Advised(NamedTuple):
     agreement: float
 
 
+LEADER = Advised._fields.index("leader")
+
+
 class LeftOut(NamedTuple):
     """A question and the domain that was left out: the cells there and in the others, the size of
     the tied group, and what the group, the order by all cells and chance give."""
@@ -137,47 +140,47 @@ def documents(board: Board) -> dict[Path, str]:
     they come to, and the numbers that recommendations repeat."""
     everything = rows(board)
     results = [result for result in everything if result.has_order]
-    lines = [*map(line, everything), overall(results)]
+    advice = np.array([(r.chooser, r.overall, r.chance) for r in results], float)
+    means, hits, count = advice.mean(axis=0), advice[:, :, 0].sum(axis=0), len(results)
+    groups = f"{np.mean([r.group for r in results]):.1f}"
+    held = f"{hits[0]:.0f} / {hits[1]:.0f} / {hits[2]:.1f} of {count}"
+    lines = [*map(line, everything), ["**mean**", "", "", groups, held, *places_of(means)]]
     marks = f"| --- | --- |{' --: |' * (len(HEAD) - 2)}"
     numbers = {
-        "cases": len(results),
-        "held": round(_total(results, "chooser", "has_best")),
-        "chance": round(_total(results, "chance", "has_best"), 1),
-        "leader": round(_total(results, "chooser", "leader") / len(results)),
-        "overall": round(_total(results, "overall", "leader") / len(results)),
+        "cases": count,
+        "held": round(hits[0]),
+        "chance": round(hits[2], 1),
+        "leader": round(means[0, LEADER]),
+        "overall": round(means[1, LEADER]),
         "measures": max(result.measures for result in results),
     }
+    words = verdict(hits, means, count) + _silent(len(everything) - count)
     return {
-        FILE: document(__file__, grid(HEAD, lines, marks), verdict(results) + _silent(everything)),
+        FILE: document(__file__, grid(HEAD, lines, marks), words),
         MEASURED: f"{json.dumps(numbers, indent=1)}\n",
     }
 
 
-def verdict(results: Sequence[LeftOut]) -> str:
+def verdict(hits: np.ndarray, means: np.ndarray, count: int) -> str:
     """Return in words whether the groups hold the best measure more often than the order by all
     cells."""
-    hits = {name: _total(results, name, "has_best") for name in ("chooser", "overall", "chance")}
-    chooser, overall = hits["chooser"], hits["overall"]
-    if chooser == overall:
+    if hits[0] == hits[1]:
         holds = "It holds as often as the order by all cells, not more often."
     else:
-        more = "more" if chooser > overall else "less"
+        more = "more" if hits[0] > hits[1] else "less"
         holds = f"It holds {more} often than the order by all cells."
-    count, leaders = len(results), [_total(results, n, "leader") for n in ("chooser", "overall")]
-    agreement = [_total(results, n, "agreement") / count for n in ("chooser", "overall")]
     return (
-        f"**{holds}** The group holds the best measure of the domain left out in {chooser:.0f} of "
-        f"{count} cases, as many measures from the top of the order by all cells in {overall:.0f}, "
-        f"as many drawn at random in {hits['chance']:.1f}. The leader of the group comes out at "
-        f"place {leaders[0] / count:.0f} there on average, that of the order by all cells at place "
-        f"{leaders[1] / count:.0f}; the order of all measures agrees with that of the domain left "
-        f"out by {agreement[0]:.2f}, that by all cells by {agreement[1]:.2f}."
+        f"**{holds}** The group holds the best measure of the domain left out in {hits[0]:.0f} of "
+        f"{count} cases, as many measures from the top of the order by all cells in {hits[1]:.0f}, "
+        f"as many drawn at random in {hits[2]:.1f}. The leader of the group comes out at place "
+        f"{means[0, LEADER]:.0f} there on average, that of the order by all cells at place "
+        f"{means[1, LEADER]:.0f}; the order of all measures agrees with that of the domain left "
+        f"out by {means[0, -1]:.2f}, that by all cells by {means[1, -1]:.2f}."
     )
 
 
-def _silent(results: Sequence[LeftOut]) -> str:
+def _silent(count: int) -> str:
     """Say in how many cases there is no order, so that nothing is recommended."""
-    count = sum(not result.has_order for result in results)
     if not count:
         return ""
     return (
@@ -186,50 +189,25 @@ def _silent(results: Sequence[LeftOut]) -> str:
     )
 
 
-def _total(results: Iterable[LeftOut], advice: str, entry: str) -> float:
-    return float(sum(getattr(getattr(result, advice), entry) for result in results))
-
-
 def line(result: LeftOut) -> list[str]:
     """Return the line of a question and a domain: recommended / all cells / chance."""
-    advice = (result.chooser, result.overall, result.chance)
+    advice = np.array((result.chooser, result.overall, result.chance), float)
+    held = ("yes" if has else "no" for has in advice[:2, 0])
     return [
         result.question.name or "all tests",
         result.domain,
         f"{result.learned} → {result.tested}",
         f"{result.group} of {result.measures}" if result.has_order else "no order",
-        " / ".join([*(_yes(a.has_best) for a in advice[:2]), f"{result.chance.has_best:.2f}"]),
-        _three([a.best for a in advice]),
-        _three([a.mean for a in advice]),
-        _three([a.leader for a in advice]),
-        " / ".join(f"{a.agreement:.2f}".replace("-", "−") for a in advice[:2]),
+        " / ".join([*held, f"{result.chance.has_best:.2f}"]),
+        *places_of(advice),
     ]
 
 
-def overall(results: Sequence[LeftOut]) -> list[str]:
-    """Return the line of the means over all questions and domains."""
-    advice = [(r.chooser, r.overall, r.chance) for r in results]
-    means = [Advised(*np.mean([of[i] for of in advice], axis=0).tolist()) for i in range(3)]
-    hits = [sum(of[i].has_best for of in advice) for i in range(3)]
-    return [
-        "**mean**",
-        "",
-        "",
-        f"{np.mean([r.group for r in results]):.1f}",
-        f"{hits[0]:.0f} / {hits[1]:.0f} / {hits[2]:.1f} of {len(results)}",
-        _three([m.best for m in means]),
-        _three([m.mean for m in means]),
-        _three([m.leader for m in means]),
-        " / ".join(f"{m.agreement:.2f}".replace("-", "−") for m in means[:2]),
-    ]
-
-
-def _yes(has: float) -> str:
-    return "yes" if has else "no"
-
-
-def _three(numbers: Iterable[float]) -> str:
-    return " / ".join(f"{number:.1f}" for number in numbers)
+def places_of(advice: np.ndarray) -> list[str]:
+    """Return the cells of the best place, the mean place, the leader and the agreement of the
+    orders, which chance has none of."""
+    places = (" / ".join(f"{place:.1f}" for place in of) for of in advice.T[1:-1])
+    return [*places, " / ".join(f"{a:.2f}".replace("-", "−") for a in advice[:2, -1])]
 
 
 def main() -> None:

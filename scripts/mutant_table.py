@@ -309,7 +309,7 @@ MUTANTS = (
            "test_cli_board.py::test_scores_on_an_earlier_pack_do_not_mix_with_new_ones"),
     Mutant("blind measures see", "choosing/recommending.py", "if middle > 0:", "if middle > -1:",
            "test_choosing.py::test_a_measure_that_does_not_see_a_change_is_excluded_with_its_number"),
-    Mutant("a budget for one pair", "choosing/recommending.py", "*needs.size, needs.pairs)", "*needs.size)",
+    Mutant("a budget for one pair", "choosing/recommending.py", "*needs.size, pairs=needs.pairs)", "*needs.size)",
            "test_choosing.py::test_a_budget_is_for_all_pairs_and_needs_a_size"),
     Mutant("views once a pair", "engine/costs.py", "math.ceil((1 + math.sqrt(1 + 8 * pairs)) / 2)", "pairs + 1",
            "test_choosing.py::test_costs_grow_with_pairs_and_views_are_shared"),
