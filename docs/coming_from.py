@@ -1,7 +1,7 @@
 """Compare the numbers of other packages with ours, for the page of those who come from them.
 
 Their value is either recorded from the package itself, in ``tests/``, or computed by the formula
-that its code uses, which is written here independently of the library.
+that its code uses, which is written here or in ``benchmarks/per_pair.py``, without the library.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from conventions import GOLDEN, GOLDEN_CASES, Function, centred, golden, nuclear, unit
+from conventions import GOLDEN, GOLDEN_CASES, Function, centred, golden, nuclear
+from per_pair import cka, permutation_procrustes, procrustes_size_shape
 from pieces import markdown
-from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import pdist
 from scipy.stats import kendalltau
 
@@ -81,23 +81,6 @@ def _shape_metric(alpha: float) -> Function:
         return float(np.arccos(nuclear(x, y) / (np.linalg.norm(x) * np.linalg.norm(y))))
 
     return angle
-
-
-def _size_and_shape(X: np.ndarray, Y: np.ndarray) -> float:
-    x, y = centred(X), centred(Y)
-    return float(np.sqrt((x**2).sum() + (y**2).sum() - 2 * nuclear(x, y)))
-
-
-def _permuted_distance(X: np.ndarray, Y: np.ndarray) -> float:
-    x, y = centred(X), centred(Y)
-    rows, columns = linear_sum_assignment(x.T @ y, maximize=True)
-    return float(np.linalg.norm(x[:, rows] - y[:, columns]))
-
-
-def _biased_cka(X: np.ndarray, Y: np.ndarray) -> float:
-    x, y = unit(X), unit(Y)
-    sizes = np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)
-    return float(np.linalg.norm(x.T @ y) ** 2 / sizes)
 
 
 def _unbiased_hsic(K: np.ndarray, L: np.ndarray) -> float:
@@ -229,9 +212,10 @@ PACKAGES: dict[str, Callable[[], list[Row]]] = {
         formula("LinearMetric(alpha=0.5)", "shape[alpha=0.5]", 0, _shape_metric(0.5),
                 "X in its own units there; here the mean squared singular value is 1 first"),
         formula('LinearMetric(score_method="euclidean")', "procrustes_size_shape", 9,
-                _size_and_shape),
+                procrustes_size_shape),
         formula('PermutationMetric(score_method="euclidean")', "permutation_procrustes", 9,
-                _permuted_distance, "columns are centred there: pass X - X.mean(0)", centred),
+                lambda X, Y: permutation_procrustes(centred(X), centred(Y)),
+                "columns are centred there: pass X - X.mean(0)", centred),
     ],
     "torch-cka": lambda: [
         formula("CKA.compare, all samples in one batch", "cka[estimator=debiased]", 9,
@@ -250,7 +234,7 @@ PACKAGES: dict[str, Callable[[], list[Row]]] = {
     "similarity-repository": lambda: [
         formula("measure/netrep/procrustes-distance=angular", "angular_shape", 9,
                 _shape_metric(1.0)),
-        formula("measure/netrep/cka-kernel=linear-hsic=gretton-score", "cka", 9, _biased_cka),
+        formula("measure/netrep/cka-kernel=linear-hsic=gretton-score", "cka", 9, cka),
         formula("measure/thingsvision/cka-kernel=linear-hsic=song-score",
                 "cka[estimator=debiased]", 9, _cka_of_batches(200)),
         formula("measure/rsatoolbox/rsa-rdm=squared_euclidean-compare=tau_a",
