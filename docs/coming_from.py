@@ -39,15 +39,17 @@ def agreement(pairs: Pairs) -> float:
 
 
 def table(package: str) -> str:
-    """Return the table of a package, in Markdown; the last column only where something differs."""
+    """Return the table of a package, in Markdown: digits unless all rows agree to as many, and what
+    differs where something does."""
     rows = PACKAGES[package]()
-    width = 4 if any(row.differs for row in rows) else 3
-    cells = [
-        (f"`{row.theirs}`", f"`{row.ours}`", str(row.digits) if row.digits else "none", row.differs)
-        for row in rows
-    ]
-    head = ("there", "here", "digits", "what differs")
-    return markdown(head[:width], [line[:width] for line in cells])
+    columns = {
+        "there": [f"`{row.theirs}`" for row in rows],
+        "here": [f"`{row.ours}`" for row in rows],
+        "digits": [str(row.digits or "none") for row in rows],
+        "what differs": [row.differs for row in rows],
+    }
+    shown = [name for name in columns if name == "here" or len(set(columns[name])) > 1]
+    return markdown(shown, zip(*(columns[name] for name in shown), strict=True))
 
 
 # ------------------------------------------------------------------------- formulas of their codes
