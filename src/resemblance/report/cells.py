@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..results.sections import Entry, Sign, Table
 from .numbers import decimals, digits, minus, number
 
+LONG = 32  # characters of a text that needs a wide column
 NUMBER = r"[-−]?(?:\d[\d.]*(?:e[-−]?\d+)?|∞)"
 # a number, a bound or an interval, with or without %
 NUMBERS = re.compile(rf"(?:< )?({NUMBER})\s?%?(?: (?:to|±) {NUMBER}\s?%?)?")
@@ -35,9 +36,11 @@ class TableCell(NamedTuple):
     def classes(self) -> str:
         """What the style sheet knows it by."""
         shade = "" if self.shade is None else "s neg" if self.shade < 0 else "s"
-        return " ".join(
-            filter(None, ("" if self.value is None else "n", shade, "best" * self.is_framed))
-        )
+        return " ".join(filter(None, (_kind(self), shade, "best" * self.is_framed)))
+
+
+def _kind(cell: TableCell) -> str:
+    return "n" if cell.value is not None else "w" if len(cell.text) > LONG else ""
 
 
 class Heading(NamedTuple):

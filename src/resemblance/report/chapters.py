@@ -31,7 +31,7 @@ from .diagrams import dendrogram, diagram
 from .maps import heat_map
 from .numbers import counted
 from .rows import bars, boxes, strips
-from .svg import note
+from .svg import NOTHING, note
 
 FEW, FIRST = 10, 8  # lines that are all shown at first; how many of more are
 
@@ -60,7 +60,7 @@ class Colours(NamedTuple):
 class Chapter(NamedTuple):
     """What the page shows of a section; ``keys`` say how its lines are drawn.
 
-    ``unshown``: the titles of tables without a value, which are left out.
+    ``unshown``: the titles of figures and tables without a value, which are left out.
     """
 
     section: Section
@@ -84,13 +84,15 @@ def chapters(result: Result) -> tuple[Chapter, ...]:
 def _chapter(section: Section, i: int, numbers: dict[str, int]) -> Chapter:
     keys = line_keys(section, numbers)
     place = f"section-{_slug(section.name) or i + 1}"
-    drawings = tuple(
+    drawn = [
         draw(figure, f"{place}-{_slug(figure.name) or j}", keys)
         for j, figure in enumerate(section.figures)
-    )
+    ]
+    drawings = tuple(d for d in drawn if d.parts != (("", NOTHING),))
     tables = [table for table in section.tables if not table.is_data]
     grids = tuple(grid(table) for table in tables if has_values(table))
-    unshown = tuple(table.title for table in tables if not has_values(table))
+    unshown = tuple(d.figure.title for d in drawn if d not in drawings)
+    unshown += tuple(table.title for table in tables if not has_values(table))
     return Chapter(section, place, tuple(keys.items()), _colours(section), drawings, grids, unshown)
 
 

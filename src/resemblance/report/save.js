@@ -140,7 +140,7 @@
     }));
   }
   for (const table of document.querySelectorAll("table.sorted")) {
-    const title = table.caption.firstChild?.textContent.trim() || table.closest("section").querySelector("h2").textContent;
+    const title = (table.caption.querySelector("div") ?? table.caption).firstChild?.textContent.trim() || table.closest("section").querySelector("h2").textContent;
     table.closest(".scroll").after(offer(`the table “${title}”`, {
       CSV: () => save(new Blob([csv(table)], { type: "text/csv" }), `${table.id}.csv`),
     }));

@@ -30,7 +30,9 @@
     const track = make("td", "", { class: "track", "data-v": a - b }), box = make("div");
     box.append(make("i", "", { class: "dot", style: `left:${50 + 50 * (a - b) / Math.max(n - 1, 1)}%` }));
     track.append(box);
-    line.append(make("th", name, { scope: "row" }), make("td", test, { class: "wide" }), make("td", suite, { class: "wide" }),
+    const heading = make("th", "", { scope: "row" });  // a long name goes on in the next line after a slash
+    heading.append(...name.split("/").flatMap((part, i) => i ? ["/", make("wbr", ""), part] : [part]));
+    line.append(heading, make("td", test, { class: "wide" }), make("td", suite, { class: "wide" }),
       make("td", String(a), { class: "n", "data-v": a }), make("td", String(b), { class: "n", "data-v": b }), track,
       make("td", score(i), { class: "n wide", "data-v": data.scores[k][i] ?? "" }), make("td", score(j), { class: "n wide", "data-v": data.scores[k][j] ?? "" }));
     return line;
