@@ -16,6 +16,7 @@ from .svg import (
     drawing,
     numbers_below,
     room,
+    row_name,
     shortened,
     tag,
     text,
@@ -138,7 +139,7 @@ def dendrogram(figure: Dendrogram) -> str:
     for place, leaf in enumerate(figure.order):
         name, y = figure.leaves[leaf], pitch * (place + 0.5)
         branches[leaf] = Branch(x.start, y, (name,))
-        parts.append(_leaf(name, names - 4, y + 3.6))
+        parts.append(row_name(name, names - 4, y + 3.6))
     for merge in figure.merges:
         one, other = branches[merge.left], branches[merge.right]
         at = x(merge.height)
@@ -146,13 +147,6 @@ def dendrogram(figure: Dendrogram) -> str:
         branches.append(Branch(at, (one.y + other.y) / 2, (*one.leaves, *other.leaves)))
     kind = "chart tree" if pitch == LEAF else "chart tree dense"
     return drawing(WIDTH, tall + 42, parts, label_of(figure), class_=kind)
-
-
-def _leaf(name: str, x: float, y: float) -> str:
-    """Write a name; of one that is cut, the pointer reads all."""
-    short = shortened(name)
-    words = text(short, round(x, 1), round(y, 1), class_="end name")
-    return words if short == name else tag("g", title(name), words)
 
 
 def label_of(figure: Dendrogram) -> str:

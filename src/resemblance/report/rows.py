@@ -17,8 +17,10 @@ from .svg import (
     columns,
     drawing,
     limit,
+    positive_ends,
     reach,
     room,
+    row_name,
     shortened,
     tag,
     text,
@@ -64,13 +66,8 @@ def _bar_axis(figure: Bars, shown: Sequence[Bar]) -> Axis:
 
 
 def _log_axis(figure: Bars, ends: Sequence[float], start: float, end: float) -> Axis:
-    if min(ends) < 0:
-        raise ValueError(f"bars {figure.name!r}: {min(ends):g} cannot be on a logarithmic axis")
-    positive = [v for v in ends if v > 0] or [1.0]
-    low, high = figure.span or (
-        10.0 ** math.floor(math.log10(min(positive))),
-        10.0 ** math.ceil(math.log10(max(positive))),
-    )
+    least, most = map(math.log10, positive_ends(ends, f"bars {figure.name!r}"))
+    low, high = figure.span or (10.0 ** math.floor(least), 10.0 ** math.ceil(most))
     return Axis(low, high if high > low else 10 * low, start, end, True)
 
 
@@ -207,8 +204,7 @@ def strips(figure: Strips) -> str:
 def _strip(strip: Strip, x: Axis, y: float, unit: str) -> str:
     more = "" if strip.is_used else ", left out"
     places = [x(v) for v in strip.values]
-    name = text(shortened(strip.name), round(x.start - 12, 1), y + 4, class_="end name")
-    parts = [tag("g", title(strip.name), name) if shortened(strip.name) != strip.name else name]
+    parts = [row_name(strip.name, x.start - 12, y + 4)]
     if places:
         d = f"M{min(places):.1f} {y:.1f}H{max(places):.1f}"
         parts.append(tag("path", d=d, class_="range"))

@@ -89,6 +89,13 @@ def shortened(name: str, longest: int = LONGEST) -> str:
     return name if len(name) <= longest else f"{name[:half]}…{name[1 - half :]}"
 
 
+def row_name(name: str, x: float, y: float) -> str:
+    """Write the name of a row, before ``x``; of one that is cut, the pointer reads all."""
+    short = shortened(name)
+    words = text(short, round(x, 1), round(y, 1), class_="end name")
+    return words if short == name else tag("g", title(name), words)
+
+
 def room(names: Iterable[str], most: float = math.inf) -> float:
     """Return how wide the longest of some names is, as far as it is shown."""
     return min(most, 20 + CHARACTER * max((len(shortened(n)) for n in names), default=0))
@@ -125,15 +132,23 @@ def apart(low: float, high: float) -> tuple[float, float]:
     return low - slack, high + slack
 
 
+def positive_ends(values: Sequence[float], name: str) -> tuple[float, float]:
+    """Return the ends of the positive values of a logarithmic axis; ``name`` is that of its figure.
+
+    Raises ``ValueError`` for a negative value.
+    """
+    if min(values) < 0:
+        raise ValueError(f"{name}: {min(values):g} cannot be on a logarithmic axis")
+    positive = [v for v in values if v > 0] or [1.0]
+    return min(positive), max(positive)
+
+
 def log_axis(values: Sequence[float], start: float, end: float, name: str) -> Axis:
     """Return a logarithmic axis for values; 0 has a place of its own.
 
     Raises ``ValueError`` for a negative value.
     """
-    if min(values) < 0:
-        raise ValueError(f"chart {name!r}: {min(values):g} cannot be on a logarithmic axis")
-    positive = [v for v in values if v > 0] or [1.0]
-    low, high = min(positive), max(positive)
+    low, high = positive_ends(values, f"chart {name!r}")
     zero, start = start, start + 34 if 0 in values else start
     if high <= 1.001 * low:
         low, high = low / 3, high * 3

@@ -39,32 +39,6 @@ class MeasureAgreement(NamedTuple):
     values: np.ndarray
 
 
-class MeasureRow(NamedTuple):
-    """One measure over the pairs of a comparison: a line of the table.
-
-    ``None`` where no pair has a value.
-    """
-
-    name: str
-    label: str
-    family: str
-    larger_is_more_similar: bool
-    range: tuple[float, float]
-    smallest: float | None
-    median: float | None
-    largest: float | None
-    seconds: float
-    failed: int
-    pairs: int
-
-
-class Extremes(NamedTuple):
-    """The most and the least similar pair; ``None`` where no pair has a value."""
-
-    most_similar: tuple[str, str] | None
-    least_similar: tuple[str, str] | None
-
-
 class FailureGroup(NamedTuple):
     """All failures with one reason: the measures, the number of missing values, the first pair."""
 
@@ -74,9 +48,13 @@ class FailureGroup(NamedTuple):
     example: tuple[str, str]
 
 
-def summary(comparison: Comparison) -> tuple[MeasureRow, ...]:
-    """Return one row per measure, over the pairs of different representations."""
-    return tuple(_measure_row(comparison, info) for info in comparison.measures)
+def values_of_pairs(comparison: Comparison, info: MeasureInfo) -> np.ndarray:
+    """Return the values of a measure for people to read, of all pairs of different representations,
+    each once where both directions are the same; NaN for those that are missing."""
+    pairs = off_diagonal(comparison)
+    if info.symmetric and is_square(comparison):
+        pairs = np.triu(pairs)
+    return without_rounding(comparison.values[info.spec][pairs], info)
 
 
 def agreement(comparison: Comparison) -> MeasureAgreement | None:
@@ -196,40 +174,15 @@ def definition(info: MeasureInfo) -> str:
     return measure.summary.replace("``", "") if measure.label == info.label else ""
 
 
-def extremes(comparison: Comparison, measure: str | Measure) -> Extremes:
-    """Return the most and the least similar pair of different representations under a measure."""
+def extremes(comparison: Comparison, measure: str | Measure) -> tuple[tuple[str, str], ...]:
+    """Return the most and the least similar pair of different representations under a measure;
+    nothing where no pair has a value."""
     difference = np.where(off_diagonal(comparison), comparison.difference(measure), np.nan)
     if np.isnan(difference).all():
-        return Extremes(None, None)
-    places = (
-        np.unravel_index(f(difference), difference.shape) for f in (np.nanargmin, np.nanargmax)
-    )
-    most, least = ((comparison.rows[i], comparison.columns[j]) for i, j in places)
-    return Extremes(most, least)
-
-
-def _measure_row(comparison: Comparison, info: MeasureInfo) -> MeasureRow:
-    pairs = off_diagonal(comparison)
-    if info.symmetric and is_square(comparison):
-        pairs = np.triu(pairs)
-    values = without_rounding(comparison.values[info.spec][pairs], info)
-    known = values[~np.isnan(values)]
-    least, middle, most = (
-        float(f(known)) if known.size else None for f in (np.min, np.median, np.max)
-    )
-    return MeasureRow(
-        info.spec,
-        info.label,
-        info.family,
-        info.larger_is_more_similar,
-        info.range,
-        least,
-        middle,
-        most,
-        comparison.seconds[info.spec],
-        values.size - known.size,
-        values.size,
-    )
+        return ()
+    ends = (np.nanargmin(difference), np.nanargmax(difference))
+    places = (np.unravel_index(end, difference.shape) for end in ends)
+    return tuple((comparison.rows[i], comparison.columns[j]) for i, j in places)
 
 
 LEADING = ("cka[estimator=debiased]", "cka")  # without a choice, the first of them leads

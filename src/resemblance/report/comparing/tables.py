@@ -26,7 +26,7 @@ from .stats import (
     failure_groups,
     is_square,
     places_of_curve,
-    summary,
+    values_of_pairs,
 )
 
 COLUMNS = (
@@ -69,21 +69,21 @@ LONGEST_LIST = 12  # entries of a list that a table writes
 
 def measures_table(comparison: Comparison) -> Table:
     """Return a row for each measure: its facts, and its values over all pairs."""
-    rows = summary(comparison)
-    failed = [i for i, row in enumerate(rows) if row.failed]
-    signs = tuple(Sign(i, COLUMNS.index("failed"), f"of {rows[i].pairs}") for i in failed)
-    entries = tuple(
-        (
-            *_facts(info),
-            *row[5:8],
-            chance_words(comparison, info) or None,
-            *(" · ".join(pair) if pair else "–" for pair in extremes(comparison, info.spec)),
-            _seconds(row.seconds),
-            row.failed or None,
-        )
-        for info, row in zip(comparison.measures, rows)
-    )
-    return Table("all", "", COLUMNS, entries, signs=signs, figures=4, brief=BRIEF)
+    rows: list[tuple[Entry, ...]] = []
+    signs = []
+    for info in comparison.measures:
+        values = values_of_pairs(comparison, info)
+        known = values[~np.isnan(values)]
+        numbers = (float(f(known)) if known.size else None for f in (np.min, np.median, np.max))
+        ends = extremes(comparison, info.spec) or (("–",), ("–",))
+        failed = values.size - known.size
+        if failed:
+            signs.append(Sign(len(rows), COLUMNS.index("failed"), f"of {values.size}"))
+        chance = chance_words(comparison, info) or None
+        seconds = _seconds(comparison.seconds[info.spec])
+        facts = (*_facts(info), *numbers, chance, *map(" · ".join, ends))
+        rows.append((*facts, seconds, failed or None))
+    return Table("all", "", COLUMNS, tuple(rows), signs=tuple(signs), figures=4, brief=BRIEF)
 
 
 def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
