@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -33,7 +33,8 @@ from ..suites.resi.rules import FAILURES, PERMUTATIONS, PROTOCOLS
 from ..suites.sensitivity import models as sensitivity_models
 from ..suites.sensitivity import suite as sensitivity
 from .inputs import check_choice
-from .options import Help, add_command, option, with_parameters, writing
+from .options import Help, add_command, writing
+from .suites import HELP as RUN
 from .suites import SuiteCommands, run_command, suite_commands
 
 DATA = "RESEMBLANCE_DATA"  # in the environment, what --data is by default
@@ -48,81 +49,42 @@ CHOICES = {
     "precision": PRECISIONS,
     "format": ("table", "json"),
 }
-OPTIONS = (
-    option("models", Path | None, "A folder of models of your own; nothing is trained."),
-    option("data", Path | None, f"The folder with the paper's data sets; default: ${DATA}."),
-    option("dataset", list[str] | None, "At paper sizes: only this data set (repeatable)."),
-    option(
-        "architecture", list[str] | None, "At paper sizes: only this architecture (repeatable)."
-    ),
-    option("test", list[str] | None, "At paper sizes: only this test (repeatable)."),
-    option(
-        "seeds",
-        int | None,
-        "At paper sizes: number of normal models; a group has half as many. Default: 10.",
-    ),
-    option(
-        "hyperparameters",
-        str | None,
-        "At paper sizes: resi-code (default), those of the authors' code, or paper.",
-    ),
-    option(
-        "models_from",
-        Path | None,
-        "The folder of the authors' trained models, read instead of trained.",
-    ),
-    option("device", str | None, "Device that trains the paper's models, such as cuda:1."),
-    option("precision", str | None, f"Precision of that training: {', '.join(PRECISIONS)}."),
-    option(
-        "download",
-        bool,
-        "Allow libraries to download data sets into --data.",
-        "--download",
-        default=False,
-    ),
-    option("samples", int | None, "Compare at most this many inputs of each data set, drawn once."),
-    option(
-        "plan",
-        bool,
-        "At paper sizes: print models, hours and disk space, and stop.",
-        "--plan",
-        default=False,
-    ),
-    option("format", str, "Format of --plan: table or json.", default="table"),
-    option(
-        "groups",
-        str | None,
-        "published: compare all groups of models; separated: only groups whose accuracies do not "
-        "overlap. At paper sizes the default is published.",
-    ),
-    option(
-        "protocol", str | None, "paper (default), or resi-code: what the authors' code computes."
-    ),
-    option("permute", str | None, "Units of permutation tests: models or pairs."),
-    option(
-        "failures",
-        str | None,
-        "Rank a measure that fails in a cell last, or leave it unranked; default by protocol.",
-    ),
-)
 
 
-def _checked(**words: Any) -> dict[str, object]:
+def resi_options(
+    models: Path | None = None,
+    data: Path | None = None,
+    dataset: list[str] | None = None,
+    architecture: list[str] | None = None,
+    test: list[str] | None = None,
+    seeds: int | None = None,
+    hyperparameters: str | None = None,
+    models_from: Path | None = None,
+    device: str | None = None,
+    precision: str | None = None,
+    download: bool = False,
+    samples: int | None = None,
+    plan: bool = False,
+    format: str = "table",
+    groups: str | None = None,
+    protocol: str | None = None,
+    permute: str | None = None,
+    failures: str | None = None,
+) -> dict[str, object]:
     """Check the words of the options, and return them as ``run`` takes them."""
+    words = locals().copy()
     for name, known in CHOICES.items():
         if words[name] is not None:
             check_choice(name, words[name], known)
     named = {SEVERAL.get(name, name): value for name, value in words.items()}
-    form, wanted, download = named.pop("format"), named.pop("plan"), named.pop("download")
-    if form != "table" and not wanted:
+    for name in ("format", "plan", "download"):
+        del named[name]
+    if format != "table" and not plan:
         raise ValueError(
             "--format belongs to --plan; resemblance resi results STUDY --format json writes "
             "results"
         )
-    return named | {"plan": form if wanted else None, "download": download or None}
-
-
-resi_options = with_parameters(_checked, *OPTIONS)
+    return named | {"plan": format if plan else None, "download": download or None}
 
 
 def _check_models(options: Mapping[str, Any]) -> None:
@@ -158,13 +120,7 @@ def preview_resi(study: Path, **options: Any) -> bool:
     return True
 
 
-def read_resi(
-    study: Path,
-    family: Annotated[
-        list[str] | None,
-        typer.Option(help="Only measures of this family, ranked among themselves (repeatable)."),
-    ] = None,
-) -> Result:
+def read_resi(study: Path, family: list[str] | None = None) -> Result:
     """Return the result in a study, of all measures or those of some families."""
     for name in family or ():
         check_choice("family", name, FAMILIES)
@@ -220,11 +176,7 @@ def plain_suite(name: str) -> SuiteCommands:
 # ---------------------------------------------------------------------------- options of one suite
 
 
-def _own_models(
-    models: Annotated[
-        Path, typer.Argument(help="A folder of models of your own; nothing is trained.")
-    ],
-) -> dict[str, object]:
+def _own_models(models: Path) -> dict[str, object]:
     return {"models": models}
 
 
@@ -300,13 +252,34 @@ HELP: Help = {
     "array": "A .npy file, (samples, features).",
     "seed": "Random seed of projections, features, noise and splits.",
     "splits": typer.Option("--splits", "-k", min=1, help="Number of splits of the features."),
+    "models": "A folder of models of your own; nothing is trained.",
+    "data": f"The folder with the paper's data sets; default: ${DATA}.",
+    "dataset": "At paper sizes: only this data set (repeatable).",
+    "architecture": "At paper sizes: only this architecture (repeatable).",
+    "test": "At paper sizes: only this test (repeatable).",
+    "seeds": "At paper sizes: number of normal models; a group has half as many. Default: 10.",
+    "hyperparameters": "At paper sizes: resi-code (default), those of the authors' code, or paper.",
+    "models_from": "The folder of the authors' trained models, read instead of trained.",
+    "device": "Device that trains the paper's models, such as cuda:1.",
+    "precision": f"Precision of that training: {', '.join(PRECISIONS)}.",
+    "download": "Allow libraries to download data sets into --data.",
+    "samples": "Compare at most this many inputs of each data set, drawn once.",
+    "plan": "At paper sizes: print models, hours and disk space, and stop.",
+    "run.format": "Format of --plan: table or json.",
+    "groups": "published: compare all groups of models; separated: only groups whose accuracies do "
+    "not overlap. At paper sizes the default is published.",
+    "protocol": "paper (default), or resi-code: what the authors' code computes.",
+    "permute": "Units of permutation tests: models or pairs.",
+    "failures": "Rank a measure that fails in a cell last, or leave it unranked; default by "
+    "protocol.",
+    "family": "Only measures of this family, ranked among themselves (repeatable).",
 }
 
 
 commands = typer.Typer()
 for _name in SUITES:
-    _group = suite_commands(SPECIAL[_name] if _name in SPECIAL else plain_suite(_name))
+    _group = suite_commands(SPECIAL[_name] if _name in SPECIAL else plain_suite(_name), HELP)
     for _command, _function, _calls in MORE.get(_name, ()):
-        add_command(_group, _command, _function, *_calls, help=HELP)
+        add_command(_group, _command, _function, *_calls, help={**RUN, **HELP})
     commands.add_typer(_group, name=_name)
 add_command(commands, "joint", joint_command, *JOINT, help=HELP)

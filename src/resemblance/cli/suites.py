@@ -38,6 +38,8 @@ from .inputs import (
 from .options import (
     ALL_JOBS,
     CONTEXT,
+    SHARED,
+    Help,
     add_command,
     keyword,
     new_group,
@@ -90,8 +92,9 @@ class SuiteCommands(NamedTuple):
     keeps_options: bool = False
 
 
-def suite_commands(suite: SuiteCommands) -> typer.Typer:
-    """Return the commands of a suite: ``run``, ``status``, ``results`` and ``report``."""
+def suite_commands(suite: SuiteCommands, help: Help = SHARED) -> typer.Typer:
+    """Return the commands of a suite: ``run``, ``status``, ``results`` and ``report``; ``help``: of
+    the options of its own."""
     name, trial = suite.name, f"--size {suite.trial}"
     commands = new_group(suite.help, f"{name} run trial {trial}")
     calls = {
@@ -102,7 +105,7 @@ def suite_commands(suite: SuiteCommands) -> typer.Typer:
     }
     makers = (run_command, _status_command, _results_command, _report_command)
     for (command, lines), make in zip(calls.items(), makers):
-        add_command(commands, command, make(suite), *lines)
+        add_command(commands, command, make(suite), *lines, help={**help, **HELP})
     return commands
 
 
@@ -257,7 +260,7 @@ def _status_command(suite: SuiteCommands) -> Callable[..., None]:
         known = status(study, suite.plan)
         print(json.dumps(known._asdict()) if words["format"] == "json" else _words(study, known))
 
-    format = option("format", str, "table or json.", default="table")
+    format = keyword("format", str, "table")
     return with_parameters(command, study_argument(suite.name), format)
 
 
@@ -307,8 +310,7 @@ def _report_command(suite: SuiteCommands) -> Callable[..., None]:
         print(f"Open {page.resolve()}")
         show_page(page, words["opened"])
 
-    help = "Default: index.html in the study."
-    output = option("output", Path | None, help, "--output", "-o")
+    output = keyword("output", Path | None)
     return with_parameters(command, study_argument(suite.name), output, OPEN, *parameters)
 
 
@@ -352,41 +354,37 @@ def _check_suite(suite: SuiteCommands, study: Path, name: str) -> None:
 
 
 OPEN = keyword("opened", bool, False)
-COMMON = (  # of the command ``run``, for all suites
-    option(
-        "measure",
-        list[str] | None,
-        "Add a measure to the usual ones, or to --measures; file.py:name is run (repeatable).",
-    ),
-    option(
-        "measures", list[str] | None, "Use these instead of the usual measures.", "--measures", "-m"
-    ),
-    option(
-        "claims",
-        str | None,
-        "Judge the claims of a paper by FILE.py:NAME, a mapping from sections to functions.",
-    ),
-    keyword("jobs", Annotated[int | None, ALL_JOBS]),
-    option(
-        "scheduler",
-        str | None,
-        "Compute on the Dask cluster with this address or scheduler file instead of local "
-        "processes.",
-    ),
-    keyword("memory", str, "half"),
-    keyword("quiet", bool, False),
-)
-GPU = (  # of the command ``run``, for suites that train models elsewhere than they compare
-    option(
-        "gpu_resource",
-        str | None,
-        "Train only on workers of the cluster with this resource, such as GPU.",
-        "--gpu-resource",
-    ),
-)
-PACK = option(
-    "pack", str | None, "Use the features of this pack, NAME@VERSION; nothing is trained."
-)
+
+
+def _common(
+    measure: list[str] | None = None,
+    measures: list[str] | None = None,
+    claims: str | None = None,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    memory: str = "half",
+    quiet: bool = False,
+) -> None:
+    """The options of the command ``run`` of all suites."""
+
+
+COMMON = parameters_of(_common)
+HELP: Help = {
+    "measure": "Add a measure to the usual ones, or to --measures; file.py:name is run "
+    "(repeatable).",
+    "measures": typer.Option("--measures", "-m", help="Use these instead of the usual measures."),
+    "claims": "Judge the claims of a paper by FILE.py:NAME, a mapping from sections to functions.",
+    "jobs": ALL_JOBS,
+    "scheduler": "Compute on the Dask cluster with this address or scheduler file instead of "
+    "local processes.",
+    "gpu_resource": "Train only on workers of the cluster with this resource, such as GPU.",
+    "pack": "Use the features of this pack, NAME@VERSION; nothing is trained.",
+    "report.output": typer.Option("--output", "-o", help="Default: index.html in the study."),
+    "status.format": "table or json.",
+}
+# of the command ``run``, for suites that train models elsewhere than they compare
+GPU = (keyword("gpu_resource", str | None),)
+PACK = keyword("pack", str | None)
 TOGETHER = {"study", "pack"} | {p.name for p in (CONTEXT, OPEN, *COMMON)} - {"claims"}
 
 
