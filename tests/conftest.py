@@ -225,3 +225,20 @@ def call(capsys):
         return code, *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture
+def refused(call, subtests):
+    """``refused(table)``: each command of a table, a line "command | message", is a mistake that
+    one line names."""
+
+    def check(table):
+        for line in table.strip().splitlines():
+            words, message = line.strip().split(" | ")
+            with subtests.test(words):
+                code, out, err = call(*shlex.split(words))
+                assert (code, out, err.count("\n")) == (2, "", 1)
+                assert err.startswith("error: ")
+                assert message in err
+
+    return check

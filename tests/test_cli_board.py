@@ -136,7 +136,7 @@ def test_a_folder_without_scores_is_named(call, tmp_path):
 
 def test_a_board_to_which_nobody_has_submitted_shows_what_ships(call, tmp_path):
     assert call("board", "init", tmp_path / "mine", "-q")[0] == 0
-    shipped = call("board", "show", "--suite", "manifolds", "--format", "csv")
+    shipped = call("board show --suite manifolds --format csv")
     assert (
         call("board", "show", tmp_path / "mine", "--suite", "manifolds", "--format", "csv")
         == shipped
@@ -240,8 +240,8 @@ def test_cells_that_expect_noise_are_shown_and_not_ranked(call):
     assert max(unranked.values()) < LEAST_RELIABILITY
     assert unranked.keys() <= board.results["resi"].scores().keys()
     assert not unranked.keys() & (board.ranks.cells["resi"].keys() | board.results["resi"].ranks())
-    assert "not ranked: 9 cells whose expected" in call("board", "show", "--suite", "resi")[1]
-    assert "not ranked" not in call("board", "show", "--suite", "stability")[1]
+    assert "not ranked: 9 cells whose expected" in call("board show --suite resi")[1]
+    assert "not ranked" not in call("board show --suite stability")[1]
 
 
 def test_reliabilities_are_those_of_the_inputs_of_the_packs():

@@ -64,7 +64,7 @@ def test_a_pipe_gets_colours_only_by_force(call, folder, monkeypatch):
 def test_columns_of_a_matrix_have_names_where_they_fit(call, folder):
     for name in ("first", "second"):
         np.save(folder / f"{name}{'x' * 40}.npy", np.load("a.npy"))
-    _, out, _ = call("compare", "a.npy", "b.npy", "c.npy", "-m", "cka", "-q")
+    _, out, _ = call("compare a.npy b.npy c.npy -m cka -q")
     assert ["a", "b", "c"] in [line.split() for line in out.splitlines()]
     long = [f"{name}{'x' * 40}.npy" for name in ("first", "second")]
     _, out, _ = call("compare", "a.npy", *long, "-m", "cka", "-q")
@@ -94,13 +94,13 @@ def test_pool_makes_rows_of_tokens_and_maps(call, folder, shape, pool, rows, fil
 
 def test_pool_that_is_missing_wrong_or_idle(call, folder):
     np.save("tokens.npy", np.ones((30, 5, 4)))
-    code, _, err = call("compare", "a.npy", "tokens.npy", "-m", "cka")
+    code, _, err = call("compare a.npy tokens.npy -m cka")
     assert (code, "--pool mean" in err, "rs." in err) == (2, True, False)
-    code, _, err = call("compare", "a.npy", "tokens.npy", "-m", "cka", "--pool", "positions")
+    code, _, err = call("compare a.npy tokens.npy -m cka --pool positions")
     assert code == 2
     assert "tokens.npy" in err
     assert "pool must be one of 'first'" in err
-    code, _, err = call("compare", "a.npy", "b.npy", "-m", "cka", "--pool", "mean")
+    code, _, err = call("compare a.npy b.npy -m cka --pool mean")
     assert code == 2
     assert "nothing to pool" in err
 
@@ -115,17 +115,17 @@ def test_cite_prints_each_work_once(call):
         "kornblith2019similarity",
         "klabunde2025resi",
     ]
-    assert call("cite")[1] == call("cite", "resemblance")[1]
+    assert call("cite")[1] == call("cite resemblance")[1]
     assert call("cite")[1].startswith("@misc{resemblance")
 
 
 def test_cite_as_text_and_of_unknown_names(call):
-    _, out, _ = call("cite", "gulp", "--format", "text")
+    _, out, _ = call("cite gulp --format text")
     assert out.startswith("Boix-Adserà et al. (2022). GULP: a Prediction-Based Metric")
     assert "https://arxiv.org/abs/2210.06545" in out
-    code, _, err = call("cite", "ckaa")
+    code, _, err = call("cite ckaa")
     assert (code, "did you mean 'cka'" in err) == (2, True)
-    assert call("cite", "cka", "--format", "apa")[0] == 2
+    assert call("cite cka --format apa")[0] == 2
 
 
 def test_every_work_can_be_written_as_text():
@@ -136,21 +136,42 @@ def test_every_work_can_be_written_as_text():
 
 
 def test_explain_links_to_the_paper(call):
-    _, out, _ = call("explain", "cka")
+    _, out, _ = call("explain cka")
     assert "https://proceedings.mlr.press/v97/kornblith19a.html" in out
     assert "resemblance cite cka" in out
 
 
-@pytest.mark.parametrize("command", ["compare", "evidence", "stream"])
-def test_open_shows_the_page_that_was_written(call, folder, monkeypatch, command):
+@pytest.mark.parametrize(
+    "words",
+    [
+        "compare a.npy b.npy --measures cka",
+        "evidence a.npy b.npy --measures cka",
+        "stream a.npy b.npy --measures cka",
+        "drift a.npy a.npy --draws 10",
+        "upgrade a.npy a.npy q.npy q.npy",
+    ],
+)
+def test_all_commands_begin_and_end_alike(call, refused, folder, monkeypatch, words):
     shown = []
     monkeypatch.setattr(webbrowser, "open", lambda url: shown.append(url) or len(shown) == 1)
-    words = (command, "a.npy", "b.npy", "-m", "cka", "-q", "--open")
-    code, _, err = call(*words)
-    assert (code, "--html" in err, shown) == (2, True, [])
-    assert call(*words, "--html", "p.html")[2] == ""
+    np.save("q.npy", np.load("a.npy") + 0.1)
+    end, out, err = call(f"{words} -o t.json --html p.html")
+    assert (out, err) == ("", "wrote t.json, p.html\n")
+    assert json.loads((folder / "t.json").read_text())["provenance"]
+    assert f"resemblance {words}" in (folder / "p.html").read_text(encoding="utf-8")
+    assert call(f"{words} -q -o t.txt --html p.html --open") == (end, "", "")
     assert shown == [(folder / "p.html").resolve().as_uri()]
-    assert "no browser" in call(*words, "--html", "p.html")[2]
+    assert "no browser" in call(f"{words} -q -o t.txt --html p.html --open")[2]
+    (folder / "place").mkdir()
+    refused(f"""
+        {words} --open | --html
+        {words} --format tables | --format cannot be 'tables'
+        {words} -o t.png | no table is written as .png; choose one of .txt, .json
+        {words} -o a.npy --format json | a.npy is given twice
+        {words} -o gone/t.json | the folder gone does not exist
+        {words} --html place | place is a folder
+        {words} --html p.png | a page is written as .html, not as .png
+    """)
 
 
 # ------------------------------------------------------------------------------- examples
@@ -232,6 +253,6 @@ def test_a_suffix_chooses_the_format(call, folder, suffix, start):
     assert start in (folder / f"t.{suffix}").read_text()
     call("compare", "a.npy", "b.npy", "--plan", "-o", f"p.{suffix}")
     assert start in (folder / f"p.{suffix}").read_text()
-    code, _, message = call("compare", "a.npy", "b.npy", "--plan", "--html", "p.html")
+    code, _, message = call("compare a.npy b.npy --plan --html p.html")
     assert code == 2
     assert "leave out --html" in message

@@ -139,7 +139,7 @@ def test_mistaken_options_are_one_line(call, tiny, more, problem):
 
 
 def test_an_unknown_series_and_a_file_that_fails(call, tiny, folder):
-    code, _, err = call("rank", "mine.py:top_share", "--series", "nothing", "-q")
+    code, _, err = call("rank mine.py:top_share --series nothing -q")
     assert (code, "no packs of the series 'nothing'" in err) == (2, True)
     (folder / "broken.py").write_text("import nowhere_at_all\n")
     code, _, err = call("rank", "broken.py:mine", "--against", tiny, "-q")
@@ -166,14 +166,14 @@ def test_a_suite_runs_on_a_pack(call, tiny, folder):
     code, out, err = call("manifolds", "run", "s", "--pack", pack, "-m", "cka,rsa", "-j", 1, "-q")
     assert (code, out, err) == (0, "", "")
     assert (folder / "s/index.html").exists()
-    _, out, _ = call("manifolds", "results", "s", "--format", "json")
+    _, out, _ = call("manifolds results s --format json")
     scores = run("manifolds", pack=pack, measures=["cka", "rsa"]).scores()
     document = json.loads(out)
     assert document["size"] == pack
     saved = {s["name"]: s["scores"] for s in document["sections"]}
     assert saved["rings"]["tau"] == scores["rings", "tau"]
     (folder / "s/result.json").unlink()
-    code, _, err = call("manifolds", "results", "s")
+    code, _, err = call("manifolds results s")
     assert (code, f"manifolds run s --pack {pack}" in err) == (2, True)
 
 

@@ -7,7 +7,6 @@ import csv
 import io
 import re
 import sqlite3
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -416,18 +415,6 @@ def test_a_size_that_does_not_exist():
 # ----------------------------------------------------------------------------------------- sections
 
 
-class Tags(HTMLParser):
-    """All tags of a page with their attributes."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags = []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-
 @pytest.fixture(scope="module")
 def page(result, tmp_path_factory):
     return write_page(result, tmp_path_factory.mktemp("page") / "index.html")
@@ -495,7 +482,7 @@ def test_failures_are_counted_by_reason(facts, result):
     assert "swiss roll" in rows[0][3]
 
 
-def test_the_page_has_all_and_loads_nothing(result, real, page, tmp_path):
+def test_the_page_has_all(result, real, page, tmp_path):
     text = page.read_text(encoding="utf-8")
     for claim in result.claims:
         assert claim.number in text
@@ -509,20 +496,12 @@ def test_the_page_has_all_and_loads_nothing(result, real, page, tmp_path):
     )
     assert "Trial run" not in shown
     assert "contradicted by the authors&#39; own numbers" in shown.replace("'", "&#39;")
-    tags = Tags(text).tags
-    assert [
-        a
-        for tag, a in tags
-        if tag in ("link", "img", "iframe") or "src" in a or (tag != "a" and "href" in a)
-    ] == []
     assert "<script>alert" not in text  # the label of a measure is text
-    write_page(result, tmp_path / "again.html")
-    assert (tmp_path / "again.html").read_text(encoding="utf-8") == text
 
 
 def test_the_page_in_a_browser(page, open_page):
-    tags = Tags(open_page(page, "#sort=1")).tags
-    assert (tags[0][1].get("data-ready"), tags[0][1].get("data-errors")) == ("yes", None)
+    shown = open_page(page, "#sort=1").partition("<head")[0]
+    assert ('data-ready="yes"' in shown, "data-errors" in shown) == (True, False)
 
 
 # ------------------------------------------------------------------------------------- command line
@@ -573,20 +552,13 @@ def test_results_in_every_format(study, result, facts, capsys, tmp_path):
     assert (code, out) == (0, f"Open {tmp_path / 'page.html'}\n")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["run", "--size", "larg"], "--size cannot be 'larg'"),
-        (["run", "-m", "nka"], "no measure 'nka'; did you mean"),
-        (["results", "nowhere"], "nowhere has no results yet: resemblance manifolds run nowhere"),
-    ],
-)
-def test_a_mistake_is_one_line(words, message, capsys, tmp_path, monkeypatch):
+def test_a_mistake_is_one_line(refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, out, err = told(capsys, *words)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
+    refused("""
+        manifolds run --size larg | --size cannot be 'larg'
+        manifolds run -m nka | no measure 'nka'; did you mean
+        manifolds results nowhere | nowhere has no results yet: resemblance manifolds run nowhere
+    """)
     assert list(tmp_path.iterdir()) == []
 
 
