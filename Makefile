@@ -4,7 +4,7 @@ BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NEEDED = Python 3.11.4 or newer with venv is needed (Debian: apt-get install python3-venv); or name one: make PYTHON=python3.12
 
-.PHONY: demo test long all seconds lint docs site wheel papers benchmark validity mutants clean
+.PHONY: demo test long all seconds lint docs site wheel papers scores benchmark validity mutants clean
 
 demo: .venv/installed
 	$(BIN)/resemblance resi run demo $(ARGS)
@@ -58,6 +58,15 @@ wheel:
 # What papers claim and print, next to ours: their pages, and the tables of results in the docs.
 papers: .venv/installed
 	$(BIN)/python -m papers $(ARGS)
+
+# What must follow a change of a measure, in this order: its scores on the packs, how well
+# recommendations by them hold, the tables of the docs and of the joint ranking, and the pins.
+scores: .venv/installed
+	$(BIN)/python scripts/board_scores.py $(ARGS)
+	$(BIN)/python benchmarks/choosing.py
+	$(BIN)/python docs/write_tables.py
+	$(BIN)/python -m papers --write-only
+	$(BIN)/python scripts/pin.py
 
 benchmark: .venv/installed
 	$(BIN)/python benchmarks/suite.py $(ARGS)
