@@ -19,6 +19,7 @@ from resemblance.cli import comparing
 from resemblance.engine import memory
 from resemblance.engine.costs import MEASURED, CostGrid, Share, cost_table, seconds_of, yardstick
 from resemblance.engine.forecast import duration
+from resemblance.engine.view_sizes import pair_bytes
 
 FORECAST = importlib.import_module("resemblance.engine.forecast")
 RAISING = '''
@@ -257,6 +258,12 @@ def test_memory_is_that_of_views_within_the_budget():
     with ThreadPoolExecutor(2) as pool:
         both = rs.plan(reps, measures="distance_correlation", memory="10MB", executor=pool)
     assert small.memory < both.memory < 20e6
+
+
+def test_no_measure_keeps_a_matrix_of_all_pairs_of_many_samples():
+    more = map(rs.get_measure, ("cka[kernel=rbf]", "rsa[compare=kendall]"))
+    for m in (*rs.list_measures(), *more):
+        assert pair_bytes(m, 50_000, 128, 128) < 1e9, m.spec
 
 
 def test_what_does_not_fit_says_what_would(monkeypatch):

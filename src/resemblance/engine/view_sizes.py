@@ -13,6 +13,7 @@ import numpy as np
 from ..measure import Measure
 from ..representation import Representation, comparing
 from ..rng import generator
+from ..views.rectangles import ABOVE, taken_as_large
 
 MeasureGroup = tuple[tuple[Measure, ...], int]  # measures, and the bytes of their views
 SOURCE = "source"  # what stands for the array among views: the owner of its memory
@@ -135,21 +136,22 @@ class ProbeShapes(NamedTuple):
 def _probe_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
     """Run a measure on small arrays in the way in which it is computed at (n, d)."""
     width: Width = "wide" if d > n else "middle" if 3 * d >= n else "narrow"
-    return _probe(measure, width, measure.takes_blocks(n))
+    return _probe(measure, width, measure.takes_blocks(n), n > ABOVE)
 
 
 @lru_cache(maxsize=256)
-def _probe(measure: Measure, width: Width, in_blocks: bool) -> ProbeShapes | None:
+def _probe(measure: Measure, width: Width, in_blocks: bool, large: bool) -> ProbeShapes | None:
     """Run a measure on small arrays; ``None`` if it does not run.
 
-    ``in_blocks``: by its function of many pairs, not by the plain one.
+    ``in_blocks``: by its function of many pairs, not by the plain one. ``large``: as with so many
+    samples that no matrix of their pairs is stored.
     """
     rows = max(23, measure.min_samples + 6)
     columns = {"wide": rows + 8, "middle": rows // 2, "narrow": 7}[width]
     noise = generator(0, "probe").standard_normal((2, rows, columns))
     x, y = Representation(noise[0]), Representation(noise[1])
     try:
-        with comparing(x, y) as shared:
+        with comparing(x, y) as shared, taken_as_large(large):
             if in_blocks and measure.all_pairs:
                 measure.all_pairs([x], [y])
             else:

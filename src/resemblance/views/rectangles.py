@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import NamedTuple
 
 import numpy as np
@@ -62,9 +64,22 @@ class Rectangle(NamedTuple):
 Entries = Callable[[Rectangle], Array]
 
 
+_AS_LARGE: ContextVar[bool] = ContextVar("as_large", default=False)
+
+
+@contextmanager
+def taken_as_large(large: bool) -> Iterator[None]:
+    """Compute with few samples as with many, to see which views many would have."""
+    token = _AS_LARGE.set(large)
+    try:
+        yield
+    finally:
+        _AS_LARGE.reset(token)
+
+
 def is_large(x: Representation) -> bool:
     """Say whether matrices of all pairs of samples are not stored for this representation."""
-    return x.shape[0] > ABOVE and not carries_gradient(x.source)
+    return (x.shape[0] > ABOVE or _AS_LARGE.get()) and not carries_gradient(x.source)
 
 
 def rectangles(n: int) -> Iterator[Rectangle]:
