@@ -41,13 +41,7 @@ class LoadedModel(NamedTuple):
     facts: Mapping[str, Any]
 
 
-class Parts(NamedTuple):
-    """A model before it is ready: its name, module, processor of samples, and facts."""
-
-    name: str
-    module: Any
-    processor: Any
-    facts: dict[str, Any]
+Parts = tuple[str, Any, Any, dict[str, Any]]  # name, module, processor of samples, and facts
 
 
 def load_model(
@@ -86,13 +80,13 @@ def load_model(
     parts = _parts(model, kind)
     if isinstance(parts, LoadedModel):
         return parts._replace(name=name or parts.name)
-    module = parts.module
+    title, module, processor, known = parts
     if not isinstance(module, torch.nn.Module):
         raise ValueError(
-            f"load_model: {parts.name} is a {type(module).__name__}, not a torch.nn.Module; model "
+            f"load_model: {title} is a {type(module).__name__}, not a torch.nn.Module; model "
             f"may be {FORMS}"
         )
-    scripts.check_hooks(torch, module, parts.name)
+    scripts.check_hooks(torch, module, title)
     if device is not None or isinstance(model, str | Path):
         default = "cuda" if torch.cuda.is_available() else "cpu"
         try:
@@ -100,25 +94,23 @@ def load_model(
         except (RuntimeError, AssertionError) as error:  # as torch says that it has no such device
             why = str(error).partition("\n")[0]
             raise ValueError(
-                f"load_model: {parts.name} cannot be moved to device={device or default!r} "
+                f"load_model: {title} cannot be moved to device={device or default!r} "
                 f"({why}); choose another, such as 'cpu'"
             ) from error
-    prepare, facts = preparation(module, parts.processor, samples, name or parts.name)
-    about = {**parts.facts, **facts_of(module, parts.processor), **facts}
-    return LoadedModel(name or parts.name, module, prepare, block_names(module), about)
+    prepare, facts = preparation(module, processor, samples, name or title)
+    about = {**known, **facts_of(module, processor), **facts}
+    return LoadedModel(name or title, module, prepare, block_names(module), about)
 
 
 def _parts(model: Any, kind: str | None) -> Parts | LoadedModel:
-    """Return the parts of a model of any form."""
     if isinstance(model, str | Path):
         return _of_word(str(model), kind)
-    if isinstance(model, tuple | list):
-        if len(model) != 2:
-            raise ValueError(
-                f"load_model: {len(model)} objects are no model; pass a pair (module, processor)"
-            )
-        return Parts(type(model[0]).__name__, model[0], model[1], {"source": "an object"})
-    return Parts(type(model).__name__, model, None, {"source": "an object"})
+    module, *processor = model if isinstance(model, tuple | list) else (model, None)
+    if len(processor) != 1:
+        raise ValueError(
+            f"load_model: {len(model)} objects are no model; pass a pair (module, processor)"
+        )
+    return type(module).__name__, module, processor[0], {"source": "an object"}
 
 
 def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
@@ -131,11 +123,10 @@ def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
         if isinstance(model, str | Path):
             raise ValueError(f"load_model: {spec} returns {model!r}; name that as the model")
         parts = _parts(model, kind)
-        assert isinstance(parts, Parts)
-        if hasattr(parts.module, "eval"):
-            parts.module.eval()
-        about = {"source": spec, "sha256 of the code": digest}
-        return parts._replace(name=function, facts=about)
+        assert not isinstance(parts, LoadedModel)
+        if hasattr(parts[1], "eval"):
+            parts[1].eval()
+        return function, parts[1], parts[2], {"source": spec, "sha256 of the code": digest}
     readers: dict[str, Callable[..., Any]] = {
         "hf": hub.read_model,
         "timm": hub.timm,
@@ -155,7 +146,7 @@ def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
     title = path.resolve().name if rest == spec and path.is_dir() else rest.rpartition("/")[2]
     if path.is_file():
         title, facts["file sha256"] = path.stem, checksum(path)
-    return Parts(title, module.eval(), processor, {"source": spec, **facts})
+    return title, module.eval(), processor, {"source": spec, **facts}
 
 
 def _near(path: Path) -> str:
