@@ -92,8 +92,12 @@ def network(
     if recipe.architecture not in PRETRAINED:
         encoder = word_encoder(task.train, options["vocabulary"])
         return Network(build("bert", outputs, options), encoder)
-    transformers, folder = need("transformers"), weights_folder(recipe, resources)
-    origin = origin_of(recipe).url
+    transformers, (where, config) = need("transformers"), PRETRAINED[recipe.architecture]
+    words = [word.format(seed=recipe.seed) for word in (where.title, where.url, *where.folders)]
+    origin = words[1]
+    folder = find(resources.data, Origin(words[0], origin, tuple(words[2:]), where.file))
+    expected = config if options["strict"] else kind_of(recipe)
+    check_config(folder / CONFIG, recipe, expected, origin)
     tokenizer = read(transformers.AutoTokenizer, folder, f"get it from {origin}", **OFFLINE)
     if recipe.architecture == "smollm2":
         model = _model(transformers.AutoModelForCausalLM, folder, origin, pretrained)
@@ -115,24 +119,6 @@ def _model(kind: Any, folder: Path, origin: str, pretrained: bool, **keywords: A
         return model.eval()
     config = read(need("transformers").AutoConfig, folder, remedy, **OFFLINE, **keywords)
     return kind.from_config(config, dtype=single).eval()
-
-
-def weights_folder(recipe: Recipe, resources: Resources) -> Path:
-    """Return the folder with the pretrained weights of a recipe, after a look at its config: the
-    sizes must be the original ones unless ``options["strict"]`` is False."""
-    origin = origin_of(recipe)
-    folder = find(resources.data, origin)
-    config = PRETRAINED[recipe.architecture].config
-    expected = config if recipe.options["strict"] else kind_of(recipe)
-    check_config(folder / CONFIG, recipe, expected, origin.url)
-    return folder
-
-
-def origin_of(recipe: Recipe) -> Origin:
-    """Return where the pretrained weights of a recipe come from."""
-    title, url, folders, file = PRETRAINED[recipe.architecture].origin
-    words = [word.format(seed=recipe.seed) for word in (title, url, *folders)]
-    return Origin(words[0], words[1], tuple(words[2:]), file)
 
 
 def kind_of(recipe: Recipe) -> dict[str, Any]:
