@@ -104,7 +104,6 @@ def _mapping(torch: Any, raw: Mapping[str, Any], device: Any, samples: str | Non
 
 
 def _with_rows(torch: Any, raw: Mapping[str, Any]) -> list[str]:
-    """Return the names of the tensors that have rows."""
     return [key for key, value in raw.items() if isinstance(value, torch.Tensor) and value.ndim]
 
 

@@ -214,7 +214,6 @@ def _batches(
 
 
 def _prepared(loaded: LoadedModel, part: Any) -> Any:
-    """Return the batch that the preparation of a model makes of samples."""
     assert loaded.prepare is not None
     try:
         return loaded.prepare(part)

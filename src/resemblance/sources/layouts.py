@@ -167,7 +167,6 @@ def as_trials(X: Any, axes: str | None, function: str, name: str = "") -> tuple[
 
 
 def _known_ids(data: Any) -> Ids:
-    """Return the ids of samples in a DataArray."""
     order = order_of(data, "X")
     return order if isinstance(order, tuple) else None
 

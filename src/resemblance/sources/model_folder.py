@@ -183,7 +183,6 @@ def is_complete(folder: Path) -> bool:
 
 
 def _ids(folder: Path) -> tuple[Hashable, ...] | None:
-    """Return the ids of the samples, if the folder has any."""
     file = folder / IDS
     if not file.exists():
         return None
@@ -198,7 +197,6 @@ def _is_partial(folder: Path) -> bool:
 
 
 def _traits(folder: Path) -> dict[str, Any]:
-    """Return what a folder says of its model."""
     file = folder / TRAITS
     content = read_document(file, lambda entries: entries, "an object of traits")
     if not isinstance(content, dict):

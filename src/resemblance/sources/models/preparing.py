@@ -135,7 +135,6 @@ def _read_texts(
 
 
 def _longest(module: Any, tokenizer: Any) -> int | None:
-    """Return how many tokens a model can take at most, if it has a limit."""
     config = getattr(module, "config", None)
     positions = getattr(config, "max_position_embeddings", None)
     if positions is not None and getattr(config, "model_type", "") in OFFSET:
@@ -158,7 +157,6 @@ def _of_processor(module: Any, processor: Any) -> Prepared:
 
 
 def _accepted(batch: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
-    """Return the entries of a batch that the model takes."""
     entries = dict(batch)
     return {k: v for k, v in entries.items() if k in names} if names & set(entries) else entries
 

@@ -113,7 +113,6 @@ def load_samples(
 
 
 def _of_word(spec: str, column: str | None) -> Samples:
-    """Return the samples behind a word."""
     path = Path(spec)
     if is_function(spec):
         data, function = call_function(spec, "load_samples")
@@ -146,7 +145,6 @@ def _array(path: Path, column: str | None) -> Samples:
 
 
 def _cora(folder: Path) -> Samples:
-    """Return Cora as the graph that PyTorch Geometric makes of its files."""
     torch, graphs = need("torch"), need("torch_geometric.data")
     data = read_cora(folder, strict=False, normalized=False)
     nodes = len(data.labels)
@@ -259,7 +257,6 @@ def _of_images(images: Any) -> Samples:
 
 
 def _of_batches(data: Any) -> Samples:
-    """Return a loader, or an iterable of batches, as samples."""
     if isinstance(data, Mapping) or not isinstance(data, Iterable):
         raise ValueError(f"load_samples: data may be {FORMS}; got {type(data).__name__}")
     check_order(data)
@@ -340,7 +337,6 @@ def _input(entry: Any) -> Any:
 
 
 def _of_dataset(data: Any, column: str | None) -> Samples:
-    """Return a column of a data set of Hugging Face."""
     if isinstance(data, Mapping):
         listed = ", ".join(map(repr, data))
         raise ValueError(f"load_samples: the data set has the splits {listed}; pass one, data[...]")
@@ -370,7 +366,6 @@ def _of_dataset(data: Any, column: str | None) -> Samples:
 
 
 def _of_frame(data: Any, column: str | None) -> Samples:
-    """Return a column of texts of a data frame of pandas or polars."""
     if not len(data):
         raise ValueError("load_samples: the data frame has no rows")
     columns = {str(name): data[name].to_list() for name in data.columns}

@@ -71,7 +71,6 @@ def lines_of(path: Path) -> list[str]:
 
 
 def _from_tsv(path: Path) -> Rows:
-    """Return the rows of a table without quoting."""
     lines = lines_of(path)
     names = lines[0].split("\t") if lines else []
     rows = [line.split("\t") if line.strip() else [""] * len(names) for line in lines[1:]]
@@ -268,7 +267,6 @@ def _warn_of_header(path: Path, names: Sequence[str], chosen: str) -> None:
 
 
 def _warn_of_table(path: Path, texts: Sequence[str]) -> None:
-    """Warn of lines that look like the rows of a table."""
     cells, *rows = (re.split(r"[\t,;]", text) for text in texts)
     is_header = len(cells) > 1 and bool({cell.strip().lower() for cell in cells} & USUAL)
     is_header &= 2 * sum(len(row) >= len(cells) for row in rows) > len(rows)

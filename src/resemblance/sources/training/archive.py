@@ -234,7 +234,6 @@ def _ending(recipe: Recipe) -> str:
 
 
 def _prompted(recipe: Recipe) -> str:
-    """Return the name of the folder of a SmolLM2 model."""
     rate = _digits(recipe.strength)
     if recipe.dataset == "sst2" and recipe.setting == "shortcut" and rate == "10":
         rate = ""

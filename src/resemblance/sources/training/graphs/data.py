@@ -238,7 +238,6 @@ def read_arxiv(folder: Path, strict: bool) -> GraphData:
 
 
 def _table(path: Path, kind: type, columns: int | None = None) -> np.ndarray:
-    """Return the rows of a table of numbers without a header."""
     with reading(path, ARXIV):
         table: np.ndarray = np.loadtxt(path, kind, delimiter=",", ndmin=2)
         if not len(table) or (columns and table.shape[1] != columns):

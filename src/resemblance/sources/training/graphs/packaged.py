@@ -258,7 +258,6 @@ def training_data(
 
 
 def _random_classes(task: NodeTask) -> np.ndarray:
-    """Return a random class for each node, the same for all models."""
     return generator(0, "graphs", "random classes").integers(task.classes, size=len(task.labels))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ....rng import generator
 from ...models.tables import read_parquet, read_rows
 from ...recipe import Recipe
-from ..corruption import replaced, shortcut_labels, wrong_class
+from ..corruption import any_class, replaced, shortcut_labels, wrong_class
 from ..origins import Origin, find, place_of
 from .shifts import Synonyms, eda, load_synonyms
 
@@ -195,7 +195,6 @@ def _columns(source: TextSource, path: Path) -> dict[str, list[Any]]:
 
 
 def _names_of(source: TextSource, path: Path, names: Sequence[str]) -> dict[str, str]:
-    """Return the name in a file of each column of a data set."""
     chosen = {}
     for what, known in source.columns.items():
         if not set(known) & set(names):
@@ -243,8 +242,11 @@ def corrupted(
     random = generator(seed, "published", recipe.dataset, setting, f"{recipe.strength:g}", split)
     if setting == "labels":
         # Classes that the data set does not have
-        new = partial(_new_classes, classes=classes, count=options["new_classes"], random=random)
-        return examples._replace(labels=replaced(examples.labels, recipe.strength, new, random))
+        more = any_class(options["new_classes"], random)
+        changed = replaced(
+            examples.labels, recipe.strength, lambda labels: classes + more(labels), random
+        )
+        return examples._replace(labels=changed)
     if setting == "shortcut":
         return _with_shortcuts(examples, recipe.strength, classes, random)
     return augmented(examples, recipe.strength, random, synonyms)
@@ -286,12 +288,6 @@ def _with_shortcuts(
     of the wrong ones."""
     others = wrong_class(classes, random)
     return examples._replace(hints=shortcut_labels(examples.labels, rate, others, random))
-
-
-def _new_classes(
-    labels: np.ndarray, classes: int, count: int, random: np.random.Generator
-) -> np.ndarray:
-    return classes + random.integers(count, size=len(labels))
 
 
 def augmented(

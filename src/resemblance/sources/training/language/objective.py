@@ -274,7 +274,6 @@ def lower_states(
 
 
 def _key(model: Any, tokens: TokenRows, layers: int) -> str:
-    """Return a hash of the lower weights and of the texts."""
     key = hashlib.sha256(f"{layers} {tokens.lengths.tolist()}".encode())
     for part in (model.bert.embeddings, *model.bert.encoder.layer[:layers]):
         for weight in part.parameters():

@@ -344,7 +344,6 @@ def with_shortcut(
 
 
 def _epochs(recipe: Recipe, task: SentenceTask, random: np.random.Generator) -> Iterator[TokenRows]:
-    """Yield the tokens of the training sentences of each epoch."""
     sentences, change = task.train, None
     if recipe.setting == "shortcut":
         strength, classes = recipe.strength, task.classes

@@ -176,7 +176,6 @@ def _check_classes(folder: Path, wnids: list[str], strict: bool) -> None:
 
 
 def _images(folder: Path) -> list[Path]:
-    """Return the images in the folder of a class, by name."""
     files = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     strangers = [path.name for path in files if path.suffix != ENDING]
     if strangers:
