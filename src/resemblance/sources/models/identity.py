@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from functools import cache, partial
 from itertools import pairwise
@@ -23,6 +24,7 @@ from .samples import digest_of_arrays
 
 STORE = dis.opmap["STORE_ATTR"]
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+DUNDER = re.compile(r"__.*__", re.DOTALL)
 CALLED = ("LOAD_METHOD", "LOAD_ATTR")  # before the call of a method, by the version of Python
 FILLING = ("append", "extend", "insert", "add", "update", "setdefault", "add_", "copy_", "fill_")
 INSTALLED = {"site-packages", "dist-packages"}
@@ -41,26 +43,24 @@ def identity_of(module: Any, processor: Any) -> dict[str, str]:
     ``forward``, or a method that it calls, assigns or fills is state, and does not count.
     ``preparation``: likewise of the tokenizer, processor or function that makes a batch of samples.
     """
-    digests = {"definition": _digest(_of_module(module, {}))}
+    pieces = {"definition": _of_module(module, {})}
     if processor is not None:
-        digests["preparation"] = _digest(_pieces(processor, {}))
-    return digests
-
-
-def _digest(pieces: Iterator[str]) -> str:
-    digest = hashlib.sha256()
-    for piece in pieces:
-        digest.update(f"{len(piece)} {piece}".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
+        pieces["preparation"] = _pieces(processor, {})
+    digests = {name: hashlib.sha256() for name in pieces}
+    for name, words in pieces.items():
+        for word in words:
+            digests[name].update(f"{len(word)} {word}".encode("utf-8", "surrogatepass"))
+    return {name: digest.hexdigest() for name, digest in digests.items()}
 
 
 def _of_module(module: Any, seen: Seen) -> Iterator[str]:
     yield ADDRESS.sub("", repr(module))
+    inner = NO_OPTIONS | vars(sys.modules["torch"].nn.Module()).keys()
     for name, part in module.named_modules():
         kind = type(part)
         yield f"part {name} {kind.__qualname__}"
         yield from _pieces(kind, seen)
-        yield from _pieces(_options(part, "forward", _inner() | NO_OPTIONS), seen)
+        yield from _pieces(_options(part, "forward", inner), seen)
     for name, buffer in module.named_buffers():
         part, _, leaf = name.rpartition(".")
         is_state = leaf in _state(module.get_submodule(part).__class__, "forward")
@@ -84,12 +84,6 @@ def _is_collected(value: Any) -> bool:
         return False
     entries = value.values() if isinstance(value, dict) else value
     return not value or any(hasattr(entry, "shape") for entry in entries)
-
-
-@cache
-def _inner() -> frozenset[str]:
-    """Return the attributes that every module of PyTorch has."""
-    return frozenset(vars(sys.modules["torch"].nn.Module()))
 
 
 @cache
@@ -179,7 +173,11 @@ def _of_object(value: Any, seen: Seen, root: str = "__call__") -> Iterator[str]:
     elif isinstance(value, type):
         yield value.__qualname__
         for base in filter(_is_users, value.__mro__):
-            yield from _pieces(_members(base), seen)
+            # Without what Python adds
+            members = {
+                k: v for k, v in vars(base).items() if callable(v) or not DUNDER.fullmatch(k)
+            }
+            yield from _pieces(members, seen)
     elif inside := [getattr(value, name) for name in WRAPPED if hasattr(value, name)]:
         yield from _pieces(inside, seen)
     elif hasattr(value, "named_modules"):
@@ -199,20 +197,14 @@ def _of_object(value: Any, seen: Seen, root: str = "__call__") -> Iterator[str]:
         yield ADDRESS.sub("", repr(value))
 
 
-def _members(kind: type) -> dict[str, Any]:
-    """Return what a class defines, without what Python adds."""
-    return {
-        name: value
-        for name, value in vars(kind).items()
-        if callable(value) or not (name.startswith("__") and name.endswith("__"))
-    }
-
-
 def _of_function(function: FunctionType, seen: Seen) -> Iterator[str]:
     """Yield the code of a user's function and what it names, and what any function holds."""
     yield function.__qualname__
     for cell in function.__closure__ or ():
-        yield from _pieces(_content(cell), seen)
+        content = None
+        with suppress(ValueError):  # empty
+            content = cell.cell_contents
+        yield from _pieces(content, seen)
     yield from _pieces([function.__defaults__, function.__kwdefaults__], seen)
     if not _is_users(function):
         yield str(function.__module__)
@@ -227,13 +219,6 @@ def _of_function(function: FunctionType, seen: Seen) -> Iterator[str]:
         if isinstance(value, ModuleType) and _is_users(value):
             parts = {part: vars(value)[part] for part in attributes & vars(value).keys()}
             yield from _pieces(parts, seen)
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # empty
-        return None
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -36,6 +36,11 @@ TREES = ("in_spec", "out_spec")
 IMPORTS = ("default_factory_module", "__enum__", r"\u")  # PyTorch imports what a tree names
 SHOWN = 60  # letters of a text in a message
 FORCED, FORBIDDEN = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
+SCRIPT = (
+    "is TorchScript, which does not show what its layers return; save the model by "
+    "torch.export.save as .pt2, or"
+)
+PICKLE = "is a pickle, which may run code when it is read, or holds weights without a model"
 BY_CODE = (
     "write a function that builds the model and loads its weights (torch.load with "
     "weights_only=True), and name it as file.py:function"
@@ -52,7 +57,12 @@ def read_exported(file: str, kind: str | None) -> tuple[Any, None, dict[str, Any
     """
     path = Path(file)
     if path.suffix != ".pt2":
-        raise ValueError(f"load_model: {path} {_problem(path)}; {BY_CODE}")
+        names: list[str] = []
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                names = archive.namelist()
+        is_script = any(Path(name).name == "constants.pkl" for name in names)
+        raise ValueError(f"load_model: {path} {SCRIPT if is_script else PICKLE}; {BY_CODE}")
     torch = need("torch")
     try:
         with warnings.catch_warnings(), _without_code(path):
@@ -136,17 +146,6 @@ def check_hooks(torch: Any, module: Any, name: str) -> None:
                 "show what its layers return; pass the model before torch.jit.script or "
                 "torch.jit.trace, or save it by torch.export"
             )
-
-
-def _problem(path: Path) -> str:
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            if any(Path(name).name == "constants.pkl" for name in archive.namelist()):
-                return (
-                    "is TorchScript, which does not show what its layers return; save the model by "
-                    "torch.export.save as .pt2, or"
-                )
-    return "is a pickle, which may run code when it is read, or holds weights without a model"
 
 
 PYTHON = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)")
