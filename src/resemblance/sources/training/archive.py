@@ -71,9 +71,8 @@ def place_of(recipe: Recipe) -> Path:
 
     Raises ``ValueError`` for an architecture, setting or strength that the authors did not train.
     """
-    return {"graphs": _of_graphs, "language": _of_language, "vision": _of_vision}[recipe.domain](
-        recipe
-    )
+    places = {"graphs": _of_graphs, "language": _of_language, "vision": _of_vision}
+    return places[recipe.domain](recipe)
 
 
 def _file(recipe: Recipe, resources: Resources) -> Path:
@@ -202,35 +201,24 @@ def _of_language(recipe: Recipe) -> Path:
         raise ValueError(
             f"the authors did not train {recipe.architecture}; it is trained without their archive"
         )
-    place = models / recipe.architecture / _KINDS[recipe.setting]
-    return place / f"{_stem(recipe)}{_ending(recipe)}" / "config.json"
-
-
-def _stem(recipe: Recipe) -> str:
-    """Return the part of a folder's name that says which data, pretraining and seed."""
-    is_albert, seed = recipe.architecture == "albert", recipe.seed
-    if recipe.dataset == "sst2" and recipe.setting == "normal":
-        if not is_albert:
-            return f"sst2_pretrain{seed}_finetune{seed}"
-        seed += _FIRST_SEED
-    if is_albert and recipe.dataset == "sst2" and (recipe.setting, seed) == ("labels", 0):
-        seed = 6 if recipe.strength == 0.75 else seed
-    data = "sst2" if recipe.dataset == "sst2" else "glue__mnli"
-    return f"{data}_pre{0 if is_albert else seed}_ft{seed}"
-
-
-def _ending(recipe: Recipe) -> str:
-    """Return the part of a folder's name that says what was done to the data."""
-    rate = _digits(recipe.strength)
-    if (recipe.architecture, recipe.dataset, rate) == ("bert", "mnli", "10"):
-        rate = "1" if recipe.setting == "shortcut" else rate
+    is_albert, seed, rate = recipe.architecture == "albert", recipe.seed, _digits(recipe.strength)
+    which = (recipe.architecture, recipe.dataset, recipe.setting)
+    stem = f"sst2_pretrain{seed}_finetune{seed}"
+    if which != ("bert", "sst2", "normal"):
+        seed += _FIRST_SEED if which == ("albert", "sst2", "normal") else 0
+        if which == ("albert", "sst2", "labels") and (seed, recipe.strength) == (0, 0.75):
+            seed = 6
+        data = "sst2" if recipe.dataset == "sst2" else "glue__mnli"
+        stem = f"{data}_pre{0 if is_albert else seed}_ft{seed}"
+    rate = "1" if (*which, rate) == ("bert", "mnli", "shortcut", "10") else rate
     endings = {
         "normal": "",
         "labels": f"_labels5_strength{rate}",
         "shortcut": f"_scrate{rate}",
         "augmentation": f"_eda_strength{rate}",
     }
-    return endings[recipe.setting]
+    place = models / recipe.architecture / _KINDS[recipe.setting]
+    return place / f"{stem}{endings[recipe.setting]}" / "config.json"
 
 
 def _prompted(recipe: Recipe) -> str:
