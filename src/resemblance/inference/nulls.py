@@ -4,7 +4,7 @@ orders of the samples."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby
@@ -98,9 +98,12 @@ def nulls_of(
     bench: Bench, comparison: Comparison, measures: Sequence[Measure], design: Design, exact: bool
 ) -> dict[str, NullCells]:
     """Compute chance, spread and p-values of all pairs, and return them by measure."""
-    guards = _guards(bench, measures, design)
     pairs = {m: bench.layout.with_values(m, comparison[m.spec]) for m in measures}
-    by_moments = _by_moments(bench, pairs, design, guards, exact)
+    profiles = _trusted(bench, pairs, design, exact)
+    clumped = {m: _clumped(known) for m, known in profiles.items()}
+    # What has exact moments is put into no order, so nothing is carried for it.
+    guards = _guards(bench, [m for m in measures if clumped.get(m, True)], design)
+    by_moments = _continuous(bench, profiles, clumped, design, guards)
     drawn = {m: _varying(pairs[m], m, guards) for m in measures if m not in by_moments}
     missing = _missing(bench, drawn, design)
     left = sum(len(wanted[m]) for wanted in missing.values() for m in wanted)
@@ -148,33 +151,43 @@ def _witness(layout: Layout, column: int) -> int:
 # ------------------------------------------------------------------------------------ exact moments
 
 
-def _by_moments(
-    bench: Bench, pairs: Wanted, design: Design, guards: Guards, exact: bool
+def _trusted(
+    bench: Bench, pairs: Wanted, design: Design, exact: bool
 ) -> dict[Measure, ProfilesOfPairs]:
-    """Return the profiles of both sides of all pairs, for measures whose moments say enough.
+    """Return the profiles of both sides of all pairs, for measures of which no sample dominates
+    both sides of a pair.
 
-    A measure for which they do not, because a guard failed, one sample dominates both sides of a
-    pair or its value is one of few, is drawn for all pairs: so its p-values can be adjusted
-    together.
+    A measure whose moments do not say enough of some pair is drawn for all: so its p-values can be
+    adjusted together.
     """
     is_possible = exact and design.is_free and design.count > max(design.draws, PROBES)
     is_possible &= design.n <= MOST_SAMPLES
-    anew = {m for m, _ in guards.anew}
-    usable = [m for m in pairs if m.product and is_possible and m not in anew]
+    usable = [m for m in pairs if m.product and is_possible]
     for side in get_args(Side):
         ends = {m: _ends(m, pairs[m], side) for m in usable}
         missing = bench.missing(ends, f"{PROFILE} {side}")
         bench.run(bench.tasks(missing, partial(Profiles, side), blocks=bench.pieces))
     sides = {m: _profiles(bench, m, pairs[m]) for m in usable}
-    profiles = {m: known for m, known in sides.items() if known is not None}
-    clumped = {m: _clumped(known) for m, known in profiles.items()}
-    probes = replace(design, draws=PROBES)
-    bench.run(_tasks(bench, _missing(bench, clumped, probes), probes, guards), lent=True)
-    coarse = {
+    return {m: known for m, known in sides.items() if known is not None}
+
+
+def _continuous(
+    bench: Bench,
+    profiles: Mapping[Measure, ProfilesOfPairs],
+    clumped: Wanted,
+    design: Design,
+    guards: Guards,
+) -> dict[Measure, ProfilesOfPairs]:
+    """Return the profiles of the measures whose value is not one of few in any pair, as a few
+    orders show."""
+    anew, probes = {m for m, _ in guards.anew}, replace(design, draws=PROBES)
+    tried = {m: clumped[m] for m in profiles if clumped[m] and m not in anew}
+    bench.run(_tasks(bench, _missing(bench, tried, probes), probes, guards), lent=True)
+    coarse = anew | {
         m
-        for m, known in profiles.items()
-        for pair in clumped[m]
-        if takes_few_values(m, _draws(bench, m, pair, probes), *known[pair], design.n)
+        for m, clumps in tried.items()
+        for pair in clumps
+        if takes_few_values(m, _draws(bench, m, pair, probes), *profiles[m][pair], design.n)
     }
     return {m: known for m, known in profiles.items() if m not in coarse}
 
