@@ -55,6 +55,9 @@ def shared_weight(a: Nearest, b: Nearest) -> np.ndarray:
 
 
 def _shared(a: Nearest, b: Nearest, n: int) -> np.ndarray:
+    if not (len(a.ties.rows) or len(b.ties.rows)):  # those that both list, without sparse arrays
+        listed = np.sort(np.concatenate([a.listed, b.listed], axis=1), axis=1)
+        return np.count_nonzero(listed[:, 1:] == listed[:, :-1], axis=1).astype(float)
     w, v = (spread(near, np.ones(near.listed.shape), n) for near in (a, b))
     return w.multiply(v).sum(axis=1)
 
