@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,13 +23,12 @@ from .features import (
     finish_pass,
     merged,
     open_features,
-    pass_folder,
     tidy,
     with_files,
     writing,
 )
 from .hooks import as_numpy, as_tensor, check_pool, evaluating, rows_of_batch, titled
-from .model_folder import NOT_LAYERS, check_file_names
+from .model_folder import NOT_LAYERS, PASS, check_file_names
 from .models import LoadedModel, Samples, load_model, load_samples
 from .models.samples import digest_after
 from .modules import check_any_called, watched_modules
@@ -124,7 +125,8 @@ def extract(
         tidy(folder)
         facts = with_files(folder, begin(folder, facts))
         if todo := _todo(facts, asked, modules, poolings):
-            arrays = GrowingArrays(pass_folder(folder, sorted(todo.modules), sorted(todo.poolings)))
+            computed = json.dumps([sorted(todo.modules), sorted(todo.poolings)]).encode()
+            arrays = GrowingArrays(folder / f"{PASS}{hashlib.sha256(computed).hexdigest()[:16]}")
             _fill(arrays, loaded, samples, todo, batch_size, progress)
             _finish(folder, facts, todo, arrays, samples, loaded.module)
         elif samples.fingerprint is None:

@@ -70,7 +70,17 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> Subject:
     Raises ``ValueError`` for a folder without features, and where it is not clear which model or
     pooling is meant.
     """
-    place = _model_folder(Path(folder))
+    folder = Path(folder)
+    places = feature_folders(folder)
+    if not places:
+        raise ValueError(f"{folder} holds no features: no {TRAITS} of a model in it")
+    if len(places) > 1:
+        names = ", ".join(place.name for place in places)
+        raise ValueError(
+            f"{folder} holds the features of several models: {names}; open one of these folders, "
+            "or all by rs.read_subjects"
+        )
+    place = places[0]
     read_facts(place)  # that it is a store, and complete
     subjects = {s.traits["pooling"]: s for s in read_subject(place, defaults={})}
     if pool is None and len(subjects) > 1:
@@ -109,19 +119,6 @@ def is_store(folder: Path) -> bool:
     """Return whether a folder has the features of a model, complete or not."""
     file = folder / TRAITS
     return file.is_file() and '"modules"' in file.read_text(encoding="utf-8", errors="replace")
-
-
-def _model_folder(folder: Path) -> Path:
-    places = feature_folders(folder)
-    if not places:
-        raise ValueError(f"{folder} holds no features: no {TRAITS} of a model in it")
-    if len(places) > 1:
-        names = ", ".join(place.name for place in places)
-        raise ValueError(
-            f"{folder} holds the features of several models: {names}; open one of these folders, "
-            "or all by rs.read_subjects"
-        )
-    return places[0]
 
 
 # ------------------------------------------------------------------------------------------ writing
@@ -215,12 +212,6 @@ def merged(
         both = dict.fromkeys([*facts.modules.get(pooling, ()), *modules])
         all_modules[pooling] = tuple(both)
     return replace(facts, data=dict(data), layers=all_layers, modules=all_modules)
-
-
-def pass_folder(folder: Path, *parts: Any) -> Path:
-    """Return the folder of a pass over the samples, by what it computes."""
-    text = json.dumps(parts, sort_keys=True)
-    return folder / f"{PASS}{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def finish_pass(folder: Path, paths: Sequence[Path], facts: StoreFacts, ids: Sequence[str]) -> None:

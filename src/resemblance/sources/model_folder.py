@@ -372,41 +372,7 @@ def save_subject(subject: Subject, folder: str | Path) -> Path:
     folder = Path(folder)
     if folder.exists():
         raise ValueError(f"save_subject: {folder} exists; choose another folder, or remove it")
-    arrays, traits, ids = _arrays_of(subject), _traits_of(subject), _ids_of(subject)
-    check_traits(folder / TRAITS, traits)
-    check_outputs(folder, arrays.get("outputs"), arrays.get("labels"))
-    _write(folder, arrays, traits, ids=ids)
-    return folder
-
-
-def _traits_of(subject: Subject) -> dict[str, Any]:
-    """Return the traits that are written, which JSON can hold."""
-    pooling, layers = subject.traits.get("pooling", ""), list(subject.layers)
-    if clashes := sorted(subject.traits.keys() & {*OWN, *OF_STORES}):
-        raise ValueError(f"save_subject: {clashes[0]!r} in traits is a part of its own; rename it")
-    traits = {**subject.traits, "name": subject.name}
-    traits["layers"] = layers if pooling == "" else {pooling: layers}
-    if subject.maps:
-        traits["maps"] = {layer: list(shape) for layer, shape in subject.maps.items()}
-    _check_json(traits, "traits")
-    return traits
-
-
-def _ids_of(subject: Subject) -> list[Any] | None:
-    ids = subject.last.ids
-    if any(r.ids != ids for r in subject.layers.values()):
-        raise ValueError("save_subject: the layers have different ids; give all the same")
-    if ids is None:
-        return None
-    if not all(isinstance(name, str | int) for name in ids):
-        raise ValueError("save_subject: ids must be words or whole numbers to be written")
-    _check_json(list(ids), "ids")
-    return list(ids)
-
-
-def _arrays_of(subject: Subject) -> dict[str, np.ndarray]:
-    """Return the arrays by the names of their files, which no other file of the folder has."""
-    pooling, arrays = subject.traits.get("pooling", ""), {}
+    pooling, layers, arrays = subject.traits.get("pooling", ""), list(subject.layers), {}
     for layer, r in subject.layers.items():
         name = layer if pooling == "" else f"{pooling}.{layer}"
         is_plain = all(isinstance(word, str) and is_file_name(word) for word in (pooling, layer))
@@ -417,8 +383,25 @@ def _arrays_of(subject: Subject) -> dict[str, np.ndarray]:
                 f"{', '.join(NOT_LAYERS)}; rename it"
             )
         arrays[name] = to_numpy(r.source)
-    answers = {"outputs": subject.outputs, "labels": subject.labels}
-    return arrays | {name: np.asarray(a) for name, a in answers.items() if a is not None}
+    for name, answer in (("outputs", subject.outputs), ("labels", subject.labels)):
+        arrays |= {} if answer is None else {name: np.asarray(answer)}
+    if clashes := sorted(subject.traits.keys() & {*OWN, *OF_STORES}):
+        raise ValueError(f"save_subject: {clashes[0]!r} in traits is a part of its own; rename it")
+    traits = {**subject.traits, "name": subject.name}
+    traits["layers"] = layers if pooling == "" else {pooling: layers}
+    if subject.maps:
+        traits["maps"] = {layer: list(shape) for layer, shape in subject.maps.items()}
+    _check_json(traits, "traits")
+    ids = None if subject.last.ids is None else list(subject.last.ids)
+    if any(r.ids != subject.last.ids for r in subject.layers.values()):
+        raise ValueError("save_subject: the layers have different ids; give all the same")
+    if ids is not None and not all(isinstance(name, str | int) for name in ids):
+        raise ValueError("save_subject: ids must be words or whole numbers to be written")
+    _check_json(ids, "ids")
+    check_traits(folder / TRAITS, traits)
+    check_outputs(folder, arrays.get("outputs"), arrays.get("labels"))
+    _write(folder, arrays, traits, ids=ids)
+    return folder
 
 
 def _check_json(value: Any, what: str) -> None:
