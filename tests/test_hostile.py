@@ -282,6 +282,27 @@ def test_different_numbers_of_samples_hint_at_a_transpose():
             measure(X.T, np.c_[Y, Y[:, :3]].T)
 
 
+def test_a_measure_cannot_change_the_data(rng):
+    @rs.measure(
+        label="Shift",
+        family="alignment",
+        reference="x2020y",
+        larger_is_more_similar=True,
+        range=(-1, 1),
+    )
+    def shifting(x: rs.Representation, y: rs.Representation) -> float:
+        values = np.asarray(x.array)
+        values -= values.mean(axis=0)
+        return 0.5
+
+    for dtype in (float, "float32"):
+        data = rng.standard_normal((20, 4)).astype(dtype)
+        before = data.copy()
+        with pytest.raises(ValueError, match="read-only"):
+            shifting(data, data[:, :3])
+        assert np.array_equal(data, before)
+
+
 def test_one_bad_value_is_named_with_its_place():
     place = (np.arange(N)[:, None] == 17) & (np.arange(6) == 4)
     message = r"'deep' has 1 NaN or infinite value\(s\), .* row 17, column 4; leave"

@@ -359,7 +359,11 @@ def converted(x: Representation) -> Array:
     source: Array = np.ascontiguousarray(x.source) if isinstance(x.source, np.ndarray) else x.source
     source = source.contiguous() if is_torch(x.source) else source
     with np.errstate(over="ignore"):  # what becomes infinite is refused where it is used
-        return x.xp.astype(source, getattr(x.xp, x.precision), copy=False)
+        array: Array = x.xp.astype(source, getattr(x.xp, x.precision), copy=False)
+    if isinstance(array, np.ndarray):
+        array = array.view()
+        array.flags.writeable = False  # a measure would change the user's data for the next one
+    return array
 
 
 def value_blocks(x: Representation) -> Iterator[Array]:
