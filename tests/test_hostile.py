@@ -282,6 +282,12 @@ def test_different_numbers_of_samples_hint_at_a_transpose():
             measure(X.T, np.c_[Y, Y[:, :3]].T)
 
 
+def test_samples_that_are_missing_hint_at_no_transpose():
+    with pytest.raises(ValueError, match="same number of samples") as error:
+        rs.cka(X, X[:-1])
+    assert "Transpose" not in str(error.value)
+
+
 def test_a_measure_cannot_change_the_data(rng):
     @rs.measure(
         label="Shift",

@@ -135,7 +135,8 @@ def transposition(
     x: tuple[int, int], y: tuple[int, int], names: tuple[str, str] = ("X", "Y")
 ) -> str:
     """Return a hint for an error about numbers of rows, if these shapes look transposed."""
-    fits = {"both": x[1] == y[1], names[0]: x[1] == y[0], names[1]: x[0] == y[1]}
+    are_both = x[1] == y[1] > max(x[0], y[0])
+    fits = {"both": are_both, names[0]: x[1] == y[0], names[1]: x[0] == y[1]}
     suspect = next((name for name, is_match in fits.items() if is_match), None)
     return f"{TRANSPOSED} Transpose {suspect}." if suspect else ""
 
