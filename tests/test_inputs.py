@@ -141,6 +141,20 @@ def test_repeated_names_can_be_compared_but_not_joined():
         rs.join_samples(frame, frame)
 
 
+def test_ids_are_not_taken_for_a_name():
+    with pytest.raises(ValueError, match=r"must be a word; got list; .* ids=\.\.\."):
+        rs.Representation(X, NAMES)
+
+
+def test_ids_are_equal_in_all_libraries():
+    numbers = torch.tensor(SHUFFLED)
+    x = rs.Representation(X, ids=torch.arange(30))
+    for ids in (range(30), np.arange(30)):
+        assert rs.Representation(X, ids=ids).ids == x.ids
+    with pytest.raises(ValueError, match="another order"):
+        rs.cka(x, rs.Representation(Y[numbers], ids=numbers))
+
+
 def test_an_index_with_missing_values_is_refused():
     with pytest.raises(ValueError, match="missing values in its index"):
         rs.cka(pd.DataFrame(X, index=[math.nan, *range(29)]), Y)

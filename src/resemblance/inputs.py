@@ -6,7 +6,7 @@ import os
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -70,6 +70,12 @@ def order_of(data: Any, called: str) -> Order:
     if numbers.dtype.kind in "iu" and np.array_equal(numbers, np.arange(len(numbers))):
         return range(len(numbers))
     return tuple(index)
+
+
+def plain_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """Return ids as numbers and words of Python, which are equal whatever library they came in."""
+    kind = getattr(getattr(ids, "dtype", None), "kind", "")  # lists of times lose their unit
+    return tuple(ids.tolist() if hasattr(ids, "tolist") and kind not in ("m", "M") else ids)
 
 
 def stimuli_of(ids: Sequence[Hashable] | None) -> tuple[Hashable, ...]:

@@ -30,7 +30,7 @@ from .arrays import (
     to_numpy,
     working_precision,
 )
-from .inputs import Order, array_file, check_order, open_array, receive, stimuli_of
+from .inputs import Order, array_file, check_order, open_array, plain_ids, receive, stimuli_of
 from .json_files import recorded_fingerprint
 
 P = ParamSpec("P")
@@ -101,6 +101,11 @@ class Representation:
         ids: Sequence[Hashable] | None = None,
         dtype: str | None = None,
     ):
+        if not isinstance(name, str):
+            raise ValueError(
+                f"the name of a representation must be a word; got {type(name).__name__}; sample "
+                "ids are given by name, ids=..."
+            )
         self.path = array_file(data) if isinstance(data, str | Path) else None
         self.name = name or (self.path.stem if self.path else "")
         labelled = receive(open_array(self.path) if self.path else data, title(self))
@@ -113,7 +118,7 @@ class Representation:
                 "jax.config.update('jax_enable_x64', True)"
             )
         self.dtype = dtype
-        self.order: Order = labelled.order if ids is None else tuple(ids)
+        self.order: Order = labelled.order if ids is None else plain_ids(ids)
         self._views: dict[Any, Any] = {}
         self._lock = threading.RLock()
         self._carry: Carry | None = None  # finds a view from that of other rows of the same samples
