@@ -247,7 +247,7 @@ REFUSED = {
         X.astype(object),
         r"'X' must hold real numbers; got dtype object; .*X.astype\(float\)",
     ),
-    "strings": (X.astype(str), r"'X' must hold real numbers; got dtype <U\d+; convert"),
+    "strings": (X.astype(str), r"'X' must hold real numbers; got dtype <U\d+; .*X.astype"),
     "dates": (
         np.zeros((40, 6), "datetime64[s]"),
         r"'X' must hold real numbers; got dtype datetime64",

@@ -82,6 +82,12 @@ def test_ids_on_one_side_only_are_no_error(enter):
         enter(x, y)
 
 
+def test_a_feature_that_counts_is_no_old_index_in_few_rows_or_alone():
+    few, alone = DEFAULT.reset_index()[:5], pd.DataFrame({"time": range(30)})
+    assert rs.Representation(few).shape == (5, 6)
+    assert rs.Representation(alone).shape == (30, 1)
+
+
 def test_ids_that_cannot_be_compared_are_refused():
     with pytest.raises(
         ValueError, match="representation 'x': ids must be words, numbers or tuples of them"
@@ -144,6 +150,11 @@ def test_repeated_names_can_be_compared_but_not_joined():
 def test_ids_are_not_taken_for_a_name():
     with pytest.raises(ValueError, match=r"must be a word; got list; .* ids=\.\.\."):
         rs.Representation(X, NAMES)
+
+
+def test_a_representation_is_not_made_of_another():
+    with pytest.raises(ValueError, match=r"is a Representation already; .*X\.source"):
+        rs.Representation(rs.Representation(X), ids=NAMES)
 
 
 def test_ids_are_equal_in_all_libraries():
@@ -273,6 +284,11 @@ KINDS = {
         pd.DataFrame({"day": pd.to_datetime(["2020-01-01"] * 2)}),
         "columns that are not numbers: 'day'",
     ),
+    "old index": (
+        DEFAULT.reset_index(),
+        r"numbers its rows: 'index'; .*X.drop\(columns=\['index'\]",
+    ),
+    "text of numbers": (X.astype(str), r"written as text, pass X.astype\(float\)"),
     "mapping": ({"conv": X, "head": Y}, r"is a mapping with 'conv', 'head'; pass one"),
     "model": (model("net", "conv"), r"is a model with layers 'conv'; pass one, X.layers"),
     "module": (torch.nn.Linear(2, 2), "rs.subject_from_model"),

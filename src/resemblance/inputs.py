@@ -20,6 +20,7 @@ from .arrays import Array, has_no_values, is_spread, is_torch, namespace
 # unknown.
 Order = tuple[Hashable, ...] | range | None
 TRANSPOSED = "; did you pass (n_features, n_samples)?"
+MANY_ROWS = 10  # from here on a column 0, 1, 2, ... of a table is no feature but its old index
 NUMBERS = ("bool", "integral", "real floating")
 
 
@@ -30,8 +31,8 @@ class LabelledArray(NamedTuple):
     order: Order
 
 
-def receive(data: Any, called: str) -> LabelledArray:
-    """Return a user's data as an array of real numbers with its samples.
+def receive(data: Any, called: str, ids: Iterable[Hashable] | None = None) -> LabelledArray:
+    """Return a user's data as an array of real numbers with its samples, by their ids if given.
 
     ``called`` is the name of the data in errors. Raises ``ValueError`` with a remedy for what is
     not an array, and for values that are not real numbers.
@@ -44,7 +45,26 @@ def receive(data: Any, called: str) -> LabelledArray:
         raise ValueError(
             f"{called} must hold real numbers; got dtype {array.dtype}; {_conversion(array)}"
         )
-    return LabelledArray(array, order_of(data, called))
+    order = order_of(data, called)
+    return LabelledArray(array, order if ids is None else plain_ids(ids))
+
+
+def word(name: Any) -> str:
+    """Return the name of a representation; ``ValueError`` for what may be its ids."""
+    if not isinstance(name, str):
+        raise ValueError(
+            f"the name of a representation must be a word; got {type(name).__name__}; sample ids "
+            "are given by name, ids=..."
+        )
+    return name
+
+
+def read_only(array: Array) -> Array:
+    """Return an array that a measure cannot write to: it would change the data of the next one."""
+    if isinstance(array, np.ndarray):
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 def order_of(data: Any, called: str) -> Order:
@@ -227,24 +247,37 @@ def _conversion(array: Array) -> str:
             f"it has fields {', '.join(array.dtype.names)}: "
             "np.lib.recfunctions.structured_to_unstructured(X)"
         )
+    if getattr(array.dtype, "kind", "") in ("S", "U", "T"):
+        return "if they are numbers written as text, pass X.astype(float)"
     return "convert them first"
 
 
 def _table_values(data: Any, called: str) -> np.ndarray:
     """Return the columns of a data frame of pandas or polars; all of them must hold numbers."""
-    names = [name for name, dtype in zip(data.columns, data.dtypes) if not _holds_numbers(dtype)]
-    if names:
-        pandas, some = hasattr(data, "iloc"), _some(names)
-        remedy = f"X.drop(columns=[{some}])" if pandas else f"X.drop({some})"
-        ids = f"X.set_index({names[0]!r})" if pandas else "rs.Representation(X, ids=...)"
-        text = f"{called} has columns that are not numbers: {some}"
+    words = [name for name, dtype in zip(data.columns, data.dtypes) if not _holds_numbers(dtype)]
+    if words:
         raise ValueError(
-            f"{text}; leave them out, {remedy}, or make one of them the sample ids, {ids}"
+            f"{called} has columns that are not numbers: {_some(words)}; {_without(data, words)}"
         )
     values: np.ndarray = data.to_numpy()
     if values.dtype == object:  # columns of pandas that may be missing
         values = data.to_numpy(dtype="float64", na_value=np.nan)
+    if len(values) >= MANY_ROWS and values.shape[1] > 1:
+        are_counts = (values == np.arange(len(values))[:, None]).all(axis=0)
+        if numbers := [n for n, is_count in zip(data.columns, are_counts) if is_count]:
+            raise ValueError(
+                f"{called} has a column that numbers its rows: {_some(numbers)}; "
+                f"{_without(data, numbers)}; if it is a feature, pass X.to_numpy()"
+            )
     return values
+
+
+def _without(data: Any, names: Sequence[Any]) -> str:
+    """Return how columns of a data frame of pandas or polars are left out, or become ids."""
+    pandas, some = hasattr(data, "iloc"), _some(names)
+    remedy = f"X.drop(columns=[{some}])" if pandas else f"X.drop({some})"
+    ids = f"X.set_index({names[0]!r})" if pandas else "rs.Representation(X, ids=...)"
+    return f"leave out what is no feature, {remedy}, or make it the sample ids, {ids}"
 
 
 def _holds_numbers(dtype: Any) -> bool:
@@ -297,6 +330,8 @@ def _problem(data: Any) -> str:
         return f"is a {type(data).__name__}, which can be read only once; pass np.stack(list(X))"
     if holds_named(data):
         return "is a list of names and arrays; pass one of its arrays, or dict(X) to rs.compare"
+    if isinstance(getattr(data, "views", None), dict):
+        return "is a Representation already; pass it as it is, or its array, X.source"
     return "is None, not an array" if data is None else ""
 
 

@@ -30,7 +30,7 @@ from .arrays import (
     to_numpy,
     working_precision,
 )
-from .inputs import Order, array_file, check_order, open_array, plain_ids, receive, stimuli_of
+from .inputs import Order, array_file, check_order, open_array, read_only, receive, stimuli_of, word
 from .json_files import recorded_fingerprint
 
 P = ParamSpec("P")
@@ -101,14 +101,9 @@ class Representation:
         ids: Sequence[Hashable] | None = None,
         dtype: str | None = None,
     ):
-        if not isinstance(name, str):
-            raise ValueError(
-                f"the name of a representation must be a word; got {type(name).__name__}; sample "
-                "ids are given by name, ids=..."
-            )
         self.path = array_file(data) if isinstance(data, str | Path) else None
-        self.name = name or (self.path.stem if self.path else "")
-        labelled = receive(open_array(self.path) if self.path else data, title(self))
+        self.name = word(name) or (self.path.stem if self.path else "")
+        labelled = receive(open_array(self.path) if self.path else data, title(self), ids)
         self.source: Array = labelled.array
         if dtype not in (None, "float32", "float64"):
             raise ValueError(f"{title(self)}: dtype must be 'float32' or 'float64'; got {dtype!r}")
@@ -118,7 +113,7 @@ class Representation:
                 "jax.config.update('jax_enable_x64', True)"
             )
         self.dtype = dtype
-        self.order: Order = labelled.order if ids is None else plain_ids(ids)
+        self.order: Order = labelled.order
         self._views: dict[Any, Any] = {}
         self._lock = threading.RLock()
         self._carry: Carry | None = None  # finds a view from that of other rows of the same samples
@@ -364,11 +359,7 @@ def converted(x: Representation) -> Array:
     source: Array = np.ascontiguousarray(x.source) if isinstance(x.source, np.ndarray) else x.source
     source = source.contiguous() if is_torch(x.source) else source
     with np.errstate(over="ignore"):  # what becomes infinite is refused where it is used
-        array: Array = x.xp.astype(source, getattr(x.xp, x.precision), copy=False)
-    if isinstance(array, np.ndarray):
-        array = array.view()
-        array.flags.writeable = False  # a measure would change the user's data for the next one
-    return array
+        return read_only(x.xp.astype(source, getattr(x.xp, x.precision), copy=False))
 
 
 def value_blocks(x: Representation) -> Iterator[Array]:
