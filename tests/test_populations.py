@@ -275,6 +275,7 @@ def test_mistakes_with_groups_have_errors_that_lead(subtests: Any) -> None:
         "a name without label": (lambda: comparison.groups(m, {"0": 1}), "'1'"),
         "one group": (lambda: comparison.groups(m, [0] * 5), "two groups"),
         "groups of one": (lambda: comparison.groups(m, range(5)), "two networks"),
+        "a missing label": (lambda: comparison.groups(m, [0, 0, 1, 1, np.nan]), "'4' has no label"),
         "no draws": (lambda: comparison.groups(m, [0, 0, 1, 1, 1], draws=0), "draws"),
         "unequal blocks": (
             lambda: comparison.groups(m, [0, 0, 1, 1, 1], nested=[0, 0, 1, 1, 1]),

@@ -13,6 +13,7 @@ import numpy as np
 
 from .representation import Undefined
 from .rng import generator
+from .significance.labels import is_missing
 from .significance.multiple_testing import holm
 from .significance.permutation import at_least, p_value_of
 from .significance.resampling import check_whole
@@ -183,6 +184,9 @@ def groups_of(
     seed: int = 0,
 ) -> Groups:
     """Test groups by the differences (n, n) of their members, symmetric with a zero diagonal."""
+    for name, label in zip(names, labels):
+        if is_missing(label):
+            raise ValueError(f"groups: {name!r} has no label; give it one, or compare the others")
     sizes = Counter(labels)
     counts = ", ".join(f"{label!r} {size}" for label, size in sizes.items())
     if len(sizes) < 2 or len(labels) == len(sizes):
