@@ -365,6 +365,7 @@ def test_what_cannot_be_tested_is_refused(subtests: Any) -> None:
         "a list without parts": ("without parts", subjects, {"m": []}, {}),
         "ranks": ("compare=", subjects, models, {"folds": 2, "measure": "rsa"}),
         "another fit": ("neighbours", subjects, models, {"folds": 2, "fit": "ridge"}),
+        "another fit, of none": ("neighbours", subjects, models, {"fit": "ridge"}),
         "many folds": ("folds=1", subjects, models, {"folds": 6}),
         "no folds": ("folds", subjects, models, {"folds": 0}),
         "folds of others": ("folds", subjects, models, {"folds": [0, 1]}),

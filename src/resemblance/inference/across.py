@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -233,6 +233,8 @@ def across(
     """
     if not (isinstance(level, Real) and 0 < level < 1):
         raise ValueError(f"across: level must be between 0 and 1, such as 0.95; got {level!r}")
+    if fit not in get_args(Fit):
+        raise ValueError(f"across: fit is {', '.join(get_args(Fit))}; got {fit!r}")
     if not isinstance(measure, str | Measure):
         raise ValueError(f"across: measure is one measure; got {measure!r}")
     if is_single(subjects) or is_single(models):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
@@ -103,8 +103,6 @@ def fitting_of(
             f"across: weights and folds are for rsa with compare={', '.join(COMPARISONS)}; got "
             f"{measure}"
         )
-    if fit not in get_args(Fit):
-        raise ValueError(f"across: fit is {', '.join(get_args(Fit))}; got {fit!r}")
     everything = [*subjects, *parts]
     matrices = np.array([rdm(x, options["rdm"]) for x in everything])
     largest = np.abs(matrices).max(axis=(1, 2), keepdims=True)
