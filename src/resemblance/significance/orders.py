@@ -229,9 +229,12 @@ def design_of(
     design = Design(n, groups, units, draws=draws, seed=seed)
     _check_blocks(design, called)
     if design.count <= 1:
+        restrictions = {"within=": groups, "blocks=": units}
+        why = " and ".join(name for name, labels in restrictions.items() if labels is not None)
         raise ValueError(
-            f"{called}: only one order is possible: no group has two samples or blocks; use larger "
-            "groups, or smaller blocks"
+            f"{called}: only one order is possible: "
+            + (f"{why} leave no two that may change places" if why else f"there are {n} samples")
+            + "; use larger groups, smaller blocks, or more samples"
         )
     return design
 
