@@ -313,6 +313,10 @@ MISTAKES = {
         (DOCUMENTS[:600], DOCUMENTS[:600], PAIR),
         {"index": DOCUMENTS, "embed": lambda p: DOCUMENTS[p, :3]}, "one new vector",
     ),
+    "embed by the old model": (
+        (DOCUMENTS[:600], DOCUMENTS[:600] + 1, PAIR),
+        {"index": DOCUMENTS, "embed": lambda p: DOCUMENTS[p]}, "returned the old vectors",
+    ),
     "all documents are queries": (
         (*[named(DOCUMENTS, np.arange(1200))] * 2, [named(DOCUMENTS, np.arange(1200))] * 2),
         {}, "no queries",

@@ -158,6 +158,13 @@ def _pooled(
     asked = {name: rows if name != "keep" else rows[:, : task.k] for name, rows in hits.items()}
     pool = np.unique(np.concatenate([rows.ravel() for rows in asked.values()]))
     vectors = _embedded(embed, pool, task.b.shape[1])
+    known, first = np.arange(BATCH)[: len(task.old.source)], pool[:BATCH]
+    is_new = not np.array_equal(task.old.take(known), task.new.take(known))
+    if is_new and np.array_equal(vectors[: len(first)], task.whole.take(first)):
+        raise ValueError(
+            "upgrade: embed returned the old vectors of the index; it must embed documents by the "
+            "new model"
+        )
 
     def take(rows: np.ndarray) -> np.ndarray:
         return vectors[np.searchsorted(pool, rows)]
