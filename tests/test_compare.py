@@ -1045,6 +1045,13 @@ def test_processes_that_create_one_file_at_the_same_moment(tmp_path):
 def test_files_that_are_not_comparisons(tmp_path):
     with pytest.raises(ValueError, match="no comparison at"):
         rs.load(tmp_path / "missing.db")
+    (tmp_path / "table.csv").write_text("measure,x,y,value")
+    with pytest.raises(ValueError, match=r"table.csv is no comparison: .* without such a suffix"):
+        rs.load(tmp_path / "table.csv")
+    with pytest.raises(ValueError, match="is a folder; name a file in it"):
+        rs.compare([np.eye(4)], measures="cka", save=tmp_path, progress=False)
+    with pytest.raises(ValueError, match=r"there is no folder .*nowhere; create"):
+        rs.compare([np.eye(4)], measures="cka", save=tmp_path / "nowhere" / "a", progress=False)
     (tmp_path / "text.db").write_text("hello " * 1000)
     with pytest.raises(ValueError, match="cannot be used as a comparison file"):
         rs.load(tmp_path / "text.db")

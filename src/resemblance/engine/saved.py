@@ -12,7 +12,7 @@ from ..catalogue import get_measure
 from ..claims import SLACK, outside
 from ..comparison import Comparison, MeasureInfo, fingerprints_of
 from .scores import Column, Matrix
-from .store import Store, reading
+from .store import INSTEAD, Store, reading
 
 
 def load(path: str | Path) -> Comparison:
@@ -24,6 +24,11 @@ def load(path: str | Path) -> Comparison:
     if not path.is_file():
         inside = next(path.glob("*.comparison"), None)
         raise ValueError(f"no comparison at {path}" + (f"; it has {inside}" if inside else ""))
+    if path.suffix.lower() in INSTEAD:
+        raise ValueError(
+            f"{path} is no comparison: rs.load reads what result.save(path) writes without such a "
+            "suffix, and resemblance.results.load_result .json"
+        )
     with Store(path, read_only=True) as store, reading(path):
         description = store.description()
         infos = tuple(map(_info_from, description["measures"]))

@@ -64,6 +64,10 @@ class Store:
                 f"{path}: scores are saved in a file of their own format, such as "
                 f"{self.path.with_suffix('.comparison').name}; {instead}"
             )
+        if self.path.is_dir():
+            raise ValueError(f"{path} is a folder; name a file in it: {path}/scores.comparison")
+        if not self.path.parent.is_dir():
+            raise ValueError(f"{path}: there is no folder {self.path.parent}; create it first")
         self._read_only = read_only
         self._pending: list[Column] = []
         self._written = 0.0
