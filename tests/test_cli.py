@@ -81,6 +81,11 @@ def rows(x, y):
 @rs.measure(label="Nothing", **claims)
 def nothing(x, y):
     """Nothing: returns none."""
+
+@rs.measure(label="Imaginary", **claims)
+def imaginary(x, y):
+    """Imaginary: no real number."""
+    return 0.5j
 '''
 
 
@@ -438,7 +443,8 @@ def test_a_file_of_ones_own_that_cannot_be_loaded(call, folder):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_measure_of_ones_own_that_returns_no_number_is_named(call, jobs):
-    for name, what in {"rows": "array of shape (30, 5)", "nothing": "None"}.items():
+    wrong = {"rows": "array of shape (30, 5)", "nothing": "None", "imaginary": "0.5j"}
+    for name, what in wrong.items():
         code, _, err = call("compare", "a.npy", "b.npy", "-m", f"own.py:{name}", "--jobs", jobs)
         assert (code, err.count("\n")) == (2, 1)
         assert f"{name} must return one number; it returned" in err

@@ -298,8 +298,9 @@ def in_range(value: Any, declared: Any, precision: str) -> Any:
     Raises :class:`~resemblance.Undefined` for NaN, for infinity, and for what no rounding explains:
     the claim is wrong. Raises ``ValueError`` for what is no number.
     """
-    if value is None or getattr(value, "shape", ()) != ():
-        what = "None" if value is None else f"an array of shape {tuple(value.shape)}"
+    kind, shape = getattr(value, "dtype", type(value)), getattr(value, "shape", ())
+    if value is None or "complex" in str(kind) or shape != ():
+        what = f"an array of shape {tuple(shape)}" if shape else str(value)
         raise ValueError(f"{declared} must return one number; it returned {what}")
     number = scalar(value)
     if math.isnan(number):
