@@ -338,6 +338,7 @@ def test_a_subject_with_a_hole_is_left_out(subtests: Any) -> None:
             result = rs.across(subjects, models, folds=folds)
             assert list(result.failures) == ["s3"]
             assert "NaN" in result.failures["s3"]
+            assert "s3 is left out: " in repr(result)
             assert np.array_equal(result.error, whole.error)
             assert result != whole  # and no error
 

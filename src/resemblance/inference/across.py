@@ -73,6 +73,7 @@ class Across:
         ]
         if self.ceiling:
             lines.append(f"  ceiling {self.ceiling[0]:.3f} to {self.ceiling[2]:.3f}")
+        lines += [f"  {name} is left out: {reason}" for name, reason in self.failures.items()]
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
     @property
