@@ -128,6 +128,15 @@ def test_a_decorator_without_claims_says_so():
         rs.statistic(plain)
 
 
+def test_claims_that_no_measure_can_hold_are_refused():
+    claims = {"label": "M", "family": "cca", "reference": "x", "range": (0, 1)}
+    wrong = {"unknown family 'CCA'; did you mean 'cca'": {"family": "CCA"}}
+    wrong |= {r"must be (smallest, largest); got (1, 0)": {"range": (1, 0)}}
+    for message, claim in wrong.items():
+        with pytest.raises(ValueError, match=re.escape(message)):
+            rs.measure(larger_is_more_similar=True, **(claims | claim))(plain)
+
+
 def test_mistakes_are_named_with_a_remedy(subtests):
     for call, message in [
         (lambda: rs.get_measure("ckaa"), "did you mean 'cka'"),

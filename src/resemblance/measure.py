@@ -14,6 +14,7 @@ import numpy as np
 
 from .arrays import Array, carries_gradient, detach, library, like, scalar, to_numpy
 from .claims import SHAPE, AllPairs, Declared, Product, argument, in_range, invariance, needs_claims
+from .display import did_you_mean
 from .extras import EXTRA, check
 from .inputs import TRANSPOSED, hint_of_counts, transposition
 from .representation import (
@@ -244,6 +245,10 @@ def measure(
         ``blocks=True`` many samples), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of
         samples). What is longer than a line stands under the formula: ``@cka.claim("left_out")``.
     """
+    if family not in FAMILIES:
+        raise ValueError(f"unknown family {family!r}{did_you_mean(str(family), FAMILIES)}")
+    if not range[0] < range[1]:
+        raise ValueError(f"range must be (smallest, largest); got {range}")
     rows: Rows = "positions" if family in BY_POSITIONS else "samples"
     named = {
         "label": label, "family": family, "larger_is_more_similar": larger_is_more_similar,
