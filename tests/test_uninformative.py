@@ -275,6 +275,19 @@ def test_arrays_that_look_transposed(subtests):
                 rs.compare({"first": x, "second": y}, measures="cka")
 
 
+def test_outputs_without_a_column_for_each_class(subtests):
+    classes = np.arange(30) % 3
+    first, second = np.eye(3)[classes], np.eye(3)[(classes + 1) % 3]
+    of_labels = rs.accuracy_difference.where(labels=classes)
+    for measure in (rs.disagreement, rs.jensen_shannon, of_labels):
+        with subtests.test(str(measure.name)):
+            with pytest.warns(rs.UninformativeWarning, match=r"'X' has one column.*np.eye"):
+                measure(classes[:, None], 2 - classes[:, None])
+            measure(first, second)
+    with pytest.warns(rs.UninformativeWarning, match=r"up to 3, and .*'X' has 3 columns"):
+        rs.accuracy_difference(first, second, labels=tuple(classes + 1))
+
+
 def test_other_numbers_of_rows_give_no_hint():
     with pytest.raises(ValueError, match=r"same number of samples \(rows\)$"):
         rs.cka(np.eye(5), np.ones((6, 3)))

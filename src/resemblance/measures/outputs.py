@@ -35,10 +35,35 @@ def jensen_shannon_without(x: Representation, y: Representation, outputs: str) -
     return mean_without(as_float64(_divergences(x, y, outputs))) / math.log(2)
 
 
+def of_one_class(x: Representation, y: Representation) -> str:
+    """Fixed where outputs have one column: class 0 is then predicted for all samples."""
+    one = next((r for r in (x, y) if r.shape[1] == 1), None)
+    if one is None:
+        return ""
+    return (
+        f"fixed by the number of classes: {title(one)} has one column, so class 0 is predicted for "
+        "all samples; outputs have a column for each class, np.eye(classes)[labels] where only "
+        "labels are known"
+    )
+
+
+def of_classes(x: Representation, y: Representation, labels: tuple[int, ...]) -> str:
+    """Fixed where outputs have one column; too low where labels name a class without a column."""
+    narrow = min(x, y, key=lambda r: r.shape[1])
+    largest = max(labels, default=0)
+    if narrow.shape[1] == 1 or largest < narrow.shape[1]:
+        return of_one_class(x, y)
+    return (
+        f"labels go up to {largest}, and {title(narrow)} has {narrow.shape[1]} columns, classes 0 "
+        f"to {narrow.shape[1] - 1}: number the classes as the columns of X and Y, from 0"
+    )
+
+
 @measure(
     label="AccDiff", family="outputs", reference="klabunde2025resi",
     larger_is_more_similar=False, range=(0, 1), metric=True, invariant_to={"isotropic_scaling"},
     differentiable=False, min_samples=1, left_out=accuracy_difference_without,
+    uninformative=of_classes,
 )  # fmt: skip
 def accuracy_difference(
     x: Representation, y: Representation, *, labels: tuple[int, ...] = ()
@@ -66,6 +91,7 @@ def accuracy_difference(
     label="Disagreement", family="outputs", reference="klabunde2025resi",
     larger_is_more_similar=False, range=(0, 1), metric=True, invariant_to={"isotropic_scaling"},
     differentiable=False, min_samples=1, left_out=disagreement_without,
+    uninformative=of_one_class,
 )  # fmt: skip
 def disagreement(x: Representation, y: Representation) -> float:
     r"""Disagreement: the fraction of samples for which two classifiers predict different classes.
@@ -87,6 +113,7 @@ def disagreement(x: Representation, y: Representation) -> float:
 @measure(
     label="JSD", family="outputs", reference="klabunde2025resi", version=2,
     larger_is_more_similar=False, range=(0, 1), min_samples=1, left_out=jensen_shannon_without,
+    uninformative=of_one_class,
 )  # fmt: skip
 def jensen_shannon(
     x: Representation, y: Representation, *, outputs: Literal["logits", "probabilities"] = "logits"
