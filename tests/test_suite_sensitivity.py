@@ -348,7 +348,8 @@ def test_differences_that_do_not_repeat_on_other_inputs_are_shown_and_not_ranked
         write(tmp_path / f"m{seed}", finetuned(0, seed, seed / 5), traits)
     result = run(models=tmp_path, measures=["cka"], size="small", only=["finetuning"])
     found = result["finetuning"]
-    assert {name.split("/")[3] for name in found.scores} == {"fog", "hail"}
+    assert {cell.split("/")[3] for _, cell in result.scores()} == {"fog", "rain", "hail"}
+    assert {cell.split("/")[3] for _, cell in result.ranks()} == {"fog", "hail"}
     assert "shown, not ranked: on other inputs" in found.reasons["made/known/line, rain"]
     (table,) = result["scores"].tables
     shown = dict(zip(table.columns, table.hints))
@@ -388,7 +389,7 @@ def test_a_pack_of_a_study_ranks_what_the_study_ranks(tmp_path):
     pack = open_pack(archive, cache=tmp_path / "cache")
     again = run_pack(pack, measures=["cka", "rtd"])
     cells = {(cell.test, cell.cell) for cell in pinned_cells(pack)}
-    assert set(again.scores()) == cells
+    assert set(again.ranks()) == cells
     assert {cell.split("/")[4] for test, cell in cells if test == "finetuning"} == {"fog"}
     assert "layers" in {test for test, _ in cells}
     assert {len(of_cell) for of_cell in again.scores().values()} == {2}  # few samples: RTD, too
@@ -690,7 +691,7 @@ def test_trained_models_by_command(models, tmp_path, capsys):
     options = ["--size", "small", "--only", "layers", "--domain", "vision", "-j", "1", "-q"]
     assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka"]) == 0
     findings = load_result(study / "result.json")
-    assert not findings.scores()  # its few inputs do not say which seed is the better one
+    assert not findings.ranks()  # its few inputs do not say which seed is the better one
     (shown,) = findings["scores"].tables
     assert [hint.partition(", ")[2][:7] for hint in shown.hints] == ["", "vision/", "vision/"]
     trained = {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")}

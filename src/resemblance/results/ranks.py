@@ -23,8 +23,10 @@ def rank_cell(
 
     ``among``: the measures that are ranked, by default those of the cell; one that the cell lacks
     has no score. A part of the cell in which no measure has a score is left out, so the result is
-    empty where there is no score at all.
+    empty where there is no score at all, and where the rule says that scores are shown only.
     """
+    if not rule.is_ranked:
+        return {}
     ranks: dict[str, list[float]] = defaultdict(list)
     for part in rule.parts or (scores,):
         names = part if among is None else sorted(among)

@@ -103,8 +103,8 @@ class Result:
         return tuple(claim for section in self.sections for claim in section.claims)
 
     def scores(self) -> dict[tuple[str, str], Mapping[str, float | None]]:
-        """Return the scores of every cell, by test and cell; the test is its section, unless a rule
-        names another."""
+        """Return the scores of every cell, by test and cell, those included in which measures are
+        not ranked; the test is its section, unless a rule names another."""
         return {s.key(cell): scores for s in self.sections for cell, scores in s.scores.items()}
 
     def ranks(
@@ -122,10 +122,10 @@ class Result:
         """
         names = None if among is None else sorted(set(among))
         ranks = {
-            s.key(cell): rank_cell(scores, rule, names)
+            s.key(cell): rank_cell(scores, s.rules.get(cell, BY_SCORES), names)
             for s in self.sections
             for cell, scores in s.scores.items()
-            if (rule := s.rules.get(cell, BY_SCORES)).is_ranked and is_in(*s.key(cell))
+            if is_in(*s.key(cell))
         }
         return {cell: of_measures for cell, of_measures in ranks.items() if of_measures}
 

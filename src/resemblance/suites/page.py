@@ -31,8 +31,8 @@ from .ranks import (
     in_catalogue,
     measure_signs,
     overview_of,
-    ranked_cells,
     ranking_section,
+    scored_cells,
     with_scores,
 )
 from .reliability import LEAST_RELIABILITY, is_reliable
@@ -348,7 +348,7 @@ def result_of_cases(
     compared = compare_cases(cases, tested, **options)  # type: ignore[arg-type]
     scores = [row for case in cases for row in scores_of(case, compared)]
     infos = [info_of(m) for m in tested]
-    ranked = ranked_cells(cases, scores)
+    ranked = scored_cells(cases, scores)
     overview = overview_of(title, scores, infos, ranked, tested, is_trial=False)
     tests = dict.fromkeys(case.test for case in cases)
     groups = {test: lambda cell, test=test: cell[0] == test for test in tests}

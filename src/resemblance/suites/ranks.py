@@ -28,7 +28,7 @@ RankedCells = Mapping[Cell, tuple[Scores, RankRule]]  # scores, and how they are
 class Overview(NamedTuple):
     """The scores of a run, with what follows from their ranks.
 
-    ``cells``: those in which measures are ranked. ``names``: by specification, what a measure is
+    ``cells``: those with scores. ``names``: by specification, what a measure is
     called here. ``order``: of the measures on a page: best mean rank first, those without a rank
     last; of a trial, whose order says nothing, as they were given. ``usual``: specifications and
     labels of the suite's own measures; others are marked. ``is_sure``: intervals and ties mean
@@ -62,7 +62,7 @@ def overview_of(
     *,
     is_trial: bool,
 ) -> Overview:
-    """Return what pages show of the scores of a suite; ``cells``: see :func:`ranked_cells`."""
+    """Return what pages show of the scores of a suite; ``cells``: see :func:`scored_cells`."""
     infos = tuple(measures)
     names = distinct({m.spec: m.label for m in infos})
     by_cell = {cell: rank_cell(*ranked) for cell, ranked in cells.items()}
@@ -85,17 +85,14 @@ def overview_of(
     )
 
 
-def ranked_cells(cases: Iterable[Case], scores: Iterable[Score]) -> RankedCells:
-    """Return the cells of cases that measures are ranked in, by test and words.
-
-    A cell whose expected differences do not repeat on other inputs is not ranked.
-    """
+def scored_cells(cases: Iterable[Case], scores: Iterable[Score]) -> RankedCells:
+    """Return the cells of cases that have scores, by test and words."""
     by_cell: dict[Cell, list[Score]] = defaultdict(list)
     for score in scores:
         by_cell[score.key].append(score)
     cells = dict[Cell, tuple[Scores, RankRule]]()
     for case in cases:
-        if is_reliable(case.reliability) and (some := by_cell[case.key]):
+        if some := by_cell[case.key]:
             rule = rank_rule(some, case.test, case.models, is_by_part=case.is_by_part)
             cells[case.key] = {s.measure: known(s.value) for s in some}, rule
     return cells
@@ -109,15 +106,21 @@ def rank_rule(
     is_by_part: bool = True,
     failures: str = "last",
     is_shared: bool = False,
+    is_ranked: bool = False,
 ) -> RankRule:
-    """Return how the measures of a cell are ranked by their scores there."""
+    """Return how the measures of a cell are ranked by their scores there.
+
+    A cell whose expected differences do not repeat on other inputs is shown and not ranked, unless
+    it ``is_ranked`` all the same.
+    """
     count = max(len(s.parts) for s in scores) if is_by_part else 1
     parts = tuple(
         {s.measure: known(s.parts[i]) if i < len(s.parts) else None for s in scores}
         for i in range(count if count > 1 else 0)  # the score of a single part is that of the cell
     )
     incomplete = tuple(s.measure for s in scores if s.failed)
-    return RankRule(parts, incomplete, failures, is_shared, test, models)
+    is_ranked = is_ranked or is_reliable(scores[0].reliability)
+    return RankRule(parts, incomplete, failures, is_shared, test, models, is_ranked)
 
 
 def with_scores(section: Section, cells: RankedCells, words: int = 1) -> Section:

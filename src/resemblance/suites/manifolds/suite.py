@@ -22,7 +22,7 @@ from ...results.values import known
 from ..case import Case, Part, Score
 from ..feature_maps import scratch_folder
 from ..pinned import Pinned, Reduction
-from ..ranks import ranked_cells
+from ..ranks import scored_cells
 from ..scoring import Compared, compare_cases, failures_of, scores_of, seconds_of
 from ..study import Judge, Progress, Purpose, log, purpose, study_folder
 from .clouds import KS, ROLL_KS, CloudCase, ManifoldSize, cases, clouds
@@ -262,7 +262,7 @@ def compared_clouds(content: Pinned, measures: Sequence[Measure], **options: Any
         {m.spec: _sweep_of(m) for m in measures},
         points,
         tuple(scores),
-        ranked_cells(scored, scores),
+        scored_cells(scored, scores),
         seconds_of(wanted, compared, lambda case: "ms"),
         tuple(failures_of(wanted, compared, lambda case: (case.test, ""))),
         left_out,

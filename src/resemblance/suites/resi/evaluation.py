@@ -31,7 +31,7 @@ from ..training import ModelFamily
 from .cases import Absence, PlannedTests, six_tests, with_reliabilities
 from .costs import advice, of_cases
 from .groups import ModelGroup
-from .rules import PRESETS, Options, ranked_cells
+from .rules import PRESETS, Options, scored_cells
 
 BLOCK = 256  # samples copied at a time
 
@@ -71,7 +71,7 @@ class Evaluation(NamedTuple):
         1 is the best; equal scores share the best rank. A cell in which no measure has a value is
         left out.
         """
-        cells = ranked_cells(self.scores, self.options)
+        cells = scored_cells(self.scores, self.options)
         ranks = {cell: rank_cell(*of_cell) for cell, of_cell in cells.items()}
         return {cell: of_measures for cell, of_measures in ranks.items() if of_measures}
 

@@ -27,7 +27,7 @@ from .evaluation import Evaluation, assess
 from .groups import ModelGroup
 from .matrices import choice_of
 from .paper import PORTIONS
-from .rules import PRESETS, ranked_cells
+from .rules import PRESETS, scored_cells
 
 Judges = Mapping[str, Callable[[Evaluation], Iterable[Claim]]]
 TITLE = "The ReSi benchmark of similarity measures"
@@ -128,7 +128,7 @@ def result_of(evaluation: Evaluation, claims: Judges | None = None) -> Result:
         "resi",
         evaluation.scores,
         evaluation.measures,
-        ranked_cells(evaluation.scores, options),
+        scored_cells(evaluation.scores, options),
         preset(PRESETS[options.protocol]),
         is_trial=evaluation.is_trial,
     )

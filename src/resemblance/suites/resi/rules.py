@@ -32,7 +32,6 @@ from ...results.values import known
 from ...significance import mantel, pairings
 from ..case import Score
 from ..ranks import Cell, RankedCells, rank_rule
-from ..reliability import is_reliable
 from .groups import GROUPS
 
 PROTOCOLS = ("paper", "resi-code")
@@ -119,20 +118,19 @@ class Options:
         return {**rules, prediction: rules[prediction]._replace(p_value=p_value)}
 
 
-def ranked_cells(scores: Iterable[Score], options: Options) -> RankedCells:
-    """Return the cells that count for the ranking, with their scores and how these are ranked.
+def scored_cells(scores: Iterable[Score], options: Options) -> RankedCells:
+    """Return the cells with their scores and how measures are ranked by these.
 
     In the test of layers measures are ranked for every model, and a measure's rank in the cell is
-    its mean over models. A cell whose expected differences do not repeat on other inputs is not
-    ranked. ``protocol="resi-code"``: as the authors' notebook for Figure 3 aggregates ranks, which
-    differs in four ways: measures without a value have no rank; in the test of layers the ranks of
-    all measures and models are averaged, so that every measure gets the same number; of the
-    poolings of one model only the first read counts; all cells are ranked.
+    its mean over models. ``protocol="resi-code"``: as the authors' notebook for Figure 3 aggregates
+    ranks, which differs in four ways: measures without a value have no rank; in the test of layers
+    the ranks of all measures and models are averaged, so that every measure gets the same number;
+    of the poolings of one model only the first read counts; all cells are ranked.
     """
     is_code = options.protocol == "resi-code"
     members: dict[Cell, list[Score]] = defaultdict(list)
     for score in scores:
-        if score.cell[1] in RANKED and (is_code or is_reliable(score.reliability)):
+        if score.cell[1] in RANKED:
             members[score.cell].append(score)
     first: dict[Cell, Cell] = {}
     for cell, of_cell in members.items():
@@ -148,6 +146,7 @@ def ranked_cells(scores: Iterable[Score], options: Options) -> RankedCells:
                 "/".join(cell[2:5]),  # whatever is read of these models
                 failures=failures,
                 is_shared=is_code and cell[0] == "layers",
+                is_ranked=is_code,
             ),
         )
         for cell in first.values()

@@ -26,7 +26,7 @@ from ...subject import Subject
 from ..case import Case
 from ..page import scores_section, times_section
 from ..pinned import Pinned
-from ..ranks import overview_of, ranked_cells, with_scores
+from ..ranks import overview_of, scored_cells, with_scores
 from ..reliability import LEAST_RELIABILITY, RELIABILITY, is_reliable
 from ..scoring import (
     MOST_OFTEN,
@@ -289,7 +289,7 @@ def _sections(
     purpose: Purpose,
 ) -> tuple[Section, ...]:
     scores = [row for case in cases for row in scores_of(case, compared)]
-    cells = ranked_cells(cases, scores)
+    cells = scored_cells(cases, scores)
     sections, by_benchmark = list[Section](), dict[str, tuple[Findings, ...]]()
     for benchmark, of_families in sets.items():
         name, reasons = benchmark.name, dict[str, str]()

@@ -25,7 +25,7 @@ from ...views.points import scaled_rows
 from ..case import Case, Part, cell_name
 from ..page import failures_section, times_section
 from ..pinned import Pinned, Reduction
-from ..ranks import overview_of, ranked_cells, with_scores
+from ..ranks import overview_of, scored_cells, with_scores
 from ..reliability import LEAST_RELIABILITY, RELIABILITY, is_reliable
 from ..scoring import Compared, compare_cases, failures_of, scores_of, seconds_of
 from ..study import Judge, Progress, Purpose, judged_by, log, purpose, study_folder
@@ -249,7 +249,7 @@ def _result(
         "stability",
         scores,
         [info_of(m) for m in measures],
-        {cell: of for cell, of in ranked_cells(scored, scores).items() if _has_score(of[0])},
+        {cell: of for cell, of in scored_cells(scored, scores).items() if _has_score(of[0])},
         usual,
         is_trial=is_trial("stability", content.size),
     )
