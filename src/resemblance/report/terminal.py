@@ -170,7 +170,7 @@ def headline_lines(result: Result) -> list[str]:
     """Return what comes before the numbers: what was run, a trial, omissions, the leaders."""
     sized = f"{result.suite}, {size_words(result.suite, result.size)}"
     where = [sized] if result.size and result.suite != "joint" else []
-    counts = [f"{number} {name}" for name, number in result.counts.items()]
+    counts = [f"{of} {name}" for name, of in result.counts.items() if name not in result.facts]
     facts = [f"{name} {fact}" for name, fact in result.facts.items()]
     line = "; ".join([*where, *facts, *counts])
     idle = [result.idle()] if result.idle() else []
