@@ -14,6 +14,7 @@ from resemblance.results.values import mean
 from resemblance.rng import generator
 from resemblance.significance import percentile_interval, ranks_of_rows
 from resemblance.significance import rank_correlation as correlation_of_ranks
+from resemblance.suites.stability.alarms import trimmed
 
 MARGIN = 5  # cases more than controls that a partial correlation needs: fewer are fitted by chance
 MODELS = 3  # fewer do not decide a claim
@@ -129,7 +130,7 @@ class Facts(NamedTuple):
 
 def gathered(models: Iterable[tuple[Splits, Mapping[str, str]]], draws: int) -> Facts:
     """Return the cells of all models, of each its cases and why some have no value; splits are
-    averaged."""
+    averaged, and rounded to 10 digits, so that no processor ranks its rounding."""
     cells: Splits = {}
     reasons = dict[str, str]()
     for cases, why in models:
@@ -141,7 +142,7 @@ def gathered(models: Iterable[tuple[Splits, Mapping[str, str]]], draws: int) -> 
 
 def _cell(name: str, embeddings: Mapping[str, Sequence[Mapping[str, float | None]]]) -> Cell:
     columns = {
-        q: np.array([mean(split[q] for split in splits) for splits in embeddings.values()])
+        q: trimmed(np.array([mean(split[q] for split in of) for of in embeddings.values()]))
         for q in next(iter(embeddings.values()))[0]
     }
     return Cell(name, tuple(embeddings), columns)
