@@ -26,6 +26,7 @@ from resemblance.suites.resi import Evaluation, assess, result_of
 from resemblance.suites.resi.cases import QUALITIES, TESTS, Absence
 from resemblance.suites.resi.groups import ModelGroup
 from resemblance.suites.resi.matrices import brief, common_start, limits
+from resemblance.suites.resi.page import judged
 from resemblance.suites.resi.rules import Options
 from resemblance.suites.scoring import Failed
 
@@ -597,8 +598,9 @@ def test_an_earlier_claim_is_judged_where_it_is_handed_in(facts):
     def judge(evaluation):
         return [Claim("X1", "it holds", "1", str(len(evaluation.scores)), REPRODUCED)]
 
-    judged = result_of(facts._replace(size="mini"), {"ranking": judge})
-    assert [c.ours for c in judged["ranking"].claims] == [str(len(facts.scores))]
+    small = facts._replace(size="mini")
+    found = judged(result_of(small), small, {"ranking": judge})
+    assert [c.ours for c in found["ranking"].claims] == [str(len(facts.scores))]
     assert result_of(facts).claims == ()
 
 

@@ -11,6 +11,7 @@ from resemblance.comparison import info_of
 from resemblance.results.claims import NO_DATA, NOT, REPRODUCED
 from resemblance.suites.case import Score
 from resemblance.suites.resi import Evaluation, result_of
+from resemblance.suites.resi.page import judged
 from resemblance.suites.resi.rules import Options
 
 NAMES = (
@@ -112,8 +113,9 @@ def test_one_domain_decides_nothing_about_domains():
 
 def test_conclusions_stand_with_the_ranking_and_not_in_a_trial():
     facts = made_up(lambda place, domain, cell: -place)
-    assert result_of(facts, CLAIMS)["ranking"].claims == conclusions(facts)
-    trial = result_of(facts._replace(size="slice"), CLAIMS)
+    assert judged(result_of(facts), facts, CLAIMS)["ranking"].claims == conclusions(facts)
+    small = facts._replace(size="slice")
+    trial = judged(result_of(small), small, CLAIMS)
     assert {c.verdict for c in trial.claims} == {NO_DATA}
 
 

@@ -51,7 +51,7 @@ from resemblance.results.figures import (
 from resemblance.results.result import Result, load_result
 from resemblance.results.sections import RankRule, Section, Sign, Table
 from resemblance.results.values import distinct, known
-from resemblance.suites.study import Purpose, judged_by, log, study_folder
+from resemblance.suites.study import Purpose, log, study_folder, with_claims
 
 CLAIMS = (
     Claim("S1", "Stability is recovered.", "ρ > 0.99", "ρ = 0.997", REPRODUCED),
@@ -867,9 +867,8 @@ def run_toy(
     with study_folder(folder, Purpose("toy", size)) as (place, _):
         sections = []
         for done, name in enumerate(only or ("sums", "other"), 1):
-            judged = judged_by(claims or {}, name, sums)
             of_paper = CLAIMS[:1] if name == "sums" else ()
-            sections.append(section._replace(name=name, claims=(*of_paper, *judged)))
+            sections.append(section._replace(name=name, claims=of_paper))
             if progress:
                 progress("adding", done, 2)
         result = Result(
@@ -881,6 +880,7 @@ def run_toy(
             title="Toys",
             about="Toys first.",
         )
+        result = with_claims(result, claims, {"sums": sums, "other": sums})
         result.save(place / "result.json")
         log(place, f"toy: {len(sections)} sections")
     return result

@@ -42,6 +42,7 @@ from resemblance.suites.manifolds.values import (
     taus_over_k,
 )
 from resemblance.suites.pinned import Pinned
+from resemblance.suites.study import with_claims
 
 SAYS = {"larger_is_more_similar": False, "symmetric": True, "reference": "none"}
 HOSTILE = "<script>alert(1)</script>"
@@ -110,7 +111,8 @@ def usual():
 @pytest.fixture(scope="module")
 def real(facts, usual):
     """The same numbers as if they were of a size that is no trial."""
-    return result_of(facts._replace(size="default"), usual, CLAIMS)
+    large = facts._replace(size="default")
+    return with_claims(result_of(large, usual), CLAIMS, dict.fromkeys(CLAIMS, large))
 
 
 def of_points(points, measures, **more):

@@ -24,6 +24,7 @@ from resemblance.results.result import Result
 from resemblance.results.sections import Section, Table
 from resemblance.significance import summarize
 from resemblance.suites.resi import Evaluation, load_evaluation, result_of
+from resemblance.suites.resi.page import judged
 
 from .claims import CLAIMS
 
@@ -115,7 +116,7 @@ def compare(study: Path, domain: str | None = None, paper: str = "resi") -> list
 def judged_result(study: Path) -> Result:
     """Return the result of a study with the conclusions of the paper and the published ranks."""
     facts = load_evaluation(study)
-    result, rows = result_of(facts, CLAIMS), published_rows(facts)
+    result, rows = judged(result_of(facts), facts, CLAIMS), published_rows(facts)
     sections = (*result.sections, *([published_section(rows)] if rows else []))
     return replace(result, sections=sections)
 

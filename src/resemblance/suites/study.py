@@ -24,6 +24,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ from typing import Any, NamedTuple
 from ..json_files import check_types, read_document, write_atomically
 from ..locks import has_locks, held
 from ..results.claims import Claim
+from ..results.result import Result
 
 FORMAT = 3
 Progress = Callable[[str, int, int], None]  # stage, how much is done, of how much
@@ -146,14 +148,26 @@ def check_folder(folder: Path) -> None:
             )
 
 
-def judged_by(judges: Mapping[str, Judge], section: str, facts: Any) -> tuple[Claim, ...]:
-    """Return the claims of a section, judged by its facts; none where nobody judges the section.
+def with_claims(
+    result: Result, judges: Mapping[str, Judge] | None, facts: Mapping[str, Any]
+) -> Result:
+    """Return a result whose sections have the claims that are judged by their facts.
+
+    ``judges``, ``facts``: by the name of a section; one without both has no claims.
 
     Raises ``ValueError`` when a judge returns anything but claims.
     """
-    if section not in judges:
-        return ()
-    claims: object = judges[section](facts)
+    judges = judges or {}
+    sections = [
+        s._replace(claims=(*s.claims, *_checked(s.name, judges[s.name](facts[s.name]))))
+        if s.name in judges and s.name in facts
+        else s
+        for s in result.sections
+    ]
+    return replace(result, sections=tuple(sections))
+
+
+def _checked(section: str, claims: object) -> tuple[Claim, ...]:
     if isinstance(claims, Iterable):
         claims = tuple(claims)
     if not isinstance(claims, tuple) or not all(isinstance(c, Claim) for c in claims):

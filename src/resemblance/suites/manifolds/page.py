@@ -19,7 +19,7 @@ from ...results.sections import Section, Table
 from ...results.values import known
 from ..page import data_table, failures_section, times_section
 from ..ranks import Overview, overview_of, with_scores
-from ..study import Judge, judged_by
+from ..study import Judge
 from .clouds import CloudCase, clouds
 from .values import CLUSTERS, GRADES, Measured, common, curve, curve_over_k, grades, taus_over_k
 
@@ -85,15 +85,11 @@ def check_claims(claims: Mapping[str, Judge] | None) -> None:
         )
 
 
-def result_of(
-    run: Measured, usual: Iterable[Measure], claims: Mapping[str, Judge] | None = None
-) -> Result:
-    """Return what was measured as tables, figures and scores, with the verdicts of ``claims`` by
-    section.
+def result_of(run: Measured, usual: Iterable[Measure]) -> Result:
+    """Return what was measured as tables, figures and scores.
 
     ``usual``: the measures of the suite, of which only those of the paper are shown at first.
     """
-    check_claims(claims)
     usual, points = tuple(usual), run.of()
     drawn, by_measure = styles(run.measures, [m.spec for m in usual]), grades(run)
     names = {spec: style.name for spec, style in drawn.items()}
@@ -106,9 +102,7 @@ def result_of(
         is_trial=run.is_trial,
     )._replace(names=names)
     sections = [
-        _experiment(name, run, drawn)._replace(claims=judged_by(claims or {}, name, run))
-        for name in EXPERIMENTS
-        if run.of(name.replace(" ", "_"))
+        _experiment(name, run, drawn) for name in EXPERIMENTS if run.of(name.replace(" ", "_"))
     ]
     sections += [_grade_section(run, drawn, by_measure, overview)]
     sections += [times_section(overview, run.seconds)]

@@ -24,9 +24,9 @@ from ..feature_maps import scratch_folder
 from ..pinned import Pinned, Reduction
 from ..ranks import scored_cells
 from ..scoring import Compared, compare_cases, failures_of, scores_of, seconds_of
-from ..study import Judge, Progress, Purpose, log, purpose, study_folder
+from ..study import Judge, Progress, Purpose, log, purpose, study_folder, with_claims
 from .clouds import KS, ROLL_KS, CloudCase, ManifoldSize, cases, clouds
-from .page import check_claims, result_of
+from .page import EXPERIMENTS, check_claims, result_of
 from .values import CLUSTERS, ORDER, PLACE, Measured, Measurement
 
 MEASURES: tuple[str, ...] = (
@@ -118,7 +118,8 @@ def run(
             assert scratch is not None
             content = Pinned(scratch, write_clouds(scratch, size, cases(SIZES[size])), "")
             measured = compared_clouds(content, tested, save=place / COMPARISONS, **options)
-        result = result_of(measured, usual, claims)
+        facts = dict.fromkeys(EXPERIMENTS, measured)
+        result = with_claims(result_of(measured, usual), claims, facts)
         _publish(place, result)
     return result
 

@@ -20,7 +20,7 @@ from .. import page, ranks
 from ..case import Case
 from ..ranks import Cell, Overview, overview_of, with_scores
 from ..scoring import Failed, failures_of, seconds_of
-from ..study import judged_by
+from ..study import with_claims
 from ..training import ModelFamily, readable
 from .cases import QUALITIES, TESTS
 from .evaluation import Evaluation, assess
@@ -114,16 +114,20 @@ def evaluate(
     :func:`assess` returns the evaluation from which the result is made: every score with its
     p-value, and every comparison.
     """
-    return result_of(assess(subjects, **options), claims)
+    evaluation = assess(subjects, **options)
+    return judged(result_of(evaluation), evaluation, claims)
 
 
-def result_of(evaluation: Evaluation, claims: Judges | None = None) -> Result:
-    """Return the result of an evaluation.
+def judged(result: Result, evaluation: Evaluation, claims: Judges | None) -> Result:
+    """Return the result of an evaluation with the claims of a paper judged; ``claims``: see
+    :func:`evaluate`."""
+    facts = dict.fromkeys((section.name for section in result.sections), evaluation)
+    return with_claims(result, claims, facts)
 
-    ``claims``: by the name of a section, a function that judges the claims of a paper on the
-    evaluation.
-    """
-    judges, options = claims or {}, evaluation.options
+
+def result_of(evaluation: Evaluation) -> Result:
+    """Return the result of an evaluation."""
+    options = evaluation.options
     overview = overview_of(
         "resi",
         evaluation.scores,
@@ -133,14 +137,10 @@ def result_of(evaluation: Evaluation, claims: Judges | None = None) -> Result:
         is_trial=evaluation.is_trial,
     )
     domains = domains_of(evaluation)
-    sections = [
-        s._replace(claims=judged_by(judges, s.name, evaluation)) if s.name in judges else s
-        for s in _sections(evaluation, overview, domains)
-    ]
     return Result(
         "resi",
         evaluation.size or OWN,
-        tuple(sections),
+        tuple(_sections(evaluation, overview, domains)),
         overview.names,
         provenance=_provenance(evaluation, domains),
         facts={**_what(evaluation), "domains": ", ".join(domains), "protocol": options.protocol},

@@ -49,7 +49,7 @@ from .models import (
     portions_of,
     recipes,
 )
-from .page import Judges, result_of
+from .page import Judges, judged, result_of
 from .paper import PORTIONS, PaperRun, paper_run, planned, portion_of
 from .rules import PRESETS, RANKED, Options
 
@@ -143,7 +143,7 @@ def run(
         evaluation = evaluated(
             order, material, study, measures=wanted, executor=executor, memory=memory, progress=show
         )
-        result = result_of(evaluation, claims)
+        result = judged(result_of(evaluation), evaluation, claims)
         publish(study, known, order, evaluation, result)
     return result
 

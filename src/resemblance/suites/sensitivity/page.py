@@ -8,7 +8,6 @@ from itertools import product
 
 import numpy as np
 
-from ...results.claims import Claim
 from ...results.figures import Bar, Bars, Chart, Line
 from ...results.sections import Entry, Section, Table
 from ...results.values import known
@@ -55,10 +54,7 @@ Columns = Mapping[tuple[str, str], Findings]  # by benchmark and family
 
 
 def benchmark_section(
-    benchmark: Benchmark,
-    findings: Sequence[Findings],
-    claims: tuple[Claim, ...],
-    reasons: Mapping[str, str],
+    benchmark: Benchmark, findings: Sequence[Findings], reasons: Mapping[str, str]
 ) -> Section:
     """Return the tables and figures of one benchmark."""
     shown = [_of_paper(benchmark.name, of) for of in findings]
@@ -72,7 +68,6 @@ def benchmark_section(
         benchmark.about,
         tuple(tables),
         tuple(figures),
-        claims,
         reasons=reasons,
     )
 
@@ -271,9 +266,7 @@ def _figure_2(of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
 # ------------------------------------------------------------------------------------------ Table 1
 
 
-def summary_section(
-    findings: Mapping[str, Sequence[Findings]], claims: tuple[Claim, ...]
-) -> Section:
+def summary_section(findings: Mapping[str, Sequence[Findings]]) -> Section:
     """Return Table 1 of the paper for all benchmarks that were run, with intervals."""
     columns = {(name, f.family.title): f for name, families in findings.items() for f in families}
     titles = list(dict.fromkeys(title for _, title in columns))
@@ -289,7 +282,7 @@ def summary_section(
     title = "All benchmarks: mean of Spearman's correlations"
     figure = Bars("average", title, "correlation", bars, note, threshold=0.0)
     head = "Table 1: all benchmarks"
-    return Section("summary", head, ABOUT, tuple(tables), (figure,), claims)
+    return Section("summary", head, ABOUT, tuple(tables), (figure,))
 
 
 def _averages(columns: Columns, quality: Quality) -> dict[str, Estimate]:

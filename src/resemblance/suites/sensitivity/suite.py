@@ -37,7 +37,7 @@ from ..scoring import (
     scores_of,
     seconds_of,
 )
-from ..study import Judge, Progress, Purpose, judged_by, log, study_folder
+from ..study import Judge, Progress, Purpose, log, study_folder, with_claims
 from ..training import ModelFamily, subjects_of, train
 from .cases import (
     BENCHMARKS,
@@ -161,10 +161,14 @@ def run(
         )
         failed = failures_of(cases, compared, lambda case: (case.test, case.models))
         findings = _findings(pairs, tested, compared, failed, effort, place, executor, show)
+        by_benchmark = {
+            b.name: tuple(filter(None, (findings.get((b.name, of.family)) for of in families)))
+            for b, families in sets.items()
+        }
         result = Result(
             "sensitivity",
             size,
-            _sections(sets, findings, cases, tested, compared, claims or {}, purpose),
+            _sections(sets, by_benchmark, cases, tested, compared, purpose),
             names_of(tested),
             {b.name: _seconds(cases, compared, b.name) for b in sets},
             environment() | _origin(source, domains, pinned),
@@ -173,6 +177,8 @@ def run(
             title=TITLE,
             about=INTRODUCTION,
         )
+        facts = {name: found for name, found in by_benchmark.items() if found}
+        result = with_claims(result, claims, facts | {"summary": by_benchmark})
         result = pinned.named(result) if pinned else result
         result.save(place / "result.json")
         log(place, f"sensitivity: {len(result.sections)} sections, {len(result.claims)} claims")
@@ -281,28 +287,24 @@ def _findings(
 
 def _sections(
     sets: Mapping[Benchmark, Sequence[FamilySets]],
-    findings: Mapping[tuple[str, ModelFamily], Findings],
+    findings: Mapping[str, Sequence[Findings]],
     cases: Sequence[Case],
     measures: Sequence[Measure],
     compared: Compared,
-    judges: Mapping[str, Judge],
     purpose: Purpose,
 ) -> tuple[Section, ...]:
     scores = [row for case in cases for row in scores_of(case, compared)]
     cells = scored_cells(cases, scores)
-    sections, by_benchmark = list[Section](), dict[str, tuple[Findings, ...]]()
+    sections = [summary_section(findings)]
     for benchmark, of_families in sets.items():
         name, reasons = benchmark.name, dict[str, str]()
-        several = [findings.get((name, of.family)) for of in of_families]
-        for of, some in zip(of_families, several):
-            reasons |= _reasons(of, some, measures)
+        found = {some.family: some for some in findings[name]}
+        for of in of_families:
+            reasons |= _reasons(of, found.get(of.family), measures)
         reasons |= _unreliable(case for case in cases if case.test == name)
-        by_benchmark[name] = tuple(filter(None, several))
-        claims = judged_by(judges, name, by_benchmark[name]) if by_benchmark[name] else ()
-        section = benchmark_section(benchmark, by_benchmark[name], claims, reasons)
+        section = benchmark_section(benchmark, findings[name], reasons)
         ranked = {cell: of_cell for cell, of_cell in cells.items() if cell[0] == name}
         sections.append(with_scores(section, ranked))
-    sections.insert(0, summary_section(by_benchmark, judged_by(judges, "summary", by_benchmark)))
     if cases:
         infos, usual = [info_of(m) for m in measures], get_measures(MEASURES)
         is_small = is_trial(purpose.suite, purpose.size) and not purpose.models

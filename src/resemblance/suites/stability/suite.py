@@ -28,7 +28,7 @@ from ..pinned import Pinned, Reduction
 from ..ranks import overview_of, scored_cells, with_scores
 from ..reliability import LEAST_RELIABILITY, RELIABILITY, is_reliable
 from ..scoring import Compared, compare_cases, failures_of, scores_of, seconds_of
-from ..study import Judge, Progress, Purpose, judged_by, log, purpose, study_folder
+from ..study import Judge, Progress, Purpose, log, purpose, study_folder, with_claims
 from .alarms import (
     DRIFTS,
     PROCRUSTES,
@@ -132,7 +132,8 @@ def run(
             absent=absent(plan_of(size).domains),
         )
         options = {"executor": executor, "memory": memory, "progress": progress}
-        result = _result(place, content, tested, usual, claims or {}, **options)
+        result, facts = _result(place, content, tested, usual, **options)
+        result = with_claims(result, claims, facts)
         _publish(place, result)
     return result
 
@@ -145,7 +146,8 @@ def run_pinned(
     ``options``: executor, memory and progress.
     """
     with study_folder(folder, Purpose("stability", models=pinned.identity)) as (place, _):
-        result = pinned.named(_result(place, _content_of(pinned), measures, measures, **options))
+        result, _ = _result(place, _content_of(pinned), measures, measures, **options)
+        result = pinned.named(result)
         _publish(place, result)
     return result
 
@@ -228,10 +230,10 @@ def _result(
     content: Content,
     measures: Sequence[Measure],
     usual: Sequence[Measure],
-    claims: Mapping[str, Judge] | None = None,
     **options: Any,
-) -> Result:
-    """Compare all that measures are put to in one run, and return the result.
+) -> tuple[Result, dict[str, Any]]:
+    """Compare all that measures are put to in one run, and return the result, and by section the
+    facts that claims are judged by.
 
     ``options``: executor, memory and progress.
     """
@@ -263,13 +265,12 @@ def _result(
         sections.append(canary_section(facts["canary"], content.absent, overview))
     for i, section in enumerate(sections):
         cells = {c: of for c, of in overview.cells.items() if c[0] == section.name}
-        judged = judged_by(claims or {}, section.name, facts[section.name])
-        sections[i] = with_scores(section, cells)._replace(claims=judged)
+        sections[i] = with_scores(section, cells)
     timed = [*deletions, *whole]
     sections.append(times_section(overview, seconds_of(timed, compared, lambda case: case.test)))
     if failed := failures_of(timed, compared, lambda case: (case.test, case.cell[0])):
         sections.append(failures_section(overview.names, failed))
-    return Result(
+    result = Result(
         "stability",
         content.size,
         tuple(sections),
@@ -280,6 +281,7 @@ def _result(
         title=TITLE,
         about=INTRODUCTION,
     )
+    return result, facts
 
 
 def _has_score(scores: Mapping[str, float | None]) -> bool:
