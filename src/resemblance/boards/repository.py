@@ -31,6 +31,7 @@ FORMAT = 1
 TOLERANCE = 1e-6  # of a score that is computed again
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 LARGEST_CARD = 100_000  # bytes of a card, or of the rules
+CARD = "the card of a measure"
 DELETE = "\x7f"  # which JSON leaves as it is, and TOML does not take
 
 
@@ -208,22 +209,25 @@ def read_cards(*folders: str | Path) -> dict[str, AuthorsCard]:
 
 def read_card(file: Path) -> AuthorsCard:
     """Return the card in a file; ``ValueError`` for what is none. Other entries are ignored."""
-    document = _toml_of(file, "the card of a measure")
+    return _authors_in(_toml_of(file, CARD), file)
+
+
+def _authors_in(document: Mapping[str, Any], file: Path) -> AuthorsCard:
     entries: dict[str, Any] = {}
     for name, usual in AuthorsCard()._asdict().items():
         entry, is_list = document.get(name, usual), isinstance(usual, tuple)
         texts = [entry] if isinstance(entry, str) else entry if is_list else None
         if not isinstance(texts, list | tuple) or any(not isinstance(t, str) for t in texts):
             kind = "a list of texts" if is_list else "a text"
-            raise ValueError(f"{file} is not the card of a measure: {name} must be {kind}")
+            raise ValueError(f"{file} is not {CARD}: {name} must be {kind}")
         entries[name] = tuple(filter(None, texts)) if is_list else entry
     return AuthorsCard(**entries)
 
 
 def read_submitted(file: Path) -> SubmittedCard:
     """Return the card of a submitted measure; ``ValueError`` for a file that is none."""
-    authors = read_card(file)
-    document = _toml_of(file, "the card of a measure")
+    document = _toml_of(file, CARD)
+    authors = _authors_in(document, file)
     try:
         if unknown := sorted(document["checks"].keys() - {"failing"}):
             raise ValueError(f"[checks] has the unknown entry {unknown[0]!r:.80}")
