@@ -67,7 +67,7 @@ def test_a_split_is_that_of_the_library_with_other_halves():
 
 
 def test_small_runs_reproduce_what_they_can_and_say_what_they_cannot(tmp_path, monkeypatch):
-    monkeypatch.setattr(headlines, "TRIALS", {})  # whose claims are not judged
+    monkeypatch.setattr(headlines, "TRIALS", set())  # whose claims are not judged
     result = run(tmp_path, size="small", only=ON_MADE_DATA)
     assert load_result(tmp_path / "result.json") == result
     assert [section.name for section in result.sections] == list(ON_MADE_DATA)

@@ -117,7 +117,7 @@ def study(models, tmp_path_factory):
     """A small run whose claims are judged all the same, which a trial's are not."""
     folder = tmp_path_factory.mktemp("study")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(headlines, "TRIALS", {})
+        patch.setattr(headlines, "TRIALS", set())
         yield folder, run(folder, models=models, measures=TESTED, size="small", claims=CLAIMS)
 
 

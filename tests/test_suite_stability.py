@@ -72,7 +72,7 @@ def test_claims_are_made_from_the_facts_of_a_section():
         return [Claim("1", "both run", "2", str(len(comparison.measures)), REPRODUCED)]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(headlines, "TRIALS", {})
+        patch.setattr(headlines, "TRIALS", set())
         result = run(size="small", measures=MEASURES, only=["spectral"], claims={"spectral": judge})
     assert [(c.ours, c.verdict) for c in result.claims] == [("2", REPRODUCED)]
 

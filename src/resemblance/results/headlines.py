@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..significance import SETTLING, Place, Places
 from .claims import NO_DATA, Claim
 
-TRIALS: Mapping[str, str] = {
-    "resi": "slice", "sensitivity": "small", "manifolds": "small", "stability": "small",
-    "joint": "trial",
+TRIALS = {  # suites and sizes
+    ("resi", "slice"), ("resi", "paper-slice"), ("sensitivity", "small"), ("manifolds", "small"),
+    ("stability", "small"), ("joint", "trial"),
 }  # fmt: skip
 TRIAL = "Trial run: the scores mean nothing."
-OTHER_TRIALS = {("resi", "paper-slice")}
 OWN, STANDARD = (
     "models of your own",
     "small models on data that comes with the package; not the paper's",
@@ -43,7 +42,7 @@ ENOUGH_MODELS = 10  # that are compared with each other: as many as the ReSi ben
 
 def is_trial(suite: str, size: str) -> bool:
     """Return whether a size is only for trying out whether everything works."""
-    return TRIALS.get(suite) == size or (suite, size) in OTHER_TRIALS
+    return (suite, size) in TRIALS
 
 
 def without_verdicts(claims: Iterable[Claim]) -> tuple[Claim, ...]:
