@@ -349,7 +349,8 @@ def standing_parts(standing: Standing, labels: Mapping[str, str]) -> Iterator[An
         yield _by_suite(standing, labels)
     if standing.has_scores:
         yield from missing
-    yield _cost(standing)
+    times = f", {number(standing.times, 2)} times that of CKA" if standing.times else ""
+    yield f"CPU time: {duration(standing.seconds)}{times}."
 
 
 def _name(standing: Standing) -> str:
@@ -417,8 +418,3 @@ def _missing_lines(standing: Standing) -> Iterator[str]:
     if parts:
         missing = sum(standing.missing.values())
         yield f"No score in {missing} of {counted(standing.cells, 'cell')} ({'; '.join(parts)})."
-
-
-def _cost(standing: Standing) -> str:
-    times = f", {number(standing.times, 2)} times that of CKA" if standing.times else ""
-    return f"CPU time: {duration(standing.seconds)}{times}."

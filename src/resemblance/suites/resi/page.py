@@ -18,7 +18,7 @@ from ...sources.training import DOMAINS
 from ...subject import Subject
 from .. import page, ranks
 from ..case import Case
-from ..ranks import Cell, Overview, overview_of, with_scores
+from ..ranks import Overview, overview_of, with_scores
 from ..scoring import Failed, failures_of, seconds_of
 from ..study import with_claims
 from ..training import ModelFamily, readable
@@ -164,7 +164,7 @@ def domains_of(evaluation: Evaluation) -> tuple[str, ...]:
 def _sections(
     evaluation: Evaluation, overview: Overview, domains: Sequence[str]
 ) -> Iterator[Section]:
-    groups = {domain: _is_of(domain) for domain in domains}
+    groups = {domain: lambda cell, domain=domain: cell[2] == domain for domain in domains}
     yield ranks.ranking_section(overview, groups, A_CELL, kind="domain")
     yield ranks.distribution_section(overview, groups, cell_text, kind="domain")
     columns = score_columns(evaluation, domains)
@@ -185,10 +185,6 @@ def _sections(
     if representations := _representations(evaluation):
         families = "; ".join(map(str, evaluation.families()))
         yield page.inputs_section(representations, f"Models: {families}.")
-
-
-def _is_of(domain: str) -> Callable[[Cell], bool]:
-    return lambda cell: cell[2] == domain
 
 
 def failed_of(evaluation: Evaluation) -> list[Failed]:

@@ -28,15 +28,7 @@ from ..page import scores_section, times_section
 from ..pinned import Pinned
 from ..ranks import overview_of, scored_cells, with_scores
 from ..reliability import LEAST_RELIABILITY, RELIABILITY, is_reliable
-from ..scoring import (
-    MOST_OFTEN,
-    Compared,
-    Failed,
-    compare_cases,
-    failures_of,
-    scores_of,
-    seconds_of,
-)
+from ..scoring import MOST_OFTEN, Compared, compare_cases, failures_of, scores_of, seconds_of
 from ..study import Judge, Progress, Purpose, log, study_folder, with_claims
 from ..training import ModelFamily, subjects_of, train
 from .cases import (
@@ -159,16 +151,11 @@ def run(
             memory=memory,
             progress=progress,
         )
-        failed = failures_of(cases, compared, lambda case: (case.test, case.models))
-        findings = _findings(pairs, tested, compared, failed, effort, place, executor, show)
-        by_benchmark = {
-            b.name: tuple(filter(None, (findings.get((b.name, of.family)) for of in families)))
-            for b, families in sets.items()
-        }
+        findings = _findings(pairs, cases, tested, compared, effort, place, executor, show)
         result = Result(
             "sensitivity",
             size,
-            _sections(sets, by_benchmark, cases, tested, compared, purpose),
+            _sections(sets, findings, cases, tested, compared, purpose),
             names_of(tested),
             {b.name: _seconds(cases, compared, b.name) for b in sets},
             environment() | _origin(source, domains, pinned),
@@ -177,8 +164,7 @@ def run(
             title=TITLE,
             about=INTRODUCTION,
         )
-        facts = {name: found for name, found in by_benchmark.items() if found}
-        result = with_claims(result, claims, facts | {"summary": by_benchmark})
+        result = with_claims(result, claims, findings | {"summary": findings})
         result = pinned.named(result) if pinned else result
         result.save(place / "result.json")
         log(place, f"sensitivity: {len(result.sections)} sections, {len(result.claims)} claims")
@@ -248,18 +234,19 @@ def _probed(
 
 
 def _findings(
-    pairs: Iterable[tuple[str, FamilySets]],
+    pairs: Sequence[tuple[str, FamilySets]],
+    cases: Sequence[Case],
     measures: Sequence[Measure],
     compared: Compared,
-    failed: Sequence[Failed],
     size: Size,
     folder: Path,
     executor: Executor | None,
     show: Progress,
-) -> dict[tuple[str, ModelFamily], Findings]:
-    """Return what each benchmark finds in the families that it compares."""
+) -> dict[str, tuple[Findings, ...]]:
+    """Return what each benchmark finds in the families that it compares, in their order."""
     calls, findings = list[Call](), dict[tuple[str, ModelFamily], Findings]()
     labels = {m.spec: m.label for m in measures}
+    failed = failures_of(cases, compared, lambda case: (case.test, case.models))
     for benchmark, of in pairs:
         parts = {layer: whole_part(of.sets[layer]) for layer, _ in of.cells}
         differences = {
@@ -279,7 +266,10 @@ def _findings(
         of = call.arguments[0]
         findings[call.name, of.family] = future.result()._replace(sets=of)
         show("resampling", len(findings), len(calls))
-    return findings
+    by_benchmark = dict[str, tuple[Findings, ...]]()
+    for benchmark, of in (pair for pair in pairs if (pair[0], pair[1].family) in findings):
+        by_benchmark[benchmark] = (*by_benchmark.get(benchmark, ()), findings[benchmark, of.family])
+    return by_benchmark
 
 
 # ----------------------------------------------------------------------------------------- the page
@@ -298,11 +288,12 @@ def _sections(
     sections = [summary_section(findings)]
     for benchmark, of_families in sets.items():
         name, reasons = benchmark.name, dict[str, str]()
-        found = {some.family: some for some in findings[name]}
+        of_benchmark = findings.get(name, ())
+        by_family = {some.family: some for some in of_benchmark}
         for of in of_families:
-            reasons |= _reasons(of, found.get(of.family), measures)
+            reasons |= _reasons(of, by_family.get(of.family), measures)
         reasons |= _unreliable(case for case in cases if case.test == name)
-        section = benchmark_section(benchmark, findings[name], reasons)
+        section = benchmark_section(benchmark, of_benchmark, reasons)
         ranked = {cell: of_cell for cell, of_cell in cells.items() if cell[0] == name}
         sections.append(with_scores(section, ranked))
     if cases:
