@@ -62,7 +62,7 @@ def test_its_page_ranks_by_what_is_no_noise(suite, networks, tmp_path):
     noise = {c.key for c in cases if not is_reliable(c.reliability)}
     assert noise
     ranked = {"/".join(c.key) for c in cases if c.key not in noise}
-    assert {cell for _, cell in result.scores()} == ranked
+    assert {cell for _, cell in result.ranks()} == ranked
     (remark,) = result.remarks
     assert all("/".join(key) in remark for key in noise)
     (table,) = result["scores"].tables
