@@ -343,6 +343,16 @@ def test_a_difference_names_what_does_not_exist(square):
 # -------------------------------------------------------------------------- what makes it doubtful
 
 
+def test_repeats_of_a_stimulus_are_said_unless_they_move_as_one():
+    rng, stimuli = np.random.default_rng(0), np.repeat(np.arange(20), 5)
+    X, Y = (rs.Representation(rng.standard_normal((100, 6)), ids=stimuli) for _ in range(2))
+    options = {"measures": "cka[estimator=debiased]", "draws": 99, "progress": False}
+    apart = rs.evidence({"X": X}, {"Y": Y}, **options)
+    assert "100 samples have 20 ids" in apart.cautions[0]
+    assert "pass the ids as blocks" in repr(apart)
+    assert rs.evidence({"X": X}, {"Y": Y}, blocks=stimuli, **options).cautions == ()
+
+
 def test_equal_rows_are_said_and_offered_as_blocks(tmp_path):
     rng = np.random.default_rng(0)
     X, Y, Z = (rng.standard_normal((n, 30)) for n in (20, 20, 100))

@@ -1,4 +1,4 @@
-"""What makes chance and intervals of these data doubtful: equal rows, and samples that dominate."""
+"""What makes chance and intervals of these data doubtful: repeats, equal rows, dominant samples."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import to_numpy
 from ..catalogue import get_measure
+from ..inputs import stimuli_of
 from ..representation import Representation, as_representation
 from ..significance.orders import Design
 from ..views.distances import row_blocks
@@ -48,7 +49,20 @@ def _digest(row: np.ndarray) -> bytes:
 
 def cautions_of(layout: Layout, design: Design) -> tuple[str, ...]:
     """Return why chance or intervals of these data are doubtful; nothing for most data."""
-    return (*_copies(layout, design), *_dominance(layout))
+    return (*_repeats(layout, design), *_copies(layout, design), *_dominance(layout))
+
+
+def _repeats(layout: Layout, design: Design) -> Iterator[str]:
+    """Yield how many ids the samples have, where rows of one id do not move as one block."""
+    blocks = np.arange(layout.n) if design.blocks is None else design.blocks
+    for ids in filter(None, (stimuli_of(r.ids) for r in layout.all)):
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(ids))}
+        if _crosses(np.array([numbers[name] for name in ids]), blocks):
+            yield (
+                f"{layout.n} samples have {len(numbers)} ids: repeats of one stimulus depend on "
+                "each other; pass the ids as blocks, or average them (rs.condition_means)"
+            )
+            return
 
 
 def _copies(layout: Layout, design: Design) -> Iterator[str]:
