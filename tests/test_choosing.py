@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import choosing
 import numpy as np
 import pytest
 from factories import boards
@@ -267,10 +268,7 @@ def test_every_task_has_tests_that_the_suites_have(task, board):
     assert set(QUESTIONS[task].tests) == tested
 
 
-def test_recommendations_are_held_against_a_domain_that_was_left_out(board, monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    import choosing
-
+def test_recommendations_are_held_against_a_domain_that_was_left_out(board):
     (vision,) = [r for r in choosing.rows(board) if (r.question.name, r.domain) == ("", "vision")]
     assert (vision.learned, vision.tested, vision.measures) == (22, 11, 48)
     assert vision.chooser.has_best == (vision.chooser.best == 1)
@@ -430,9 +428,6 @@ def test_needs_without_anything_have_a_command():
 # ------------------------------------------------------------------------------ what ships
 
 
-def test_the_table_of_the_page_is_what_the_scores_that_ship_make(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    import choosing
-
+def test_the_table_of_the_page_is_what_the_scores_that_ship_make():
     for file, text in choosing.documents(read_board()).items():
         assert file.read_text("utf-8") == text

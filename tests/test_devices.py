@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
+import devices
 import numpy as np
 import pytest
 import torch
@@ -12,13 +10,6 @@ import torch
 import resemblance as rs
 from resemblance import arrays
 from resemblance.views import similarities
-
-DOCS = Path(__file__).parents[1] / "docs"
-sys.path.insert(0, str(DOCS))
-try:
-    import devices
-finally:
-    sys.path.remove(str(DOCS))
 
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 

@@ -14,7 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import coming_from
+import generate
+import measure_pages
+import numpy as np
+import profiles
 import pytest
+import write_tables
+from pieces import FAMILY_TITLES
 
 import resemblance as rs
 
@@ -174,20 +181,11 @@ def bibliography() -> dict[str, dict[str, str]]:
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The generated pages, written once."""
     folder = tmp_path_factory.mktemp("docs") / "measures"
-    sys.path.insert(0, str(DOCS))
-    try:
-        import generate
-        import write_tables  # noqa: F401
-
-        generate.measures(folder)
-    finally:
-        sys.path.remove(str(DOCS))
+    generate.measures(folder)
     return folder
 
 
 def test_every_measure_has_a_page_that_its_table_names(generated: Path) -> None:
-    import generate
-
     index = (DOCS / "measures.md").read_text()
     built = generate.linked(index)
     for m in MEASURES:
@@ -206,9 +204,6 @@ def test_examples_of_measures_print_what_they_say(generated: Path) -> None:
 
 
 def test_every_measure_has_advice_and_a_chart(generated: Path) -> None:
-    import measure_pages
-    import profiles
-
     for m in MEASURES:
         assert all(text.endswith(".") for text in measure_pages.parts_of(m)[1:])
         assert profiles.chart(m).count("<tr>") == len(profiles.ROWS) + 3
@@ -216,9 +211,6 @@ def test_every_measure_has_advice_and_a_chart(generated: Path) -> None:
 
 
 def test_charts_show_what_measures_claim_to_ignore_at_the_left_end(generated: Path) -> None:
-    import numpy as np
-    import profiles
-
     for name, profile in profiles.profiles().items():
         places = np.abs(profile.positions()[np.array(profile.claimed)])
         assert (places[np.isfinite(places)] < 1e-5).all(), name
@@ -226,8 +218,6 @@ def test_charts_show_what_measures_claim_to_ignore_at_the_left_end(generated: Pa
 
 def test_tables_in_pages_are_up_to_date(generated: Path) -> None:
     """If not: python docs/write_tables.py"""
-    import write_tables
-
     assert write_tables.outdated() == []
     marked = [
         name for page in PAGES for _, name, *_ in write_tables.MARKED.findall(page.read_text())
@@ -239,8 +229,6 @@ def test_tables_in_pages_are_up_to_date(generated: Path) -> None:
 def test_numbers_of_other_packages_agree_to_the_digits_of_the_page(
     generated: Path, subtests: pytest.Subtests
 ) -> None:
-    import coming_from
-
     for package, rows in coming_from.PACKAGES.items():
         for row in rows():
             with subtests.test(f"{package}: {row.theirs}"):
@@ -249,8 +237,6 @@ def test_numbers_of_other_packages_agree_to_the_digits_of_the_page(
 
 
 def test_built_pages_link_measures_in_tables_and_citations(generated: Path) -> None:
-    import generate
-
     text = (
         "| `cka` | 1 |\n<!-- table: x -->\n| `cka` | 1 |\n<!-- end -->\n"
         "([A 2019](references.md#a2019)) [B (2020)](references.md#b2020)"
@@ -268,8 +254,6 @@ def test_citations_in_pages_are_in_the_bibliography() -> None:
 
 
 def test_the_table_of_the_readme_has_every_family_and_measures_that_exist(generated: Path) -> None:
-    from pieces import FAMILY_TITLES
-
     text = (ROOT / "README.md").read_text().split("## What is in it")[1].split("\n## ")[0]
     rows = re.findall(r"^\| ([A-Z][\w ]+) \|.*\|(.*)\|$", text, flags=re.MULTILINE)
     families = {family: re.findall(r"`(\w+)`", names) for family, names in rows}

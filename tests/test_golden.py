@@ -11,6 +11,7 @@ import json
 import math
 
 import numpy as np
+import per_pair
 import pytest
 from factories.files import GOLDEN
 
@@ -198,16 +199,11 @@ def test_rtd_of_more_samples_than_a_subset_is_the_mean_over_seeded_subsets(golde
     assert subsets(x, y, seed=0) != subsets(x, y, seed=1)
 
 
-def test_the_plain_per_pair_twin_of_the_benchmark_gives_the_same(
-    golden_inputs, monkeypatch, subtests
-):
+def test_the_plain_per_pair_twin_of_the_benchmark_gives_the_same(golden_inputs, subtests):
     """``benchmarks/per_pair.py``: the same formulas written plainly with NumPy, SciPy and
     scikit-learn."""
     for m in [m for m in rs.preset("default") if m.name != "rtd"]:
         with subtests.test(str(m)):
-            monkeypatch.syspath_prepend(str(GOLDEN.parents[1] / "benchmarks"))
-            import per_pair
-
             for case in ("pub01_gauss_indep", "pub02_rot_noise", "pub03_dim_32_vs_48"):
                 x, y = golden_inputs[f"{case}__R"], golden_inputs[f"{case}__Rp"]
                 # 1e-7: the twin takes the root of a cancellation for the distances

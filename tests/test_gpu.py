@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import gpu
 import numpy as np
 import pytest
 import torch
-from factories.files import GOLDEN
 
 import resemblance as rs
 from resemblance import arrays
@@ -21,25 +21,17 @@ pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarnin
 
 
 @pytest.fixture
-def script(monkeypatch):
-    monkeypatch.syspath_prepend(str(GOLDEN.parents[1] / "benchmarks"))
-    import gpu
-
-    return gpu
-
-
-@pytest.fixture
-def run(script, tmp_path):
+def run(tmp_path):
     """Run the script with these options; return the rows of its file."""
 
     def run(**options) -> list[tuple]:
-        script.main(**{**SMALL, **options}, out=tmp_path / "gpu.csv")
-        return script.stored(tmp_path / "gpu.csv", script.Row)
+        gpu.main(**{**SMALL, **options}, out=tmp_path / "gpu.csv")
+        return gpu.stored(tmp_path / "gpu.csv", gpu.Row)
 
     return run
 
 
-def test_it_checks_every_measure_and_writes_what_it_timed(script, run, capsys):
+def test_it_checks_every_measure_and_writes_what_it_timed(run, capsys):
     rows = run(only="cka rsa")
     assert "0 values differ from the CPU" in capsys.readouterr().out
     checked = [row for row in rows if not row.pairs]
@@ -49,24 +41,24 @@ def test_it_checks_every_measure_and_writes_what_it_timed(script, run, capsys):
     assert [(r.library, r.precision, r.measure, r.pairs) for r in timed] == [
         ("NumPy", "float64", "cka", 3),
         ("NumPy", "float64", "rsa", 3),
-        ("resemblance", "float64", script.LAYERS, 4),
-        ("resemblance", "float32", script.LAYERS, 4),
-        ("plain PyTorch", "float32", script.LAYERS, 4),
+        ("resemblance", "float64", gpu.LAYERS, 4),
+        ("resemblance", "float32", gpu.LAYERS, 4),
+        ("plain PyTorch", "float32", gpu.LAYERS, 4),
     ]
     assert all(row.seconds > 0 for row in timed)
     assert timed[-1].difference < 1e-3
     assert run(only="none", layers=0) != rows  # those of a device are replaced
 
 
-def test_one_pair_is_scaled_over_the_limit(script, run, monkeypatch):
-    monkeypatch.setattr(script, "seconds", lambda function, device: function() or 2.0)
+def test_one_pair_is_scaled_over_the_limit(run, monkeypatch):
+    monkeypatch.setattr(gpu, "seconds", lambda function, device: function() or 2.0)
     rows = run(only="cka", layers=0, limit=5)
     assert [row.seconds for row in rows if row.pairs] == [6.0]
     rows = run(only="cka", layers=0, limit=7)
     assert [row.seconds for row in rows if row.pairs] == [2.0]
 
 
-def test_a_measure_that_differs_or_fails_is_reported(script, run, monkeypatch, capsys):
+def test_a_measure_that_differs_or_fails_is_reported(run, monkeypatch, capsys):
     @rs.measure(
         label="X",
         family="statistic",
@@ -79,10 +71,10 @@ def test_a_measure_that_differs_or_fails_is_reported(script, run, monkeypatch, c
         """One for tensors, zero for arrays."""
         return float(isinstance(x.source, torch.Tensor))
 
-    made = script.libraries(torch.device("cpu"), "PyTorch")["PyTorch"]
+    made = gpu.libraries(torch.device("cpu"), "PyTorch")["PyTorch"]
     pair = [np.eye(3), np.eye(3)]
-    assert script.check(of_tensors, pair, "float64", made) == (1, "differs by 1.0e+00")
-    _, problem = script.check(rs.cka, [np.ones((3, 2)), np.eye(3)], "float64", made)
+    assert gpu.check(of_tensors, pair, "float64", made) == (1, "differs by 1.0e+00")
+    _, problem = gpu.check(rs.cka, [np.ones((3, 2)), np.eye(3)], "float64", made)
     assert "Undefined" in problem
     monkeypatch.setattr(rs, "list_measures", lambda: [of_tensors])
     with pytest.raises(SystemExit):
@@ -90,9 +82,9 @@ def test_a_measure_that_differs_or_fails_is_reported(script, run, monkeypatch, c
     assert "of_tensors, PyTorch, float64: differs by" in capsys.readouterr().out
 
 
-def test_the_table_in_the_documentation_is_that_of_the_file(script):
-    rows = script.stored(script.FILE, script.Row)
-    assert Path(script.TABLE).read_text("utf-8") == script.tables(rows) + "\n"
+def test_the_table_in_the_documentation_is_that_of_the_file():
+    rows = gpu.stored(gpu.FILE, gpu.Row)
+    assert Path(gpu.TABLE).read_text("utf-8") == gpu.tables(rows) + "\n"
 
 
 # --------------------------------------------------------------------------- what stays on a device

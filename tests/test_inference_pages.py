@@ -6,9 +6,10 @@ import importlib
 import json
 import re
 from pathlib import Path
-from types import ModuleType
 
+import inference_elsewhere as elsewhere
 import pytest
+from inference_tables import inference_rows
 
 import resemblance as rs
 
@@ -16,20 +17,8 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 
 
-@pytest.fixture
-def tables(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(DOCS))
-    return importlib.import_module("inference_tables")
-
-
-@pytest.fixture
-def elsewhere(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return importlib.import_module("inference_elsewhere")
-
-
-def test_the_page_of_every_measure_says_how_inference_is_made_with_a_reason(tables):
-    rows = {m.name: tables.inference_rows(m) for m in rs.list_measures()}
+def test_the_page_of_every_measure_says_how_inference_is_made_with_a_reason():
+    rows = {m.name: inference_rows(m) for m in rs.list_measures()}
     expected = ["exact moments", "without each sample", "exact", "carried"]
     assert list(rows["cka"].values()) == expected
     assert rows["mutual_knn"]["intervals"] == "40 halves"
@@ -41,14 +30,14 @@ def test_the_page_of_every_measure_says_how_inference_is_made_with_a_reason(tabl
         assert row["intervals"] != "20 groups", f"{m.name}: groups without a reason"
 
 
-def test_the_table_of_other_packages_is_what_was_measured(elsewhere):
+def test_the_table_of_other_packages_is_what_was_measured():
     answers = json.loads(elsewhere.MEASURED.read_text())
     assert elsewhere.TABLE.read_text() == elsewhere.table_of(answers)
     packages = {row["package"] for row in answers["rows"]}
     assert packages == {"resemblance", *elsewhere.PACKAGES} == set(answers["versions"])
 
 
-def test_other_packages_give_the_same_values_and_p_values(elsewhere):
+def test_other_packages_give_the_same_values_and_p_values():
     """So the page says; the p-values are of 1000 random orders each."""
     rows = json.loads(elsewhere.MEASURED.read_text())["rows"]
     for row in rows:
@@ -63,7 +52,7 @@ def test_other_packages_give_the_same_values_and_p_values(elsewhere):
                 assert answer[name] == pytest.approx(ours[name], abs=0.03), (row["call"], name)
 
 
-def test_what_was_measured_is_what_this_library_says(elsewhere):
+def test_what_was_measured_is_what_this_library_says():
     rows = json.loads(elsewhere.MEASURED.read_text())["rows"]
     exact = [r for r in rows if r["package"] == "resemblance" and r["call"].endswith('")')]
     assert len(exact) == 3
@@ -74,15 +63,13 @@ def test_what_was_measured_is_what_this_library_says(elsewhere):
         assert {name: getattr(again, name) for name in numbers} == pytest.approx(numbers)
 
 
-def test_the_script_says_what_to_install(elsewhere, monkeypatch):
+def test_the_script_says_what_to_install(monkeypatch):
     monkeypatch.setattr(elsewhere, "PACKAGES", {"no-such-package": "no_such_module"})
     with pytest.raises(SystemExit, match="pip install no-such-package"):
         elsewhere.measure()
 
 
-def test_pages_have_the_pictures_that_are_drawn_for_them(monkeypatch):
-    pytest.importorskip("matplotlib")
-    monkeypatch.syspath_prepend(str(DOCS))
+def test_pages_have_the_pictures_that_are_drawn_for_them():
     pictures = importlib.import_module("make_inference_pictures").PICTURES
     for name in pictures:
         page = (DOCS / f"{name}.md").read_text()

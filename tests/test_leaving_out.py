@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import runpy
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from inference_tables import WITHOUT_LEFT_OUT as REASONS
 
 import resemblance as rs
 from resemblance.inference.intervals import kind_of
@@ -18,9 +17,7 @@ from resemblance.representation import Representation, Undefined
 from resemblance.significance.orders import Design
 from resemblance.significance.resampling import standard_error
 
-DOCS = Path(__file__).parents[1] / "docs"
 N = 36
-REASONS = runpy.run_path(str(DOCS / "inference_tables.py"))["WITHOUT_LEFT_OUT"]
 KINDS = ("tall", "square", "wide", "tied", "duplicates")
 EXACT = (
     "accuracy_difference", "angular_shape", "bures", "cka", "cka[estimator=debiased]",

@@ -7,11 +7,11 @@ import io
 import json
 import os
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import write_tables
 
 DOCS = Path(__file__).parent.parent / "docs"
 TUTORIALS = DOCS / "tutorials"
@@ -117,9 +117,6 @@ def numbers(text: str) -> list[float]:
 
 
 def test_the_pictures_of_the_readme_are_those_of_the_tutorial() -> None:
-    sys.path.insert(0, str(DOCS))
-    import write_tables
-
     files = write_tables.tutorial_pictures()
     assert len(files) == 2
     for name, content in files.items():

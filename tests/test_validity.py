@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+import evidence
 import numpy as np
 import pytest
+import validity
 from scipy.stats import binom
+from validity_intervals import NARROW, pair_of
+from validity_tests import BLOCKS, SERIES, Key, exact_p, grouped, rejections, values_in_orders
+from validity_tests import rows as unrelated
 
 import resemblance as rs
 from resemblance.representation import Representation
 from resemblance.significance.orders import design_of
 
-ROOT = Path(__file__).parents[1]
 DEBIASED = "cka[estimator=debiased]"
-
-
-@pytest.fixture(autouse=True)
-def benchmarks(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
 
 
 def bounds(sets: int, share: float = 0.05, doubt: float = 1e-3) -> tuple[float, float]:
@@ -30,11 +27,12 @@ def bounds(sets: int, share: float = 0.05, doubt: float = 1e-3) -> tuple[float, 
 
 
 def test_exact_moments_reject_unrelated_representations_as_often_as_they_say():
-    from validity_tests import exact_p, rows
-
     m = rs.get_measure(DEBIASED)
     p = np.array(
-        [exact_p(m, *map(Representation, rows(np.random.default_rng([1, i])))) for i in range(300)]
+        [
+            exact_p(m, *map(Representation, unrelated(np.random.default_rng([1, i]))))
+            for i in range(300)
+        ]
     )
     for level in (0.05, 0.25, 0.5):
         low, high = bounds(len(p), level)
@@ -42,11 +40,9 @@ def test_exact_moments_reject_unrelated_representations_as_often_as_they_say():
 
 
 def test_evidence_rejects_unrelated_representations_as_often_as_it_says():
-    from validity_tests import rows
-
     p = []
     for i in range(150):
-        x, y = rows(np.random.default_rng([2, i]))
+        x, y = unrelated(np.random.default_rng([2, i]))
         evidence = rs.evidence({"x": x}, {"y": y}, measures=[DEBIASED], progress=False)
         p.append(evidence.p(DEBIASED)[0, 0])
     low, high = bounds(len(p), 0.2)
@@ -54,8 +50,6 @@ def test_evidence_rejects_unrelated_representations_as_often_as_it_says():
 
 
 def test_dependent_samples_need_orders_of_whole_blocks():
-    from validity_tests import BLOCKS, grouped, rejections
-
     free, whole = 0.0, 0.0
     for i in range(60):
         rng = np.random.default_rng([3, i])
@@ -67,8 +61,6 @@ def test_dependent_samples_need_orders_of_whole_blocks():
 
 
 def test_intervals_without_each_sample_hold_the_expected_value():
-    from validity_intervals import NARROW, pair_of
-
     values, lows, highs = [], [], []
     for i in range(150):
         x, y = pair_of(np.random.default_rng([4, i]), 100, NARROW)
@@ -92,9 +84,7 @@ def test_intervals_without_each_sample_hold_the_expected_value():
 
 @pytest.mark.parametrize("spec", [DEBIASED, "cka[kernel=rbf]", "rsa", "mutual_knn", "procrustes"])
 def test_the_studies_draw_what_evidence_draws(spec):
-    from validity_tests import rows, values_in_orders
-
-    x, y = rows(np.random.default_rng(5))
+    x, y = unrelated(np.random.default_rng(5))
     design = design_of(len(x), draws=6, seed=8)
     evidence = rs.evidence(
         {"x": x}, {"y": y}, measures=[spec], exact=False, draws=6, seed=8, progress=False
@@ -115,8 +105,6 @@ def test_the_studies_draw_what_evidence_draws(spec):
     ],
 )
 def test_a_study_says_the_same_each_time_and_in_every_order(table, case):
-    import validity
-
     (study,) = (s for s in validity.STUDIES if s[:2] == (table, case))
     results = [study.measured(index) for index in (0, 1)]
     again = [study.measured(index) for index in (1, 0)][::-1]
@@ -127,9 +115,6 @@ def test_a_study_says_the_same_each_time_and_in_every_order(table, case):
 
 
 def test_coverage_is_how_often_the_mean_of_all_values_is_held():
-    import validity
-    from validity_tests import Key
-
     study = next(s for s in validity.STUDIES if s.table == "coverage")
     sets = [
         {
@@ -146,9 +131,6 @@ def test_coverage_is_how_often_the_mean_of_all_values_is_held():
 
 
 def test_the_tables_of_the_page_are_those_of_what_was_measured():
-    import evidence
-    import validity
-
     rows = validity.stored(validity.MEASURED, validity.Row)
     for name, make in validity.TABLES.items():
         assert (validity.GENERATED / name).read_text("utf-8") == make(rows), name
@@ -158,9 +140,6 @@ def test_the_tables_of_the_page_are_those_of_what_was_measured():
 
 
 def test_the_stored_studies_are_complete_and_keep_the_promises():
-    import validity
-    from validity_tests import SERIES
-
     rows = validity.stored(validity.MEASURED, validity.Row)
     assert {row[:2] for row in rows} == {study[:2] for study in validity.STUDIES}
     right = {
@@ -185,8 +164,6 @@ def test_the_stored_studies_are_complete_and_keep_the_promises():
 
 
 def test_equal_models_of_several_subjects_are_called_different_by_the_t_test_only() -> None:
-    import validity
-
     shares = {
         row[1:3]: row.number
         for row in validity.stored(validity.MEASURED, validity.Row)
