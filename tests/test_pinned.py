@@ -91,12 +91,12 @@ def test_a_pack_without_reliabilities_does_not_rank_noise_either(vision):
 
 
 def test_a_pack_of_models_gives_the_scores_of_the_models(vision, vision_study):
-    scores = run_pack(vision, measures=["cka"]).scores()
+    result = run_pack(vision, measures=["cka"])
     expected = resi.evaluate(read_subjects(vision_study / "subjects"), measures=["cka"]).scores()
-    assert_same(scores, expected)
+    assert_same(result.scores(), expected)
     facts = vision.manifest.facts
     assert {s.name for s in read_subjects(vision.folder / MODELS)} == set(facts["recipes"])
-    assert [tuple(c[:2]) for c in pinned_cells(vision)] == list(scores)
+    assert [tuple(c[:2]) for c in pinned_cells(vision)] == list(result.ranks())
 
 
 def test_models_that_make_no_test_of_layers_have_their_last_layer_only(vision):
