@@ -274,11 +274,11 @@ def _gram(x: torch.Tensor) -> torch.Tensor:
 
 
 def tables(rows: list[Row]) -> str:
-    """Return, for each measure, the seconds of one pair on the CPU and the GPU, their ratios and
-    what leaves the GPU, and the same of the maps of layers."""
+    """Return, for each measure, the seconds of one pair on the CPU and the GPU and their ratios, and
+    the times of the maps of layers."""
     known = {(r.device, r.library, r.precision, r.measure): r for r in rows if r.pairs}
     device = next(r.device for r in rows if r.device != "CPU")
-    head = ["measure", "CPU, s", "GPU, s", "ratio", "GPU, single, s", "ratio", "copied, MB"]
+    head = ["measure", "CPU, s", "GPU, s", "ratio", "GPU, single, s", "ratio"]
     lines = []
     for (where, _, _, measure), row in known.items():
         if where != "CPU" or row.library != "NumPy":
@@ -290,7 +290,7 @@ def tables(rows: list[Row]) -> str:
         cells = [f"`{measure}`", short(slow)]
         for fast in (double.seconds / double.pairs, single.seconds / single.pairs):
             cells += [short(fast), short(slow / fast)]
-        lines.append([*cells, short(double.copied)])
+        lines.append(cells)
     ways = [
         [r.device, r.library, r.precision, short(1000 * r.seconds / r.pairs)]
         for r in known.values()
