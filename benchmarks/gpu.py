@@ -274,7 +274,7 @@ def _gram(x: torch.Tensor) -> torch.Tensor:
 
 
 def tables(rows: list[Row]) -> str:
-    """Return, for each measure, the seconds of one pair on the CPU and the GPU and their ratios, and
+    """Return the seconds of each measure for one pair on the CPU and the GPU, and their ratios, and
     the times of the maps of layers."""
     known = {(r.device, r.library, r.precision, r.measure): r for r in rows if r.pairs}
     device = next(r.device for r in rows if r.device != "CPU")
