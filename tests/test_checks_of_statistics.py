@@ -111,7 +111,7 @@ def order_dependent(x, labels):
 def writing(x, labels):
     """Halves X in its place."""
     if isinstance(x.array, np.ndarray):
-        x.array[...] *= 0.5
+        x.source[...] *= 0.5
     return ratio(x, labels)
 
 
