@@ -119,7 +119,7 @@ HEAVY = {
     "anndata",
 }
 COMPILED = {"_cone.py", "_order.py", "_radix.py", "compiled.py"}
-HEAVY |= {"transformers", "torch_geometric", "safetensors", "tokenizers", "faiss"}
+HEAVY |= {"transformers", "torch_geometric", "safetensors", "tokenizers", "faiss", "ot"}
 
 
 @cache

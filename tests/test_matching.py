@@ -18,6 +18,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
 import resemblance as rs
+from resemblance.views import _transport
 
 SHAPES = [(50, 6, 6), (50, 4, 9), (20, 30, 25), (12, 30, 5)]
 
@@ -178,6 +179,25 @@ def test_soft_matching_of_different_widths_is_the_matching_of_copies(d, e, rng):
     assert rs.soft_matching(x, y) == pytest.approx(math.sqrt(best), rel=1e-12)
     assert rs.soft_matching(a, b) == pytest.approx(math.sqrt(best), rel=1e-12)
     assert rs.soft_matching(x, np.hstack([x, x])) == 0
+
+
+def test_plans_of_both_solvers_cost_the_same(rng, subtests, monkeypatch):
+    """Also with ties, where there are several plans, and without POT."""
+    shapes = {"any": (48, 64), "one more": (50, 51), "few and many": (2, 300), "one": (1, 5)}
+    costs = {name: rng.random(shape) for name, shape in shapes.items()}
+    costs |= {"ties": rng.integers(3, size=(30, 42)) + 0.0, "nothing": np.zeros((6, 9))}
+    for name, cost in costs.items():
+        with subtests.test(name):
+            totals = []
+            for least, installed in ((0, True), (0, False), (10**9, True)):
+                monkeypatch.setattr(_transport, "LARGE", least)
+                monkeypatch.setattr(_transport, "find_spec", lambda name, known=installed: known)
+                rows, columns, masses = _transport.transport_plan(cost)
+                for places, units in ((rows, len(cost)), (columns, cost.shape[1])):
+                    sums = np.bincount(places, masses, units)
+                    np.testing.assert_allclose(sums, 1 / units, rtol=1e-12)
+                totals.append((cost[rows, columns] * masses).sum())
+            np.testing.assert_allclose(totals, totals[0], rtol=1e-12)
 
 
 def test_soft_matching_on_a_line_is_the_distance_of_sorted_values(rng):

@@ -18,6 +18,7 @@ EXTRA = {
     "matplotlib": "plot",
     "matplotlib.pyplot": "plot",
     "numba": "topology",
+    "ot": "transport",
     "pandas": "frames",
     "PIL.Image": "models",
     "PIL.ImageEnhance": "models",
@@ -37,7 +38,12 @@ CONTAINED = {  # extras that another includes
     "models": ("torch", "report"),
     "resi": ("models", "torch", "topology", "report", "frames"),
 }
-INSTALLED_AS = {"PIL": "pillow", "faiss": "faiss-cpu", "torch_geometric": "torch-geometric"}
+INSTALLED_AS = {
+    "PIL": "pillow",
+    "faiss": "faiss-cpu",
+    "ot": "POT",
+    "torch_geometric": "torch-geometric",
+}
 NEEDS = "needs an optional dependency"  # the start of the reason why a measure was left out
 
 
