@@ -349,6 +349,11 @@ def test_files_that_hold_no_array(tmp_path):
         assert "allow_pickle" not in str(error.value)
     with pytest.raises(ValueError, match=r"is not a .npy file"):
         rs.Representation("a\0b.npy")
+    with pytest.raises(ValueError, match=r"glob\('\*.npy'\)"):
+        rs.Representation(tmp_path)  # a folder of arrays
+    (tmp_path / "traits.json").write_text("{}")
+    with pytest.raises(ValueError, match="open_features"):
+        rs.Representation(tmp_path)
     with pytest.raises(FileNotFoundError):
         rs.Representation(tmp_path / "missing.npy")
     assert os.path.islink(tmp_path / "loop.npy")

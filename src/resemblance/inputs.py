@@ -173,8 +173,11 @@ def transposition(
 def array_file(path: str | Path) -> Path:
     """Return the absolute path of a ``.npy`` file; ``ValueError`` for another name."""
     if Path(path).suffix != ".npy" or "\0" in str(path):
-        is_folder = Path(path).is_dir()
-        remedy = f"rs.open_features({str(path)!r})" if is_folder else "open it and pass the array"
+        remedy = "open it and pass the array"
+        if Path(path, "traits.json").is_file():
+            remedy = f"rs.open_features({str(path)!r})"
+        elif Path(path).is_dir():
+            remedy = f"pass {{p.stem: p for p in pathlib.Path({str(path)!r}).glob('*.npy')}}"
         raise ValueError(f"{str(path)!r} is not a .npy file; {remedy}")
     return Path(os.path.realpath(path))  # Path.resolve would raise RuntimeError for a loop of links
 
