@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import device, scalar
+from ..arrays import scalar
 from ..measure import Measure
 from ..representation import Representation, Undefined, comparing, with_rows, without_gradient
 from ..views.neighbours import nearest, nearest_in_part
+from ..views.similarities import take_rows
 
 
 def is_closed(measure: Measure, n: int) -> bool:
@@ -70,8 +71,8 @@ def values_without(
 def rows_of(x: Representation, rows: np.ndarray) -> Representation:
     """Return a representation of some of the samples; of the views of all of them it has the
     nearest neighbours, where these are among the samples."""
-    chosen = x.xp.take(x.source, x.xp.asarray(rows, device=device(x.source)), axis=0)
-    part = with_rows(x, chosen, None if x.ids is None else [x.ids[i] for i in rows])
+    ids = None if x.ids is None else [x.ids[i] for i in rows]
+    part = with_rows(x, take_rows(x.source, rows), ids)
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
         function, parameters = key

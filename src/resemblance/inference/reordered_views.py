@@ -21,6 +21,7 @@ from ..measure import Measure
 from ..representation import Representation, fingerprint, values, with_rows
 from ..rng import generator
 from ..views.points import is_rotated, preshape
+from ..views.similarities import take_rows
 from .reorder import Move, Permutation, read, reorder, reorder_pairs, square
 
 COLUMNS = 7  # of a probe with fewer columns than samples
@@ -91,9 +92,8 @@ def reordered(y: Representation, order: np.ndarray | Permutation, moves: Moves) 
 
 def _moved_array(y: Representation, to: Permutation) -> Representation:
     # The source of a representation that was moved itself is blank.
-    source, xp = y.array if y._carry else y.source, y.xp
-    rows = xp.take(source, xp.asarray(to.rows, device=device(source)), axis=0)
-    z = with_rows(y, rows, y.ids)
+    source = y.array if y._carry else y.source
+    z = with_rows(y, take_rows(source, to.rows), y.ids)
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
         # Any rotation will do: that of the first order saves a decomposition.

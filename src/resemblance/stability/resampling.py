@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import device
 from ..catalogue import get_statistic
 from ..claims import argument
 from ..representation import Representation
@@ -15,6 +14,7 @@ from ..rng import generator
 from ..significance import p_value_of
 from ..significance.resampling import half_of_each, interval_around
 from ..statistic import Statistic
+from ..views.similarities import take_rows
 from .trials import Unfilled, rank_within
 
 # What is given once per sample of the representation.
@@ -158,8 +158,7 @@ def _taken(data: Any, numbers: np.ndarray | None) -> Any:
 
 
 def _rows(x: Representation, numbers: np.ndarray) -> Representation:
-    index = x.xp.asarray(numbers, device=device(x.source))
-    return Representation(x.xp.take(x.source, index, axis=0), x.name, dtype=x.dtype)
+    return Representation(take_rows(x.source, numbers), x.name, dtype=x.dtype)
 
 
 def permutation_null(

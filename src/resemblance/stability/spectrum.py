@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import to_numpy
+from ..arrays import as_float64
 from ..claims import SHAPE
 from ..representation import Representation
 from ..statistic import statistic
@@ -13,7 +13,7 @@ from ..views.spectra import decomposition
 
 def variances(x: Representation) -> np.ndarray:
     """Share of the total variance in each principal component, decreasing; they sum to 1."""
-    squares = np.asarray(to_numpy(decomposition(x).singular), dtype=np.float64) ** 2
+    squares = as_float64(decomposition(x).singular) ** 2
     return squares / squares.sum()
 
 

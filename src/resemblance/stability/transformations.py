@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..arrays import to_numpy
+from ..arrays import as_float64
 from ..claims import argument
 from ..measures import cka
 from ..rng import generator
@@ -125,7 +125,7 @@ def _clipped(wanted: tuple[int, ...], most: int) -> list[int]:
 
 
 def _points(X: Any) -> np.ndarray:
-    points = np.asarray(to_numpy(argument(X, "X").array), dtype=np.float64)
+    points = as_float64(argument(X, "X").array)
     if points.shape[0] < 10 or points.shape[1] < FEWEST:
         raise ValueError(
             f"transformations: X must have at least 10 samples and {FEWEST} features; got "

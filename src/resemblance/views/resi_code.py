@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import scalar, to_numpy
+from ..arrays import as_float64, scalar, to_numpy
 from ..representation import Representation, Undefined, title, view
 from .points import feature_products, mean, size, unit
 from .spectra import basis_coordinates, decomposition, rank
@@ -22,7 +22,7 @@ def resi_svcca_components(x: Representation, explained_variance: float) -> int:
     length = scalar(size(x))
     # Not a power: a product overflows to infinity, where one component is kept.
     total = length * length
-    variance = np.asarray(to_numpy(decomposition(x).singular), dtype=np.float64) ** 2
+    variance = as_float64(decomposition(x).singular) ** 2
     passed = np.cumsum(variance) / variance.sum() >= explained_variance * total
     return int(np.argmax(passed)) + 1
 

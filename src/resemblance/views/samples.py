@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import to_numpy
+from ..arrays import as_float64
 from ..representation import Representation, Undefined, title, view
 from ..rng import generator
 from .cross_barcode import SortedEdges, enclosing_radius
@@ -75,7 +75,7 @@ def sorted_edges(x: Representation, draw: Draw) -> SortedEdges:
 
 def _normalized(x: Representation, draw: Draw) -> np.ndarray:
     rows = subset(x.shape[0], *draw)
-    points = np.asarray(to_numpy(take_rows(centered(x), rows)), dtype=np.float64)
+    points = as_float64(take_rows(centered(x), rows))
     largest = np.abs(points).max()
     distances = distance_matrix(points / largest) if largest > 0 else np.zeros((len(rows),) * 2)
     quantile = np.quantile(distances, 0.9)
