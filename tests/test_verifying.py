@@ -12,7 +12,9 @@ from factories.packs import MEASURES, OWN, packs_in
 
 import resemblance as rs
 from resemblance.boards import apart, read_scores, submission, verifying, write_scores
+from resemblance.boards.ranking import SHIPPED
 from resemblance.boards.repository import RULES, AuthorsCard
+from resemblance.boards.score_files import file_name
 from resemblance.boards.scoring import scored_cells
 from resemblance.boards.skeleton import init
 from resemblance.boards.verifying import score_faults, verify_repository, verify_shipped
@@ -402,7 +404,7 @@ def test_a_measure_that_is_not_there_cannot_be_verified(root, made):
     assert problems(root, measures=["top_shore"]) == [
         "measures: has no measure 'top_shore' to verify"
     ]
-    with pytest.raises(ValueError, match="catalogue is called ckb"):
+    with pytest.raises(ValueError, match="board is called ckb"):
         verify_shipped(measures=["cka", "ckb"], folder=made / "scores", series="tiny")
 
 
@@ -427,6 +429,14 @@ def test_the_scores_that_ship_are_what_is_computed():
         assert of_measure.faults == ()
 
 
+def test_all_scores_that_ship_are_of_measures_that_can_be_verified():
+    """Those that are computed again by default are those of the files, on each pack."""
+    names = {file_name(m.spec, m.version) for m in rs.preset("board")}
+    for pack in verifying.packs_of(verifying.SERIES):
+        shipped = {path.name for path in (SHIPPED / pack.manifest.identity).glob("*@v*.json")}
+        assert shipped == names
+
+
 def test_shipped_scores_are_computed_again(made, tmp_path, monkeypatch):
     monkeypatch.setenv("RESEMBLANCE_CACHE", str(made / "cache"))
     packs = tuple(open_pack(f"{suite}-tiny@1") for suite in ("resi", "manifolds"))
@@ -442,7 +452,7 @@ def test_shipped_scores_are_computed_again(made, tmp_path, monkeypatch):
     write_scores(folder, scores._replace(cells=cells))
     faults = verify_shipped(folder=folder, measures=["cka"], packs=["manifolds-tiny@1"]).faults
     assert len(faults) == len(cells)
-    with pytest.raises(ValueError, match="no measure of the catalogue"):
+    with pytest.raises(ValueError, match="no measure of the board"):
         verify_shipped(folder=folder, measures=["nothing"])
     with pytest.raises(ValueError, match="no pack other@1"):
         verify_shipped(folder=folder, measures=["cka"], packs=["other@1"])

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from ..catalogue import list_measures
+from ..catalogue import preset
 from ..display import printable
 from ..packs import Pack
 from ..suites.pinned import pinned_cells
@@ -47,12 +47,12 @@ def verify_shipped(
 ) -> Verified:
     """Compute the scores again that ship with the library, and return what differs.
 
-    ``measures``: specifications, by default all of the catalogue; ``packs``: names with versions,
-    by default all of the series. ``tolerance``: by how much a score may differ.
+    ``measures``: specifications, by default all of the preset ``board``; ``packs``: names with
+    versions, by default all of the series. ``tolerance``: by how much a score may differ.
     """
-    specs, known = set(measures), {m: {m.spec, m.name, m.label} for m in list_measures()}
+    specs, known = set(measures), {m: {m.spec, m.label} for m in preset("board")}
     if unknown := specs.difference(*known.values()):
-        raise ValueError(f"no measure of the catalogue is called {', '.join(sorted(unknown))}")
+        raise ValueError(f"no measure of the board is called {', '.join(sorted(unknown))}")
     chosen = [m for m, names in known.items() if not specs or names & specs]
     places = _packs(packs_of(series), packs)
     stored, faults = shipped_scores(folder)
