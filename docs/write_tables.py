@@ -196,6 +196,10 @@ def outdated(write: bool = False) -> list[str]:
 def main(words: Sequence[str]) -> int:
     """Write the files that are named, or the tables of all pages; return 1 if a check finds pages
     that are not up to date."""
+    if unknown := set(words[1:] if words[:1] == ["--check"] else words).difference(FILES):
+        raise SystemExit(f"no {', '.join(sorted(unknown))}; there are --check, {', '.join(FILES)}")
+    if words[:1] == ["--check"] and words[1:]:
+        raise SystemExit("--check is of all pages, without names")
     for word in (word for word in words if word != "--check"):
         for name, content in FILES[word]().items():
             (DOCS / name).write_bytes(content)

@@ -50,7 +50,9 @@ def receive(data: Any, called: str, ids: Iterable[Hashable] | None = None) -> La
 
 
 def word(name: Any) -> str:
-    """Return the name of a representation; ``ValueError`` for what may be its ids."""
+    """Return the name of a representation, "" for None; ``ValueError`` for what may be its ids."""
+    if name is None:
+        return ""
     if not isinstance(name, str):
         raise ValueError(
             f"the name of a representation must be a word; got {type(name).__name__}; sample ids "
@@ -270,7 +272,7 @@ def _table_values(data: Any, called: str) -> np.ndarray:
         if numbers := [n for n, is_count in zip(data.columns, are_counts) if is_count]:
             raise ValueError(
                 f"{called} has a column that numbers its rows: {_some(numbers)}; "
-                f"{_without(data, numbers)}; if it is a feature, pass X.to_numpy()"
+                f"{_without(data, numbers)}; if it is a feature, pass X.to_numpy(), and ids=X.index"
             )
     return values
 

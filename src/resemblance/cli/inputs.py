@@ -218,7 +218,8 @@ def check_targets(
             raise ValueError(f"{target} is a folder; a file is needed")
         if not target.parent.is_dir():
             raise ValueError(f"the folder {target.parent} does not exist")
-    if save is not None and save.is_file() and not save.stat().st_size:
+    is_state = save is not None and save.suffix == ".npz"  # from which nothing begins
+    if save is not None and not is_state and save.is_file() and not save.stat().st_size:
         message = f"{save} is empty: no results were saved in it, so all begin anew"
         warnings.warn(message, stacklevel=2)
     for package in (

@@ -207,7 +207,8 @@ def _code(content: Any, kind: str, quiet: bool) -> int:
     """Return the exit code of a command, and say what else is to be known of what it wrote."""
     result = content.of if isinstance(content, Output) else content
     if isinstance(result, Result):
-        warn_of_trial(result.is_trial, kind)
+        if not quiet:
+            warn_of_trial(result.is_trial, kind)
         return 0
     return content.code if result is None else verdict(result, quiet)
 

@@ -53,14 +53,16 @@ def cautions_of(layout: Layout, design: Design) -> tuple[str, ...]:
 
 
 def _repeats(layout: Layout, design: Design) -> Iterator[str]:
-    """Yield how many ids the samples have, where rows of one id do not move as one block."""
+    """Yield of how many stimuli the samples are, where rows of one do not move as one block."""
     blocks = np.arange(layout.n) if design.blocks is None else design.blocks
     for ids in filter(None, (stimuli_of(r.ids) for r in layout.all)):
         numbers = {name: number for number, name in enumerate(dict.fromkeys(ids))}
         if _crosses(np.array([numbers[name] for name in ids]), blocks):
+            equal = len(set(Counter(ids).values())) == 1  # blocks of one size can change places
             yield (
-                f"{layout.n} samples have {len(numbers)} ids: repeats of one stimulus depend on "
-                "each other; pass the ids as blocks, or average them (rs.condition_means)"
+                f"{layout.n} samples are of {len(numbers)} stimuli: repeats of one stimulus depend "
+                f"on each other; {'pass the stimulus of each sample as blocks, or ' * equal}"
+                "average them (rs.condition_means)"
             )
             return
 

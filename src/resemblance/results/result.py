@@ -116,9 +116,8 @@ class Result:
         ranked behind all others, unless the rule of the cell says otherwise.
 
         ``among``: rank these measures only, among each other. ``is_in``: the test and cell that are
-        ranked, by default all. Cells in which no measure has a value
-        are left out, since nothing can be ranked there, and those whose rule says that scores are
-        not ranked.
+        ranked, by default all. Cells in which no measure has a value are left out, since nothing
+        can be ranked there, and those whose rule says that scores are not ranked.
         """
         names = None if among is None else sorted(set(among))
         ranks = {

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..extras import need
 
-LARGE = 2**15  # unknowns; with fewer, the import of POT takes longer than a linear program
+LARGE = 2**18  # unknowns; with fewer, the import of POT takes about as long as a linear program
 
 
 def transport_plan(cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -105,12 +105,13 @@ def load_model(
 def _parts(model: Any, kind: str | None) -> Parts | LoadedModel:
     if isinstance(model, str | Path):
         return _of_word(str(model), kind)
-    module, *processor = model if isinstance(model, tuple | list) else (model, None)
-    if len(processor) != 1:
+    pair = model if isinstance(model, tuple | list) else (model, None)
+    if len(pair) != 2:
         raise ValueError(
-            f"load_model: {len(model)} objects are no model; pass a pair (module, processor)"
+            f"load_model: {len(pair)} objects are no model; pass a pair (module, processor)"
         )
-    return type(module).__name__, module, processor[0], {"source": "an object"}
+    module, processor = pair
+    return type(module).__name__, module, processor, {"source": "an object"}
 
 
 def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
