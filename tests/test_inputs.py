@@ -147,6 +147,10 @@ def test_repeated_names_can_be_compared_but_not_joined():
         rs.join_samples(frame, frame)
 
 
+def test_no_name_is_no_name():
+    assert rs.Representation(np.eye(3), None).name == rs.Representation(np.eye(3)).name == ""
+
+
 def test_ids_are_not_taken_for_a_name():
     with pytest.raises(ValueError, match=r"must be a word; got list; .* ids=\.\.\."):
         rs.Representation(X, NAMES)
