@@ -123,11 +123,12 @@ def command(text: str, *parts: Callable[..., None]) -> None:
     functions the one that the first word names. Parameters without a default are words."""
     part, known = parts[0], {part.__name__: part for part in parts}
     if len(parts) > 1:
+        choices = f"{text}\nThe first word is one of: {', '.join(known)}"
         if sys.argv[1:] in (["-h"], ["--help"]):
-            print(f"{text}\nThe first word is one of: {', '.join(known)}")
+            print(choices)
             raise SystemExit
         if len(sys.argv) < 2 or sys.argv[1] not in known:
-            raise SystemExit(f"{text}\nThe first word is one of: {', '.join(known)}")
+            raise SystemExit(choices)
         part = known[sys.argv.pop(1)]
     of = inspect.signature(part).parameters.values()
     words = {p.name: p.kind is p.VAR_POSITIONAL for p in of if p.default is p.empty}

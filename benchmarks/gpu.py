@@ -20,6 +20,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from itertools import chain, product
 from math import comb, nan
 from pathlib import Path
@@ -28,7 +29,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from bench import GENERATED, command, grid, model_like, store, stored
+from layers import MEASURE as LAYERS
 from layers import layers as of_layers
+from layers import packaged, plain
 
 import resemblance as rs
 
@@ -37,7 +40,6 @@ TABLE = GENERATED / "gpu.md"
 CHECKED = (300, 12, 8)  # samples, and features of the two representations of a check
 CLOSE = {"float64": 1e-9, "float32": 1e-2}  # of the value, or of 1 where that is larger
 LABELS = tuple(i % 3 for i in range(CHECKED[0]))
-LAYERS = "cka[estimator=debiased]"
 Made = Callable[[np.ndarray, str], Any]
 
 
@@ -235,39 +237,13 @@ def maps(device: torch.device, n: int, d: int, count: int) -> Iterator[Row]:
         spent = seconds(ours, device)
         yield Row(name_of(device), "resemblance", precision, LAYERS, nan, nan, count**2, spent)
     expected = ours()
-    tensors = [[torch.as_tensor(x) for x in side.values()] for side in inputs]
-    for name, way in elsewhere().items():
-        values = [way([[x[:300] for x in side[:2]] for side in tensors])]
-        spent = seconds(lambda: values.append(way(tensors)), device)  # noqa: B023
+    ways = {"plain PyTorch": plain} | ({"pytorch-cka": packaged} if find_spec("cka") else {})
+    sides = [{name: torch.as_tensor(x) for name, x in side.items()} for side in inputs]
+    for name, way in ways.items():
+        values = [way(*({"0": side["layer0"][:300]} for side in sides))]
+        spent = seconds(lambda: values.append(way(*sides)), device)  # noqa: B023
         difference = float(np.abs(values[1].cpu().numpy() - expected).max())
         yield Row(name_of(device), name, "float32", LAYERS, difference, nan, count**2, spent)
-
-
-def elsewhere() -> dict[str, Callable[[list[list[torch.Tensor]]], torch.Tensor]]:
-    """Return how maps are made elsewhere: by one Gram matrix a layer, and by pytorch-cka if it is
-    installed."""
-    ways = {"plain PyTorch": plain}
-    try:
-        from cka import cka_from_features
-    except ModuleNotFoundError:
-        return ways
-    return {**ways, "pytorch-cka": lambda sides: cka_from_features(*sides)}
-
-
-def plain(sides: list[list[torch.Tensor]]) -> torch.Tensor:
-    """Return debiased CKA of all pairs by one U-centred Gram matrix for each layer."""
-    first, second = (torch.stack([_gram(x).ravel() for x in side]) for side in sides)
-    norms = [torch.linalg.norm(grams, dim=1) for grams in (first, second)]
-    return (first @ second.T) / torch.outer(*norms)
-
-
-def _gram(x: torch.Tensor) -> torch.Tensor:
-    x = x - x.mean(dim=0)
-    gram, n = x @ x.T, len(x)
-    gram.fill_diagonal_(0)
-    sums = gram.sum(dim=1)
-    gram -= (sums[:, None] + sums) / (n - 2) - sums.sum() / ((n - 1) * (n - 2))
-    return gram.fill_diagonal_(0)
 
 
 # -------------------------------------------------------------------------------------------- table

@@ -10,11 +10,13 @@ pytorch-cka is timed, too, where it is installed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import torch
+from array_api_compat import array_namespace
 from bench import GENERATED, clocked, command, grid
 
 import resemblance as rs
@@ -22,7 +24,7 @@ import resemblance as rs
 TABLE = GENERATED / "layers.md"
 SHAPES = ((2000, 256, 18), (2000, 768, 18), (512, 4096, 18), (256, 36864, 8))
 MEASURE = "cka[estimator=debiased]"
-Layers = dict[str, np.ndarray]
+Layers = Mapping[str, Any]
 
 
 def layers(n: int, d: int, count: int, seed: int) -> Layers:
@@ -36,20 +38,24 @@ def layers(n: int, d: int, count: int, seed: int) -> Layers:
     }
 
 
-def plain(a: Layers, b: Layers) -> np.ndarray:
-    """Return debiased CKA of all pairs by one U-centred Gram matrix for each layer."""
-    first, second = (np.stack([_gram(x).ravel() for x in side.values()]) for side in (a, b))
-    norms = [np.linalg.norm(grams, axis=1) for grams in (first, second)]
-    return (first @ second.T) / np.outer(*norms)
+def plain(a: Layers, b: Layers) -> Any:
+    """Return debiased CKA of all pairs by one U-centred Gram matrix for each layer, in the library
+    of the layers and on their device."""
+    xp = array_namespace(*a.values())
+    first, second = (xp.stack([xp.reshape(_gram(x), (-1,)) for x in s.values()]) for s in (a, b))
+    norms = [xp.linalg.vector_norm(grams, axis=1) for grams in (first, second)]
+    return (first @ second.T) / xp.linalg.outer(*norms)
 
 
-def _gram(x: np.ndarray) -> np.ndarray:
-    x = x - x.mean(axis=0)
-    gram, n = x @ x.T, len(x)
-    np.fill_diagonal(gram, 0)
-    sums = gram.sum(axis=1)
-    gram -= (sums[:, None] + sums) / (n - 2) - sums.sum() / ((n - 1) * (n - 2))
-    np.fill_diagonal(gram, 0)
+def _gram(x: Any) -> Any:
+    xp, n = array_namespace(x), x.shape[0]
+    x = x - xp.mean(x, axis=0)
+    gram = x @ x.T
+    diagonal = gram.reshape(-1)[:: n + 1]  # not a copy
+    diagonal[:] = 0
+    sums = xp.sum(gram, axis=1)
+    gram -= (sums[:, None] + sums) / (n - 2) - xp.sum(sums) / ((n - 1) * (n - 2))
+    diagonal[:] = 0
     return gram
 
 
@@ -67,14 +73,13 @@ def with_evidence(a: Layers, b: Layers) -> np.ndarray:
     return rs.evidence(a, b, measures=MEASURE, progress=False)[MEASURE]
 
 
-def packaged(a: Layers, b: Layers) -> np.ndarray:
+def packaged(a: Layers, b: Layers) -> torch.Tensor:
     from cka import cka_from_features
 
-    sides = ([torch.from_numpy(x) for x in side.values()] for side in (a, b))
-    return cka_from_features(*sides).numpy()
+    return cka_from_features(*([torch.as_tensor(x) for x in side.values()] for side in (a, b)))
 
 
-WAYS: dict[str, Callable[[Layers, Layers], np.ndarray]] = {
+WAYS: dict[str, Callable[[Layers, Layers], Any]] = {
     "pytorch-cka": packaged,
     "plain, single": plain,
     "compare": compared,
