@@ -108,7 +108,7 @@ MUTANTS = (
            "test_moments.py::test_chance_and_spread_are_those_over_all_orders"),
     Mutant("the other tail of a skew", "inference/moments.py", "gammaincc if skewness > 0 else gammainc",
            "gammainc if skewness > 0 else gammaincc", "test_moments.py::test_the_tail_is_that_of_pearson_iii"),
-    Mutant("means of the diagonal left in", "inference/moments.py", "diagonal - diagonal.mean()", "diagonal",
+    Mutant("means of the diagonal left in", "inference/graph_sums.py", "* factor - of_diagonal", "* factor",
            "test_moments.py::test_a_large_constant_costs_no_digits test_moments.py::test_moments_are_those_over_all_orders"),
     # ---- inference: parts, intervals, differences, sample size
     Mutant("labels of all samples without a group", "inference/jackknife.py",

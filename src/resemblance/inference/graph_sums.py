@@ -14,19 +14,24 @@ powers up to the third if it is symmetric, 65 if not.
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, reduce
+from dataclasses import dataclass
+from functools import cache, cached_property, reduce
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..arrays import inner
 from ..views.distances import row_blocks
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 POWERS = (1, 2, 3)
-SPARSE = 20  # times as many entries as differ from the most common one: a sparse square is faster
+SMALL = 256  # samples of a symmetric matrix, below which its square takes less than its quarters
 
 Edge = tuple[int, int]
 Graph = tuple[Edge, ...]  # connected, its vertices numbered in one way
@@ -50,17 +55,108 @@ class Expansion(NamedTuple):
     terms: tuple[tuple[tuple[Multigraph, int], ...], ...]
 
 
+# ------------------------------------------------------------------------------- forms of a matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Offset:
+    """S + c J: a sparse matrix and a constant in all its places, (n, n)."""
+
+    sparse: csr_array
+    constant: float
+
+    def __len__(self) -> int:
+        return int(self.sparse.shape[0])
+
+    @cached_property
+    def T(self) -> Offset:
+        return Offset(self.sparse.T.tocsr(), self.constant)
+
+    def diagonal(self) -> np.ndarray:
+        return np.asarray(self.sparse.diagonal() + self.constant)
+
+    def __getitem__(self, at: tuple[slice, slice]) -> np.ndarray:
+        return np.asarray(self.sparse[at].toarray() + self.constant)
+
+    def __matmul__(self, weights: np.ndarray) -> np.ndarray:
+        return np.asarray(self.sparse @ weights + self.constant * weights.sum())
+
+    def __mul__(self, other: Offset) -> Offset:
+        (s, c), (t, d) = ((m.sparse, m.constant) for m in (self, other))
+        return Offset((s.multiply(t) + d * s + c * t).tocsr(), c * d)
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """A symmetric (n, n) matrix that is L R' off its diagonal, for L and R (n, r)."""
+
+    left: np.ndarray
+    right: np.ndarray
+    on_diagonal: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    @cached_property
+    def rest(self) -> np.ndarray:
+        """What the diagonal is beyond that of L R'."""
+        return self.on_diagonal - np.vecdot(self.left, self.right)
+
+    def diagonal(self) -> np.ndarray:
+        return self.on_diagonal
+
+    def __getitem__(self, at: tuple[slice, slice]) -> np.ndarray:
+        """Return the entries of rows, and of columns that begin with the first of these."""
+        block = self.left[at[0]] @ self.right[at[1]].T
+        np.fill_diagonal(block, self.on_diagonal[at[0]])
+        return block
+
+    def __matmul__(self, weights: np.ndarray) -> np.ndarray:
+        return self.left @ (self.right.T @ weights) + self.rest * weights
+
+
+Matrix = np.ndarray | Offset | Factors
+
+
+def without_means(matrix: Matrix, factor: float, mean: float, of_diagonal: float) -> Matrix:
+    """Return a matrix times a factor, minus a number off its diagonal and another one on it; an
+    array is overwritten."""
+    n = len(matrix)
+    if isinstance(matrix, Offset):
+        from scipy.sparse import eye_array
+
+        sparse = matrix.sparse * factor + eye_array(n) * (mean - of_diagonal)
+        return Offset(sparse.tocsr(), matrix.constant * factor - mean)
+    diagonal = matrix.diagonal() * factor - of_diagonal
+    if isinstance(matrix, Factors):
+        left = np.column_stack([matrix.left * factor, np.full(n, -mean)])
+        return Factors(left, np.column_stack([matrix.right, np.ones(n)]), diagonal)
+    for start, stop in row_blocks(n):
+        matrix[start:stop] *= factor
+        matrix[start:stop] -= mean
+    np.fill_diagonal(matrix, diagonal)
+    return matrix
+
+
+def sum_of_squares(matrix: Matrix) -> float:
+    """Return <A, A>."""
+    if isinstance(matrix, Offset):
+        return float(((matrix * matrix) @ np.ones(len(matrix))).sum())
+    if isinstance(matrix, Factors):
+        grams = (part.T @ part for part in (matrix.left, matrix.right))
+        within = matrix.on_diagonal**2 - (matrix.on_diagonal - matrix.rest) ** 2
+        return float(np.vdot(*grams) + within.sum())
+    return float(np.vdot(matrix, matrix))
+
+
 # ------------------------------------------------------------------------------- of two matrices
 
 
-def distinct_sums(
-    matrix: np.ndarray, power: int, symmetric: bool, triangles: tuple[float, float] | None = None
-) -> np.ndarray:
+def distinct_sums(matrix: Matrix, power: int, symmetric: bool, memo: dict[Any, Any]) -> np.ndarray:
     """Return inj of every multigraph with ``power`` edges, in the order of :func:`expansion`.
 
-    ``triangles``: the sums of :func:`triangles_of_factors`, if they are known.
+    ``memo`` has what is known of the matrix, and is filled in.
     """
-    memo: dict[Any, Any] = {"triangles": triangles} if triangles else {}
     terms = expansion(power, symmetric).terms
     parts = {part for combination in terms for graph, _ in combination for part in graph}
     sums = {part: _graph_sum(part, matrix, symmetric, memo) for part in parts}
@@ -186,7 +282,7 @@ def _renamed(part: Graph, numbers: dict[int, int], symmetric: bool) -> Graph:
 # ------------------------------------------------------------- sums over all values of vertices
 
 
-def _graph_sum(part: Graph, matrix: np.ndarray, symmetric: bool, memo: dict[Any, Any]) -> float:
+def _graph_sum(part: Graph, matrix: Matrix, symmetric: bool, memo: dict[Any, Any]) -> float:
     """Return the sum over all values of the vertices of a component of the product of its edges.
 
     It is O(n^2) matrix-vector products, folded from the leaves; only a triangle needs the square of
@@ -197,7 +293,7 @@ def _graph_sum(part: Graph, matrix: np.ndarray, symmetric: bool, memo: dict[Any,
             memo["triangles"] = _triangles(matrix, symmetric)
         value: float = memo["triangles"][_is_cyclic(part)]
         return value
-    return float(_weights(_rooted(part, symmetric), matrix, memo).sum())
+    return float(_weights(_rooted(part, symmetric), matrix, symmetric, memo).sum())
 
 
 def _is_triangle(part: Graph) -> bool:
@@ -209,14 +305,14 @@ def _is_cyclic(part: Graph) -> bool:
     return len({u for u, _ in part}) == 3
 
 
-def _triangles(matrix: np.ndarray, symmetric: bool) -> tuple[float, float]:
-    """Return sum A_ij A_jk A_ik and sum A_ij A_jk A_ki, from the square of the matrix in blocks."""
-    constant = float(np.median(matrix[0, 1:])) if len(matrix) > 1 else 0.0
-    if np.count_nonzero(matrix != constant) * SPARSE < matrix.size:
-        return _sparse_triangles(matrix, constant)
+def _triangles(matrix: Matrix, symmetric: bool) -> tuple[float, float]:
+    """Return sum A_ij A_jk A_ik and sum A_ij A_jk A_ki."""
+    if isinstance(matrix, Offset):
+        return _sparse_triangles(matrix)
+    if isinstance(matrix, Factors):
+        return (_cube_of_factors(matrix),) * 2
     if symmetric:
-        total = sum(_triangles_of_block(matrix, *block) for block in row_blocks(len(matrix)))
-        return total, total
+        return (_cube(matrix),) * 2
     passed = cycled = 0.0
     for start, stop in row_blocks(len(matrix)):
         paths = matrix[start:stop] @ matrix
@@ -225,46 +321,45 @@ def _triangles(matrix: np.ndarray, symmetric: bool) -> tuple[float, float]:
     return passed, cycled
 
 
-def _triangles_of_block(matrix: np.ndarray, start: int, stop: int) -> float:
-    """Return the part of the triangles of a symmetric matrix with the middle one of their vertices
-    in a block: each triangle once, times the number of orders that its vertices have.
+def _cube(matrix: np.ndarray) -> float:
+    r"""Return the trace of the cube of a symmetric matrix: a third of the products of the square.
 
-    A sixth of the products of the whole.
+    .. math:: \operatorname{tr} \begin{pmatrix} P & Q \\ Q^\top & R \end{pmatrix}^3 =
+        \operatorname{tr} P^3 + \operatorname{tr} R^3 + 3 \langle Q Q^\top, P \rangle +
+        3 \langle Q^\top Q, R \rangle
     """
-    before, block, after = np.split(matrix[start:stop], [start, stop], axis=1)
-    apart = inner(before.T @ after, matrix[:start, stop:])
-    pairs = inner(block @ after, after) + inner(block @ before, before)
-    return float(6 * apart + 3 * pairs + inner(block @ block, block))
+    n = len(matrix)
+    if n <= SMALL:
+        return float(np.vecdot(matrix @ matrix.T, matrix).sum())
+    first, between = np.split(matrix[: n // 2], [n // 2], axis=1)
+    last = matrix[n // 2 :, n // 2 :]
+    across = np.vecdot(between @ between.T, first).sum()
+    across += np.vecdot(between.T @ between, last).sum()
+    return _cube(first) + _cube(last) + 3 * float(across)
 
 
-def triangles_of_factors(
-    diagonal: np.ndarray, left: np.ndarray, right: np.ndarray
-) -> tuple[float, float]:
-    r"""Return :func:`_triangles` of a symmetric matrix that is :math:`B = L R^\top` off its
-    diagonal, in O(n r^2) time for L and R (n, r).
+def _cube_of_factors(matrix: Factors) -> float:
+    r"""Return the trace of the cube of :math:`B + D = L R^\top + D` in O(n r^2) time.
 
     .. math:: \operatorname{tr} (B + D)^3 = \operatorname{tr} B^3 + 3 \operatorname{tr} B^2 D + 3
         \operatorname{tr} B D^2 + \operatorname{tr} D^3
     """
+    left, right, rest = matrix.left, matrix.right, matrix.rest
     gram = right.T @ left
-    once, twice = np.vecdot(left, right), np.vecdot(left @ gram, right)
-    rest = diagonal - once
+    once, twice = matrix.on_diagonal - rest, np.vecdot(left @ gram, right)
     cube = float(np.vdot(gram @ gram, gram.T))
-    total = cube + float(rest @ (3 * twice + rest * (3 * once + rest)))
-    return total, total
+    return cube + float(rest @ (3 * twice + rest * (3 * once + rest)))
 
 
-def _sparse_triangles(matrix: np.ndarray, constant: float) -> tuple[float, float]:
-    """Return :func:`_triangles` of a matrix S + c J, with S sparse and J all ones."""
-    from scipy.sparse import csr_array
-
-    n, sparse = len(matrix), csr_array(matrix - constant)
+def _sparse_triangles(matrix: Offset) -> tuple[float, float]:
+    """Return :func:`_triangles` of S + c J."""
+    n, sparse, constant = len(matrix), matrix.sparse, matrix.constant
     rows: np.ndarray = sparse.sum(axis=1)
     columns: np.ndarray = sparse.sum(axis=0)
     paths, offset = sparse @ sparse, constant * n
     common = constant * (rows @ columns + 3 * offset * rows.sum() + offset * offset * n)
     passed = (paths * sparse).sum() + constant * (rows @ rows + columns @ columns) + common
-    cycled = (paths * sparse.T).sum() + 2 * constant * (rows @ columns) + common
+    cycled = (paths * matrix.T.sparse).sum() + 2 * constant * (rows @ columns) + common
     return float(passed), float(cycled)
 
 
@@ -288,27 +383,56 @@ def _branches(vertex: int, edges: Graph, symmetric: bool) -> Branches:
     return tuple(sorted(branches))
 
 
-def _weights(branches: Branches, matrix: np.ndarray, memo: dict[Any, Any]) -> np.ndarray:
+def _weights(
+    branches: Branches, matrix: Matrix, symmetric: bool, memo: dict[Any, Any]
+) -> np.ndarray:
     """Return for each value of a vertex the product of what hangs from it, shape (n,)."""
     if branches not in memo:
-        folded = [_folded(branch, matrix, memo) for branch in branches]
-        memo[branches] = math.prod(folded, start=np.ones(len(matrix)))
+        parts = [folded(branch, matrix, symmetric, memo) for branch in branches]
+        memo[branches] = math.prod(parts, start=np.ones(len(matrix)))
     weights: np.ndarray = memo[branches]
     return weights
 
 
-def _folded(branch: Any, matrix: np.ndarray, memo: dict[Any, Any]) -> np.ndarray:
+def folded(branch: Any, matrix: Matrix, symmetric: bool, memo: dict[Any, Any]) -> np.ndarray:
     """Return for each value of a vertex the sum over those of the one at the end of a branch."""
     if branch == LOOP:
-        return np.diagonal(matrix)
+        return matrix.diagonal()
     if branch not in memo:
         ways, further = branch
-        weights = _weights(further, matrix, memo)
-        sides = [matrix if way == "out" else matrix.T for way in ways]
-        if len(sides) == 1:
-            memo[branch] = sides[0] @ weights
+        weights = _weights(further, matrix, symmetric, memo)
+        if not weights.any():
+            memo[branch] = weights
+        elif ways == ("out",):
+            memo[branch] = matrix @ weights
+        elif isinstance(matrix, Factors) or (symmetric and not isinstance(matrix, Offset)):
+            for count, sums in zip(POWERS[1:], _sums_of_powers(matrix, weights)):
+                memo[("out",) * count, further] = sums
         else:
-            pieces = [[side[i:j] for side in sides] for i, j in row_blocks(len(matrix))]
-            memo[branch] = np.concatenate([reduce(np.multiply, p) @ weights for p in pieces])
+            memo[branch] = _sums_of_products(matrix, ways, weights)
     vector: np.ndarray = memo[branch]
     return vector
+
+
+def _sums_of_products(
+    matrix: np.ndarray | Offset, ways: tuple[str, ...], weights: np.ndarray
+) -> np.ndarray:
+    """Return the product of a vector with the products of entries along parallel edges, (n,)."""
+    sides: list[Any] = [matrix if way == "out" else matrix.T for way in ways]
+    if len(sides) == 1 or isinstance(matrix, Offset):
+        return np.asarray(reduce(operator.mul, sides) @ weights)
+    pieces = [[side[i:j] for side in sides] for i, j in row_blocks(len(matrix))]
+    return np.concatenate([reduce(np.multiply, piece) @ weights for piece in pieces])
+
+
+def _sums_of_powers(matrix: np.ndarray | Factors, weights: np.ndarray) -> np.ndarray:
+    """Return the products of a vector with the squares and with the cubes of the entries of a
+    symmetric matrix, from those above its diagonal, shape (2, n)."""
+    powers = np.zeros((2, len(matrix)))
+    for start, stop in row_blocks(len(matrix)):
+        power = block = matrix[start:stop, start:]
+        for sums in powers:
+            power = power * block
+            sums[start:stop] += power @ weights[start:]
+            sums[stop:] += weights[start:stop] @ power[:, stop - start :]
+    return powers

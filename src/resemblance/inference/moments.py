@@ -18,13 +18,26 @@ from ..representation import (
     without_gradient,
 )
 from ..streamed import need_samples_at_hand
-from ..views.matrices import PairMatrix
-from .graph_sums import POWERS, distinct_sums, expansion, mean_power, triangles_of_factors
+from ..views.matrices import PairMatrix, Sparse
+from .graph_sums import (
+    POWERS,
+    Factors,
+    Matrix,
+    Offset,
+    distinct_sums,
+    expansion,
+    folded,
+    mean_power,
+    sum_of_squares,
+    without_means,
+)
 
 Side = Literal["left", "right"]
+SQUARES, SQUARES_OF_COLUMNS = ((("out",) * 2, ()), (("in",) * 2, ()))  # branches, as of `folded`
 
 QUANTILES = 1000  # of the distribution of an inner product, to average its root over
 NOTHING = 1e-12  # of the norms of both matrices: a spread as small as this is rounding
+SPARSE = 20  # times as many entries as differ from the most common one: sparse sums are faster
 CLUMPED = 0.1  # of the mean distance between sorted entries: half of them are closer in clumps
 SAMPLED = 200  # samples whose entries say whether they lie in clumps
 PROBES = 60  # orders drawn to see whether a value is one of few
@@ -74,8 +87,9 @@ class ExactNull(NamedTuple):
 def profile(x: Representation, measure: Measure, side: Side) -> Profile:
     """Return the profile of the matrix that a measure has of a representation.
 
-    It is numbers only and remembered; the (n, n) matrix is dropped. O(n^3) time for one product of
-    the matrix with itself, half of it if it is symmetric.
+    It is numbers only and remembered; the matrix is dropped. O(n^3) time for one product of the
+    matrix with itself, a third of it if it is symmetric; O(n^2 r) if it has r factors, and less if
+    it is sparse.
 
     Raises ``ValueError`` for a measure without the claim ``product``, and ``Undefined`` where the
     squares of the entries are too large or too small for a float.
@@ -88,15 +102,34 @@ def profile(x: Representation, measure: Measure, side: Side) -> Profile:
 def _profile(x: Representation, measure: Measure, side: Side) -> Profile:
     product = product_of(measure, "profile")
     compared = product.of(x, side)
-    matrix = product.matrix(x, side)
-    factors = compared.factors(len(matrix) // NARROW) if isinstance(compared, PairMatrix) else None
-    profiled = profile_of(matrix, product.symmetric, factors)
-    if not math.isfinite(profiled.square) or (profiled.square == 0 and matrix.any()):
+    matrix = _form_of(compared, product.symmetric)
+    profiled = profile_of(matrix, product.symmetric)
+    is_lost = profiled.square == 0 and isinstance(matrix, np.ndarray) and matrix.any()
+    if is_lost or not math.isfinite(profiled.square):
         raise Undefined(
             f"{measure}: the entries of {title(x)} are too large or too small to be squared; "
             "rescale them"
         )
-    return profiled._replace(scale=product.square(x, matrix))
+    return profiled._replace(scale=product.square(x, compared)) if product.scale else profiled
+
+
+def _form_of(compared: np.ndarray | PairMatrix, symmetric: bool) -> Matrix:
+    """Return a matrix in the form whose sums take least, which may be overwritten."""
+    if isinstance(compared, Sparse) and compared.centred == "no":
+        return Offset(compared.kernel * compared.factor, 0.0)
+    if isinstance(compared, PairMatrix):
+        factors = compared.factors(compared.samples // NARROW) if symmetric else None
+        if factors:
+            return Factors(*factors)
+        matrix = compared.dense()
+    else:
+        matrix = np.array(compared, dtype=np.float64)
+    constant, few = float(np.median(matrix[0])), matrix[:: -(-len(matrix) // SAMPLED)]
+    if np.count_nonzero(few != constant) * SPARSE >= few.size:
+        return matrix
+    from scipy.sparse import csr_array
+
+    return Offset(csr_array(matrix - constant), constant)
 
 
 def product_of(measure: Measure, called: str) -> Product:
@@ -108,51 +141,34 @@ def product_of(measure: Measure, called: str) -> Product:
     return measure.product
 
 
-def profile_of(
-    matrix: np.ndarray, symmetric: bool, factors: tuple[np.ndarray, np.ndarray] | None = None
-) -> Profile:
-    """Return the profile of an (n, n) matrix; ``factors`` as of ``PairMatrix.factors``."""
-    square = float(np.vdot(matrix, matrix))
-    unit = matrix / math.sqrt(square) if 0 < square < math.inf else np.zeros_like(matrix)
-    sums = [distinct_sums(unit, 1, symmetric)]
-    mean, triangles = _centre(unit), None
-    if factors and symmetric and unit.any():
-        left = np.column_stack([factors[0] / math.sqrt(square), np.full(len(unit), -mean)])
-        right = np.column_stack([factors[1], np.ones(len(unit))])
-        triangles = triangles_of_factors(np.diagonal(unit), left, right)
-    sums += [distinct_sums(unit, power, symmetric, triangles) for power in POWERS[1:]]
-    share, is_clumped = _largest_share(unit, symmetric), _is_clumped(unit)
-    return Profile(np.concatenate(sums), square, share, square, is_clumped)
-
-
-def _centre(matrix: np.ndarray) -> float:
-    """Subtract the means of the diagonal and of the other entries, in place; leave all zeros where
-    no more than rounding remains. Return the latter mean."""
-    n, diagonal = len(matrix), np.diagonal(matrix).copy()
-    mean = (float(matrix.sum()) - diagonal.sum()) / (n * (n - 1))
-    matrix -= mean
-    np.fill_diagonal(matrix, diagonal - diagonal.mean())
-    if np.vdot(matrix, matrix) <= NOTHING**2:
-        matrix[:] = 0
-    return mean
-
-
-def _largest_share(matrix: np.ndarray, symmetric: bool) -> float:
-    """Return max_i of sum_j (A_ij^2 + A_ji^2) / 2 over the sum of all squares."""
-    rows = np.vecdot(matrix, matrix)
-    columns = rows if symmetric else np.einsum("ij,ij->j", matrix, matrix)
+def profile_of(matrix: Matrix, symmetric: bool) -> Profile:
+    """Return the profile of an (n, n) matrix; an array is overwritten, if it has a norm."""
+    square, n, known = sum_of_squares(matrix), len(matrix), dict[Any, Any]()
+    lengths = [len(expansion(power, symmetric).graphs) for power in POWERS]
+    if not 0 < square < math.inf:
+        return Profile(np.zeros(sum(lengths)), square, 0.0, square, True)
+    size = 1 / math.sqrt(square)
+    first = distinct_sums(matrix, 1, symmetric, {}) * size  # of the diagonal, and off it
+    unit = without_means(matrix, size, float(first[1]) / (n * (n - 1)), float(first[0]) / n)
+    rows = folded(SQUARES, unit, symmetric, known)
+    columns = rows if symmetric else folded(SQUARES_OF_COLUMNS, unit, symmetric, known)
     total = float(rows.sum())
-    return float((rows + columns).max()) / (2 * total) if total else 0.0
+    if total <= NOTHING**2:
+        rest = np.zeros(sum(lengths[1:]))
+        return Profile(np.concatenate([first, rest]), square, 0.0, square, True)
+    sums = [first, *(distinct_sums(unit, power, symmetric, known) for power in POWERS[1:])]
+    share = float((rows + columns).max()) / (2 * total)
+    return Profile(np.concatenate(sums), square, share, square, _is_clumped(unit))
 
 
-def _is_clumped(matrix: np.ndarray) -> bool:
+def _is_clumped(matrix: Matrix) -> bool:
     """Say whether half of the distances between sorted entries are far below their mean.
 
     Of the entries between evenly spaced samples, above the diagonal; the mean leaves out the
     largest and the smallest twentieth.
     """
-    step = -(-len(matrix) // SAMPLED)
-    few = matrix[::step, ::step]
+    some = slice(None, None, -(-len(matrix) // SAMPLED))
+    few = matrix[some, some]
     entries = np.sort(few[np.triu_indices(len(few), 1)])
     low, high = np.quantile(entries, [0.05, 0.95])
     close = np.diff(entries) <= CLUMPED * (high - low) / (0.9 * len(entries))

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 LINEAR = GramKernel("linear")
+Factors = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,9 +87,9 @@ class PairMatrix(ABC):
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
 
-    def factors(self, most: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return two arrays L and R, (n, r), where A is L Rᵀ off its diagonal; None if unknown, or
-        if r is more than ``most``."""
+    def factors(self, most: int) -> Factors | None:
+        """Return two arrays L and R, (n, r), where A is L Rᵀ off its diagonal, and this; None if
+        unknown, or if r is more than ``most``."""
         return None
 
 
@@ -116,12 +117,12 @@ class Factored(PairMatrix):
     points: Callable[[], Array]
     entries: Callable[[], np.ndarray] | None = None
 
-    def factors(self, most: int) -> tuple[np.ndarray, np.ndarray] | None:
+    def factors(self, most: int) -> Factors | None:
         """Return the points, twice."""
         if self.points().shape[1] > most:
             return None
         points = as_float64(self.points())
-        return points, points
+        return points, points, np.vecdot(points, points)
 
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
@@ -159,9 +160,9 @@ class Stored(PairMatrix):
 
     entries: Callable[[], Array]
     blocks: Callable[[], Entries] | None = None
-    factored: Callable[[int], tuple[np.ndarray, np.ndarray] | None] = lambda most: None
+    factored: Callable[[int], Factors | None] = lambda most: None
 
-    def factors(self, most: int) -> tuple[np.ndarray, np.ndarray] | None:
+    def factors(self, most: int) -> Factors | None:
         """Return what the matrix is off its diagonal, if it has few dimensions there."""
         return self.factored(most)
 
@@ -248,14 +249,18 @@ def centred_gram(
 
 def _factors_without_diagonal(
     gram: Factored | Stored, diagonal: Array, estimator: Estimator, most: int
-) -> tuple[np.ndarray, np.ndarray] | None:
+) -> Factors | None:
     """Return the factors of :func:`_without_diagonal`."""
     factors = gram.factors(most if estimator == "lange" else most - 2)
-    if factors is None or estimator == "lange":
-        return factors
-    (left, right), k, n = factors, as_float64(diagonal), gram.samples
-    part, ones = k / (n - 2) - k.sum() / ((n - 1) * (n - 2)), np.ones(n)
-    return np.column_stack([left, ones, k]), np.column_stack([right, part, ones / (n - 2)])
+    if factors is None:
+        return None
+    k, n = as_float64(diagonal), gram.samples
+    (left, right, _), ones = factors, np.ones(n)
+    if estimator == "debiased":
+        part = k / (n - 2) - k.sum() / ((n - 1) * (n - 2))
+        left = np.column_stack([left, ones, k])
+        right = np.column_stack([right, part, ones / (n - 2)])
+    return left, right, np.zeros(n)
 
 
 def _without_diagonal(matrix: np.ndarray, diagonal: Array, estimator: Estimator) -> np.ndarray:
