@@ -23,6 +23,7 @@ from .moments import PROBES, Profile, Side, exact_null, is_trusted, takes_few_va
 from .reordered_views import moves_of
 from .tasks import CHUNK, PROFILE, Agreement, Draws, Profiles, profile_from
 
+NULL, PROBE, GUARD = "null", "probe", "guard"  # what a design is used for
 EXACT = "exact moments"
 FIXED = "does not depend on the pairing"
 SMALLEST = 1e-4  # p-values of exact moments are not trusted below
@@ -99,11 +100,8 @@ def nulls_of(
 ) -> dict[str, NullCells]:
     """Compute chance, spread and p-values of all pairs, and return them by measure."""
     pairs = {m: bench.layout.with_values(m, comparison[m.spec]) for m in measures}
-    profiles = _trusted(bench, pairs, design, exact)
-    clumped = {m: _clumped(known) for m, known in profiles.items()}
-    # What has exact moments is put into no order, so nothing is carried for it.
-    guards = _guards(bench, [m for m in measures if clumped.get(m, True)], design)
-    by_moments = _continuous(bench, profiles, clumped, design, guards)
+    by_moments = _continuous(bench, _trusted(bench, pairs, design, exact), design)
+    guards = _guards(bench, [m for m in measures if m not in by_moments], design)
     drawn = {m: _varying(pairs[m], m, guards) for m in measures if m not in by_moments}
     missing = _missing(bench, drawn, design)
     left = sum(len(wanted[m]) for wanted in missing.values() for m in wanted)
@@ -123,7 +121,7 @@ def _varying(pairs: Sequence[Pair], m: Measure, guards: Guards) -> list[Pair]:
 
 def _guards(bench: Bench, measures: Sequence[Measure], design: Design) -> Guards:
     """Compute two orders of each column both ways, and see whether the values agree."""
-    layout, kind = bench.layout, _kind(design, bench.layout, "guard")
+    layout, kind = bench.layout, _kind(design, bench.layout, GUARD)
     if design.shifts:
         return Guards(frozenset(), frozenset())
     pairs = [(_witness(layout, j), j) for j in layout.movable]
@@ -172,22 +170,24 @@ def _trusted(
 
 
 def _continuous(
-    bench: Bench,
-    profiles: Mapping[Measure, ProfilesOfPairs],
-    clumped: Wanted,
-    design: Design,
-    guards: Guards,
+    bench: Bench, profiles: Mapping[Measure, ProfilesOfPairs], design: Design
 ) -> dict[Measure, ProfilesOfPairs]:
     """Return the profiles of the measures whose value is not one of few in any pair, as a few
-    orders show."""
-    anew, probes = {m for m, _ in guards.anew}, replace(design, draws=PROBES)
-    tried = {m: clumped[m] for m in profiles if clumped[m] and m not in anew}
-    bench.run(_tasks(bench, _missing(bench, tried, probes), probes, guards), lent=True)
-    coarse = anew | {
+    orders show, or no pair is clumped.
+
+    Views are carried into these orders without a guard, as nothing but the number of values counts;
+    where they cannot be, orders are drawn for the p-value itself.
+    """
+    clumped = {m: clumps for m, known in profiles.items() if (clumps := _clumped(known))}
+    tried = {m: clumps for m, clumps in clumped.items() if moves_of(m).of_view is not None}
+    probes, guards = replace(design, draws=PROBES), Guards(frozenset(), frozenset())
+    missing = _missing(bench, tried, probes, PROBE)
+    bench.run(_tasks(bench, missing, probes, guards, PROBE), lent=True)
+    coarse = clumped.keys() - tried.keys() | {
         m
         for m, clumps in tried.items()
         for pair in clumps
-        if takes_few_values(m, _draws(bench, m, pair, probes), *profiles[m][pair], design.n)
+        if takes_few_values(m, _draws(bench, m, pair, probes, PROBE), *profiles[m][pair], design.n)
     }
     return {m: known for m, known in profiles.items() if m not in coarse}
 
@@ -229,9 +229,9 @@ def _profile(bench: Bench, m: Measure, position: int, side: Side) -> Profile | N
 # ------------------------------------------------------------------------------------------- orders
 
 
-def _missing(bench: Bench, pairs: Wanted, design: Design) -> dict[range, Wanted]:
+def _missing(bench: Bench, pairs: Wanted, design: Design, what: str = NULL) -> dict[range, Wanted]:
     """Return the pairs that lack each chunk of draws."""
-    kind = _kind(design, bench.layout)
+    kind = _kind(design, bench.layout, what)
     return {c: bench.missing(pairs, f"{kind} from {c.start}", len(c)) for c in chunks_of(design)}
 
 
@@ -242,11 +242,11 @@ def chunks_of(design: Design) -> list[range]:
 
 
 def _tasks(
-    bench: Bench, missing: dict[range, Wanted], design: Design, guards: Guards
+    bench: Bench, missing: dict[range, Wanted], design: Design, guards: Guards, what: str = NULL
 ) -> Iterable[TileTask]:
     """Return the draws that are missing, in tiles whose views fit the memory; those of the same
     measures follow one another."""
-    layout, kind = bench.layout, _kind(design, bench.layout)
+    layout, kind = bench.layout, _kind(design, bench.layout, what)
     anew = frozenset((m, layout.tokens[j]) for m, j in guards.anew)
     by_measures = dict[tuple[Measure, ...], list[TileTask]]()
     for wanted, group in groupby(missing, key=missing.__getitem__):
@@ -273,7 +273,7 @@ def _copies(measures: Iterable[Measure], bench: Bench, design: Design) -> int:
     return 2 * moved if has_pairs and not design.shifts else moved
 
 
-def _kind(design: Design, layout: Layout, what: str = "null") -> str:
+def _kind(design: Design, layout: Layout, what: str) -> str:
     return f"{what} {'square ' if layout.is_square else ''}{design.key}"
 
 
@@ -325,8 +325,8 @@ def _drawn_entry(
     return float(chance), float(spread), p, drawn, how, value
 
 
-def _draws(bench: Bench, m: Measure, pair: Pair, design: Design) -> np.ndarray:
-    kind, chunks = _kind(design, bench.layout), chunks_of(design)
+def _draws(bench: Bench, m: Measure, pair: Pair, design: Design, what: str = NULL) -> np.ndarray:
+    kind, chunks = _kind(design, bench.layout, what), chunks_of(design)
     parts = [bench.vector(m, pair, f"{kind} from {c.start}")[: len(c)] for c in chunks]
     return np.concatenate(parts)
 
