@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import to_numpy
 from ..representation import Representation, Undefined, title, view, with_rows
 from .approximate import proposed
-from .search import certain_places, completed, search
+from .search import certainly_nearest, completed, search
 from .similarities import Affinity, Similarity, cosines_to, similarity_of, take_rows
 from .ties import Nearest, largest_of, no_ties
 
@@ -71,17 +71,16 @@ def nearest_in_part(
     more, is_double = MORE_OF_ALL * k, x.precision == "float64"
     if metric == "euclidean" or index != "exact" or not is_double or FEW * more > x.shape[0]:
         return None
-    listed, certain = _certainly_nearest(x, k=more, metric=metric)
-    places = np.full(x.shape[0], -1)
+    places = np.full(x.shape[0] + 1, -1)
     places[rows] = np.arange(len(rows))
-    listed = places[listed[rows]]
-    usable = (listed >= 0) & (np.arange(more) < certain[rows, None])
-    count = np.cumsum(usable, axis=1)
-    is_full = count[:, -1] >= k
+    listed = places[_certainly_nearest(x, k=more, metric=metric)[rows]]
+    usable = listed >= 0
+    count = np.count_nonzero(usable, axis=1)
+    is_full = count >= k
     if 2 * np.count_nonzero(is_full) < len(rows):
         return None
-    first = np.zeros((len(rows), k), dtype=np.int64)
-    first[is_full] = listed[usable & (count <= k) & is_full[:, None]].reshape(-1, k)
+    first, begins = np.zeros((len(rows), k), dtype=np.int64), np.cumsum(count) - count
+    first[is_full] = listed[usable][begins[is_full, None] + np.arange(k)]
     if is_full.all():
         return Nearest(first, no_ties(k))
     part = with_rows(x, take_rows(x.source, rows))
@@ -89,12 +88,11 @@ def nearest_in_part(
 
 
 @view
-def _certainly_nearest(
-    x: Representation, k: int, metric: Affinity
-) -> tuple[np.ndarray, np.ndarray]:
-    """The k nearest other samples, (n, k), and how many of them no rounding can reorder, (n,)."""
-    similarity, listed = similarity_of(x, metric), neighbours(x, k=k, metric=metric)
-    return listed, certain_places(similarity, listed)
+def _certainly_nearest(x: Representation, k: int, metric: Affinity) -> np.ndarray:
+    """The first of the k nearest other samples, which no rounding can reorder, and n for the
+    others, (n, k)."""
+    listed, certain = certainly_nearest(similarity_of(x, metric), k)
+    return np.where(np.arange(k) < certain[:, None], listed, len(listed))
 
 
 def _best_proposed(x: Representation, similarity: Similarity, k: int) -> Nearest:

@@ -60,22 +60,33 @@ def nearest_to(rows: np.ndarray, similarity: Similarity, k: int) -> Nearest:
 
 def pays(similarity: Similarity, k: int) -> bool:
     """Say whether to let single precision propose, by the shapes alone."""
-    n, d = similarity.points.shape
+    return is_bounded(similarity) and similarity.points.shape[0] >= SAMPLES * (k + MORE)
+
+
+def is_bounded(similarity: Similarity) -> bool:
+    """Say whether the error of single precision is below that of double precision and bounded."""
     is_double = epsilon(similarity.points) == float(DOUBLE.eps)
-    return bool(is_double and n >= SAMPLES * (k + MORE) and d * float(SINGLE.eps) < 0.01)
+    return bool(is_double and similarity.points.shape[1] * float(SINGLE.eps) < 0.01)
 
 
 def _certified(similarity: Similarity, k: int) -> Nearest:
     """The nearest neighbours of every row by :func:`_proposed`, and in full where that is not
     certain."""
+    listed, certain = _proposed_to_all(similarity, k, enough=k)
+    return completed(similarity, listed, certain == k)
+
+
+def _proposed_to_all(similarity: Similarity, k: int, enough: int) -> tuple[np.ndarray, np.ndarray]:
+    """:func:`_proposed` of every row, unless so many are certain for less than half of them: many
+    ties, or clusters too tight for single precision."""
     n, single = similarity.points.shape[0], _in_single(similarity)
-    listed, certain = np.empty((n, k), dtype=np.int64), np.zeros(n, dtype=bool)
+    listed, certain = np.empty((n, k), dtype=np.int64), np.zeros(n, dtype=np.int64)
     for start, stop in row_blocks(n):
         rows = np.arange(start, stop)
         listed[start:stop], certain[start:stop] = _proposed(similarity, single, rows, k)
-        if 2 * np.count_nonzero(certain[:stop]) < stop:
-            break  # many ties, or clusters too tight for single precision: so are the rest
-    return completed(similarity, listed, certain)
+        if 2 * np.count_nonzero(certain[:stop] >= enough) < stop:
+            break
+    return listed, certain
 
 
 def completed(similarity: Similarity, listed: np.ndarray, certain: np.ndarray) -> Nearest:
@@ -94,12 +105,17 @@ def completed(similarity: Similarity, listed: np.ndarray, certain: np.ndarray) -
     return Nearest(listed, ties, len(open_rows))
 
 
-def certain_places(similarity: Similarity, listed: np.ndarray) -> np.ndarray:
-    """How many of the neighbours listed for every row, nearest first, come in this order in every
-    search, without ties, shape (n,)."""
+def certainly_nearest(similarity: Similarity, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k nearest neighbours of every row, nearest first, and how many of them come in this order
+    in every search, without ties, (n,)."""
+    if is_bounded(similarity):
+        listed, certain = _proposed_to_all(similarity, k, enough=k // 2)
+        if 2 * np.count_nonzero(certain >= k // 2) >= len(listed):
+            return listed, certain
+    listed = search(similarity, k).listed
     values = similarity.to_listed(np.arange(len(listed)), listed)
     gaps = values[:, :-1] - values[:, 1:] > _rounding(similarity, similarity.terms, values)[:, None]
-    return np.asarray(np.logical_and.accumulate(gaps, axis=1).sum(axis=1))
+    return listed, np.logical_and.accumulate(gaps, axis=1).sum(axis=1)
 
 
 def _rounding(similarity: Similarity, terms: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -127,8 +143,8 @@ def _in_single(similarity: Similarity) -> Similarity:
 def _proposed(
     similarity: Similarity, single: Similarity, rows: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The k nearest of those that single precision proposes, nearest first, and whether that is
-    certain, by row."""
+    """The k nearest of those that single precision proposes, nearest first, and how many of them
+    are certain, by row."""
     scores, xp = single.to_others(rows), namespace(single.points)
     columns = top(scores, k + MORE)
     smallest = to_numpy(xp.min(xp.take_along_axis(scores, columns, axis=1), axis=1))
@@ -137,7 +153,7 @@ def _proposed(
     ordered = np.take_along_axis(values, order, axis=1)
     terms, d = similarity.terms[rows], similarity.points.shape[1]
     others = smallest + _relative_error(d) * terms + 16 * (d + 1) * float(SINGLE.tiny)
-    rounding = _rounding(similarity, terms, values)
-    gaps = np.minimum((ordered[:, :-1] - ordered[:, 1:]).min(axis=1), ordered[:, k - 1] - others)
+    next_ones = np.maximum(ordered[:, 1:], others[:, None])
+    is_apart = ordered[:, :k] - next_ones > _rounding(similarity, terms, values)[:, None]
     listed = np.take_along_axis(to_numpy(columns), order[:, :k], axis=1)
-    return listed, gaps > rounding
+    return listed, np.logical_and.accumulate(is_apart, axis=1).sum(axis=1)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import Array, device, library, like, namespace, scalar, to_numpy
 
-GROUP = 8  # columns whose maximum is taken before any are chosen
+GROUP = 4  # columns whose maximum is taken before any are chosen
 MORE = 6  # entries beyond the k largest that are looked at: ties are seldom of more
 
 
@@ -167,7 +167,7 @@ def _top_of_groups(block: np.ndarray, k: int) -> np.ndarray:
     """
     rows, n = block.shape
     width = n // GROUP
-    if width < 4 * k:
+    if width < 2 * k:
         return np.argpartition(block, n - k, axis=1)[:, n - k :]
     whole = width * GROUP
     # Group i has the columns i, i + width, ...: maxima of adjacent columns would be slower.
