@@ -22,7 +22,7 @@ from .display import card, did_you_mean
 from .representation import Representation, Undefined, as_representation
 from .user_modules import restore, version_of
 from .views.matrices import PairMatrix, expected_inner
-from .views.rectangles import ABOVE, grid_of, products
+from .views.rectangles import ABOVE, grid_of, products, row_products
 
 INVARIANCES = (
     "permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine",
@@ -348,7 +348,10 @@ class Product(NamedTuple):
     and the parameters: a number that ``value`` takes in place of <A, A> and <B, B>. A measure fills
     in its ``parameters``; a function takes those that it names. ``blocks`` says that the matrices
     are computed again, piece by piece, for many samples (``PairMatrix.blocks``), left and right the
-    same: then many pairs are computed together (:class:`AllPairs`).
+    same: then many pairs are computed together (:class:`AllPairs`). ``by_rows``: the claim
+    ``left_out`` takes ``rows``, the inner products of the rows of both matrices; it says of x and
+    y, and of the number of others that each is compared with, whether these are better computed for
+    all pairs together.
     """
 
     left: Callable[..., np.ndarray | PairMatrix]
@@ -358,6 +361,7 @@ class Product(NamedTuple):
     root: bool = False
     scale: Callable[..., float] | None = None
     blocks: bool = False
+    by_rows: Callable[[Representation, Representation, float], bool] | None = None
     parameters: Mapping[str, Any] = {}
 
     def matrix(self, x: Representation, side: Literal["left", "right"]) -> np.ndarray:
@@ -391,6 +395,17 @@ class Product(NamedTuple):
             [self.value(s, squares[i], squares[j]) for s, (i, j) in zip(sums, grid.pairs)]
         )
         return Scores((np.sqrt(np.maximum(values, 0)) if self.root else values)[grid.places])
+
+    def of_rows(
+        self, representations: Sequence[Representation], pairs: Sequence[tuple[int, int]]
+    ) -> np.ndarray:
+        """Return the inner products of the rows of the matrices of pairs of positions in a list,
+        shape (pairs, n), from one pass over pieces of the matrices."""
+        needed = sorted({position for pair in pairs for position in pair})
+        pieces = [self.of(representations[position], "left").pieces() for position in needed]
+        places = {position: place for place, position in enumerate(needed)}
+        of_pairs = [(places[i], places[j]) for i, j in pairs]
+        return row_products(pieces, of_pairs, representations[0].shape[0])
 
     def of(self, x: Representation, side: Literal["left", "right"]) -> Any:
         """Return what the function of a side returns: an array, or a ``PairMatrix``."""

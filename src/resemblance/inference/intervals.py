@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -141,7 +142,9 @@ def _left_out(bench: Bench, pairs: Mapping[Measure, list[Pair]]) -> dict[Measure
     missing = bench.missing(pairs, LEFT_OUT)
     bench.advance(sum(len(bench.layout.pairs(m)) - len(missing[m]) for m in pairs))
     blocks = math.ceil(math.sqrt(2 * bench.pieces))
-    tasks = bench.tasks(missing, LeftOut, bench.memory // VIEWS, blocks)
+    rows, columns = bench.layout.shape
+    partners = rows - 1 if bench.layout.is_square else 2 * rows * columns / (rows + columns)
+    tasks = bench.tasks(missing, partial(LeftOut, partners), bench.memory // VIEWS, blocks)
     bench.run(tasks, counted=True)
     tables = {m: _table(bench, m, pairs[m]) for m in pairs}
     return {m: table for m, table in tables.items() if table is not None}

@@ -206,22 +206,41 @@ def profile_from(numbers: np.ndarray) -> Profile | None:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Values without each sample, by the claim of each measure."""
+    """Values without each sample, by the claim of each measure.
 
+    ``partners``: with how many others each representation is compared.
+    """
+
+    partners: float
     tokens: tuple[str, ...]
 
     def __call__(self, task: TileTask) -> Iterator[list[Column]]:
         """Yield the n values of each cell; none, with the reason, where there is no value."""
-        for i, j, positions in pairs_of(task):
+        cells = list(pairs_of(task))
+        rows = {p: self._rows(task, p, cells) for p in range(len(task.measures))}
+        for i, j, positions in cells:
             x, y = (task.representations[k] for k in (i, j))
-            for m in (task.measures[p] for p in positions):
+            for p in positions:
+                m, known = task.measures[p], rows[p].get((i, j))
+                named = {} if known is None else {"rows": known}
                 numbers, note = np.zeros(0), None
                 try:
                     with comparing(x, y):
-                        numbers = np.asarray(m.left_out(x, y)) if m.left_out else numbers
+                        numbers = np.asarray(m.left_out(x, y, **named)) if m.left_out else numbers
                 except Undefined as error:
                     note = str(error)
                 yield [vector(m, (self.tokens[i], self.tokens[j]), LEFT_OUT, numbers, note)]
+
+    def _rows(
+        self, task: TileTask, p: int, cells: Sequence[tuple[Place, Place, list[int]]]
+    ) -> dict[tuple[Place, Place], np.ndarray]:
+        """Return the inner products of rows of the pairs for which a measure takes them."""
+        of, product = task.representations, task.measures[p].product
+        if product is None or product.by_rows is None:
+            return {}
+        wanted = [(i, j) for i, j, positions in cells if p in positions]
+        pairs = [(i, j) for i, j in wanted if product.by_rows(of[i], of[j], self.partners)]
+        return dict(zip(pairs, product.of_rows(of, pairs)))
 
 
 def _value_or_nan(measure: Measure, x: Representation, y: Representation) -> float:

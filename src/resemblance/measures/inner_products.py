@@ -148,6 +148,33 @@ def inner_without(
     return rows.sum() - 2 * a * rows + a * a * k.diagonal() * l.diagonal()
 
 
+def has_partners(x: Representation, y: Representation, partners: float) -> bool:
+    """Say whether inner products of rows of matrices in memory are better computed for all pairs
+    together, piece by piece."""
+    return partners > 2
+
+
+def has_wide_partners(x: Representation, y: Representation, partners: float) -> bool:
+    """Say whether they are for products of points: by the operations for the entries, which take
+    n^2 d for each representation, against products of features."""
+    n = x.shape[0]
+    d, e = (min(r.shape) for r in (x, y))
+    return 4 * d * e > n * (9 + (d + e) / partners)
+
+
+def inner_without_diagonals(rows: np.ndarray) -> np.ndarray:
+    r"""Return the inner products of two U-centred matrices without each sample, U-centred again,
+    from those of their rows.
+
+    .. math:: \langle K, L \rangle - 2 \frac{n - 2}{n - 3} \sum_j K_{ij} L_{ij}
+
+    The rows of K sum to 0, so without sample i entry jk becomes :math:`K_{jk} + (K_{ij} + K_{ik}) /
+    (n - 3)`.
+    """
+    n = len(rows)
+    return rows.sum() - 2 * (n - 2) / (n - 3) * rows
+
+
 MOST_SQUARED = 4096  # samples, of which the whole matrix is made, in a tenth of the time
 
 

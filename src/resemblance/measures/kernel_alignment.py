@@ -29,7 +29,9 @@ from ..views.points import is_rotated, preshape
 from .inner_products import (
     REMEDY,
     fixed,
+    has_wide_partners,
     inner_without,
+    inner_without_diagonals,
     is_low,
     near,
     need_rest,
@@ -65,6 +67,8 @@ def _cka_claims(kernel: str, estimator: Estimator) -> dict[str, Any]:
     claims: dict[str, Any] = {"invariant_to": SHAPE, "all_pairs": None}
     if estimator != "biased":
         claims |= {"range": (-1, 1), "min_samples": 4}
+    if estimator == "lange":  # it takes diagonals that its matrices lack
+        claims |= {"compares": Product(centred_gram)}
     if estimator == "features":
         claims |= {"invariant_to": COLUMNS, "range": (-np.inf, np.inf), "identity": False}
         return claims | {"compares": None, "chance": zero, "left_out": None}
@@ -78,7 +82,8 @@ def _cka_claims(kernel: str, estimator: Estimator) -> dict[str, Any]:
 @measure(
     label="CKA", family="similarity_matrix", reference="kornblith2019similarity", version=3,
     larger_is_more_similar=True, range=(0, 1), limits={"bandwidth": (1e-6, 1e6)},
-    compares=Product(centred_gram), uninformative=of_grams, changes=_cka_claims,
+    compares=Product(centred_gram, by_rows=has_wide_partners),
+    uninformative=of_grams, changes=_cka_claims,
 )  # fmt: skip
 def cka(
     x: Representation,
@@ -164,8 +169,10 @@ def cka_without(
     estimator: Estimator = "biased",
     bandwidth: float = 1.0,
     pairs: Pairs = "distinct",
+    rows: np.ndarray | None = None,
 ) -> np.ndarray:
-    """CKA without each sample, shape (n,), at most 1.
+    """CKA without each sample, shape (n,), at most 1; ``rows`` are the inner products of the rows
+    of the compared matrices, if they are known.
 
     Exact for ``kernel="linear"`` and ``"cosine"``. For ``"rbf"`` and ``"laplace"`` to first order
     in the change of the width, exactly otherwise: the values correlate by 0.9999 or more with those
@@ -176,7 +183,7 @@ def cka_without(
     when a self-similarity without some sample is not positive, or too small a part of that of all.
     """
     kernels = GramKernel(kernel, bandwidth, pairs), GramKernel(kernel, bandwidth, pairs)
-    value = _cosine_without(x, y, *kernels, estimator)
+    value = _cosine_without(x, y, *kernels, estimator, rows)
     if kernel in ("rbf", "laplace"):
         wider = kernels[0]._replace(bandwidth=bandwidth * (1 + STEP))
         slopes = [
@@ -189,10 +196,19 @@ def cka_without(
 
 
 def _cosine_without(
-    x: Representation, y: Representation, k: GramKernel, l: GramKernel, estimator: Estimator
+    x: Representation,
+    y: Representation,
+    k: GramKernel,
+    l: GramKernel,
+    estimator: Estimator,
+    rows: np.ndarray | None = None,
 ) -> np.ndarray:
     """CKA without each sample of a kernel of x and one of y, widths kept."""
-    product = _estimated(kernel_gram(x, k), kernel_gram(y, l), estimator)
+    if rows is not None and estimator == "debiased":
+        product = inner_without_diagonals(rows)
+    else:
+        a, b = kernel_gram(x, k), kernel_gram(y, l)
+        product = _estimated(a, b, estimator, a.inner_of_rows(b) if rows is None else rows)
     squares = [self_similarity_without(r, g, estimator) for r, g in ((x, k), (y, l))]
     return product / np.sqrt(squares[0] * squares[1])
 
@@ -209,9 +225,10 @@ def self_similarity_without(
     """Return the HSIC of a representation with itself without each sample, shape (n,)."""
     need_samples("cka", x, 2 if estimator == "biased" else 4)
     gram = kernel_gram(x, kernel)
-    product = inner_without(gram, gram)
+    rows = gram.inner_of_rows(gram)
+    product = inner_without(gram, gram, rows)
     need_rest(title(x), product / gram.square)
-    squared = _estimated(gram, gram, estimator)
+    squared = product if estimator == "biased" else _estimated(gram, gram, estimator, rows)
     if (squared <= 1e-12 * product).any():
         raise Undefined(
             f"cka: the {estimator} self-similarity is not positive without one of {x.shape[0]} "
@@ -220,10 +237,12 @@ def self_similarity_without(
     return squared
 
 
-def _estimated(k: Factored | Stored, l: Factored | Stored, estimator: Estimator) -> np.ndarray:
-    """Estimate HSIC without each sample, up to a factor (:func:`~..views.grams.estimated`)."""
-    rows, m = k.inner_of_rows(l), k.samples - 1  # nearly all of the work, so once
-    product = inner_without(k, l, rows)
+def _estimated(
+    k: Factored | Stored, l: Factored | Stored, estimator: Estimator, rows: np.ndarray
+) -> np.ndarray:
+    """Estimate HSIC without each sample, up to a factor (:func:`~..views.grams.estimated`), from
+    the inner products of the rows of the centred matrices."""
+    product, m = inner_without(k, l, rows), k.samples - 1
     if estimator == "biased":
         return product
     diagonals = _diagonals_without(k, l, rows)

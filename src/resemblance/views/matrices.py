@@ -51,6 +51,7 @@ from .rectangles import (
     dissimilar_points,
     dissimilarities_of,
     is_large,
+    pieces_of,
     without_diagonal,
 )
 from .spectra import (
@@ -138,6 +139,13 @@ class Factored(PairMatrix):
         points = as_float64(self.points())
         return np.vecdot(points, points)
 
+    def pieces(self) -> Entries:
+        """Return the function that has the entries of a rectangle in float64."""
+        if self.entries:
+            return pieces_of(self.entries())
+        points = as_float64(self.points())
+        return lambda at: points[at.rows] @ points[at.columns].T
+
     def times(self, factors: np.ndarray) -> np.ndarray:
         """Return the product with a vector, shape (n,), or with columns, shape (n, columns)."""
         if self.entries:
@@ -156,10 +164,14 @@ class Factored(PairMatrix):
 
 @dataclass(frozen=True, kw_only=True)
 class Stored(PairMatrix):
-    """Entries in memory, (n, n), or for many samples computed again in ``blocks``."""
+    """Entries in memory, (n, n), or for many samples computed again in ``blocks``.
+
+    ``by_piece`` has them in float64, where not all have to be made for that.
+    """
 
     entries: Callable[[], Array]
     blocks: Callable[[], Entries] | None = None
+    by_piece: Callable[[], Entries] | None = None
     factored: Callable[[int], Factors | None] = lambda most: None
 
     def factors(self, most: int) -> Factors | None:
@@ -173,6 +185,10 @@ class Stored(PairMatrix):
     def diagonal(self) -> np.ndarray:
         """Return the diagonal, shape (n,)."""
         return np.diagonal(as_float64(self.entries()))
+
+    def pieces(self) -> Entries:
+        """Return the function that has the entries of a rectangle in float64."""
+        return self.by_piece() if self.by_piece else pieces_of(as_float64(self.entries()))
 
     def times(self, vector: np.ndarray) -> np.ndarray:
         """Return the product with a vector, shape (n,)."""
@@ -243,6 +259,9 @@ def centred_gram(
         ),
         blocks=lambda: _blocks_without_diagonal(
             centred_kernel(x, of), gram_diagonal(x, of), estimator
+        ),
+        by_piece=lambda: _blocks_without_diagonal(
+            whole.pieces(), as_float64(gram_diagonal(x, of)), estimator
         ),
     )
 

@@ -223,6 +223,31 @@ def products(matrices: list[Entries], pairs: list[tuple[int, int]], n: int) -> n
     return total.value
 
 
+def row_products(
+    matrices: Sequence[Entries], pairs: Sequence[tuple[int, int]], n: int
+) -> np.ndarray:
+    """Inner products of the rows of symmetric matrices of NumPy, for pairs of positions in the
+    list, shape (pairs, n).
+
+    Those of a pair do not depend on which others there are, to the last bit: BLAS takes one row of
+    each at a time, not many in a product whose rounding depends on its shape.
+    """
+    sums = np.zeros((len(pairs), n))
+    for at in rectangles(n):
+        sides = [[entries(at) for entries in matrices]]
+        if not at.is_square:  # the rectangle below the diagonal
+            sides.append([np.ascontiguousarray(block.T) for block in sides[0]])
+        for blocks, rows in zip(sides, (at.rows, at.columns)):
+            for place, (i, j) in enumerate(pairs):
+                sums[place, rows] += np.vecdot(blocks[i], blocks[j])
+    return sums
+
+
+def pieces_of(matrix: np.ndarray) -> Entries:
+    """The entries of a matrix in memory."""
+    return lambda at: matrix[at.rows, at.columns].copy()
+
+
 class Deviations:
     """Number, mean, and squared deviations from it, of numbers that come in arrays; their ends."""
 
