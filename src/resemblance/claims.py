@@ -351,7 +351,8 @@ class Product(NamedTuple):
     same: then many pairs are computed together (:class:`AllPairs`). ``by_rows``: the claim
     ``left_out`` takes ``rows``, the inner products of the rows of both matrices; it says of x and
     y, and of the number of others that each is compared with, whether these are better computed for
-    all pairs together.
+    all pairs together: by ``rows_of``, a function of representations, pairs of positions in their
+    list and parameters, if ``left_out`` takes something else for them.
     """
 
     left: Callable[..., np.ndarray | PairMatrix]
@@ -362,6 +363,7 @@ class Product(NamedTuple):
     scale: Callable[..., float] | None = None
     blocks: bool = False
     by_rows: Callable[[Representation, Representation, float], bool] | None = None
+    rows_of: Callable[..., np.ndarray] | None = None
     parameters: Mapping[str, Any] = {}
 
     def matrix(self, x: Representation, side: Literal["left", "right"]) -> np.ndarray:
@@ -399,8 +401,10 @@ class Product(NamedTuple):
     def of_rows(
         self, representations: Sequence[Representation], pairs: Sequence[tuple[int, int]]
     ) -> np.ndarray:
-        """Return the inner products of the rows of the matrices of pairs of positions in a list,
-        shape (pairs, n), from one pass over pieces of the matrices."""
+        """Return the inner products of the rows of the matrices of pairs of positions in a list, or
+        what ``rows_of`` does, shape (pairs, n), from one pass over pieces of the matrices."""
+        if self.rows_of:
+            return with_named(self.rows_of, self.parameters)(representations, pairs)
         needed = sorted({position for pair in pairs for position in pair})
         pieces = [self.of(representations[position], "left").pieces() for position in needed]
         places = {position: place for place, position in enumerate(needed)}

@@ -13,11 +13,19 @@ from ..arrays import Array, as_float64, at_most_one, inner, to_numpy
 from ..claims import COSINE, SHAPE, AllPairs, Product, Scores
 from ..measure import measure
 from ..representation import Representation, title, view
-from ..views.distances import rdm_vector, row_blocks, weights_of, whitened, whitened_gram
+from ..views.distances import GATHERED, rdm_vector, row_blocks, weights_of, whitened, whitened_gram
 from ..views.matrices import dissimilarities, expected_cosine
 from ..views.rank_bins import concordance_bins, rank_bins, rank_concordances, tau_error
 from ..views.rectangles import ABOVE, grid_of, is_large
-from .inner_products import near, need_rest, need_samples, row_sums, size_without, zero
+from .inner_products import (
+    has_partners,
+    near,
+    need_rest,
+    need_samples,
+    row_sums,
+    size_without,
+    zero,
+)
 
 Comparing = Literal[
     "spearman",
@@ -46,12 +54,20 @@ def of_dissimilarities(
     return near(x.n_samples, expected_cosine(*matrices))
 
 
+BY_RANKS = Product(
+    dissimilarities,
+    blocks=True,
+    by_rows=has_partners,
+    rows_of=lambda representations, pairs, rdm: ranks_among(representations, pairs, rdm),
+)
+
+
 def _rsa_claims(rdm: str, compare: Comparing) -> dict[str, Any]:
     """Return the claims that depend on the dissimilarities and how they are compared."""
     unchanged_by = {"correlation": {"permutation", "isotropic_scaling"}, "cosine": COSINE}
     claims: dict[str, Any] = {"invariant_to": unchanged_by.get(rdm, SHAPE)}
     if compare in ("pearson", "cosine"):
-        claims["differentiable"] = True
+        claims |= {"differentiable": True, "compares": Product(dissimilarities, blocks=True)}
     if compare in ("kendall", "kendall_a", "rho_a"):
         claims |= {"compares": None, "chance": zero, "left_out": None}
     if compare == "kendall":
@@ -66,7 +82,7 @@ def _rsa_claims(rdm: str, compare: Comparing) -> dict[str, Any]:
 @measure(
     label="RSA", family="similarity_matrix", version=3, larger_is_more_similar=True, range=(-1, 1),
     reference="kriegeskorte2008representational", min_samples=3, differentiable=False,
-    reads="dissimilarities", compares=Product(dissimilarities, blocks=True),
+    reads="dissimilarities", compares=BY_RANKS,
     uninformative=of_dissimilarities, changes=_rsa_claims,
 )  # fmt: skip
 def rsa(
@@ -151,6 +167,7 @@ def kendall(x_ranks: Array, y_ranks: Array, compare: str) -> float:
 # --------------------------------------------------------------------------------- without a sample
 
 BINS = 128  # of the ranks
+HEIGHT = 64  # rows of all representations that are in memory at a time in double precision
 
 
 @rsa.claim("left_out")
@@ -160,9 +177,10 @@ def rsa_without(
     rdm: str,
     compare: str,
     variances: tuple[float, ...] | None = None,
+    rows: np.ndarray | None = None,
 ) -> np.ndarray:
     r"""RSA without each sample, shape (n,), in [-1, 1]; not for Kendall's coefficients and
-    ``"rho_a"``.
+    ``"rho_a"``. ``rows`` for ``"spearman"``: those of :func:`ranks_among`, if they are known.
 
     Exact but for ``"spearman"``: sums over all pairs minus sums over those of a sample.
     For ``"spearman"`` nearly so. Without sample i the rank :math:`r_p` of a pair p falls by the
@@ -182,7 +200,7 @@ def rsa_without(
     if rdm in ("euclidean", "sqeuclidean"):
         size_without(x), size_without(y)
     if compare == "spearman":
-        return _of_ranks(x, y, rdm)
+        return _of_ranks(x, y, rdm, ranks_among([x, y], [(0, 1)], rdm)[0] if rows is None else rows)
     if compare.startswith("whitened"):
         return _whitened_without(x, y, rdm, compare, variances)
     d, e = (as_float64(rdm_vector(r, kind=rdm, compare=compare)) for r in (x, y))
@@ -235,22 +253,37 @@ def _whitened_without(
     return np.clip(products[0] / np.sqrt(products[1] * products[2]), -1, 1)
 
 
-def _of_ranks(x: Representation, y: Representation, kind: str) -> np.ndarray:
-    """Spearman's correlation of two vectors of pairs without those of each sample."""
-    n, (r, s) = x.shape[0], (rank_of_pairs(v, kind) for v in (x, y))
+def _of_ranks(x: Representation, y: Representation, kind: str, among: np.ndarray) -> np.ndarray:
+    """Spearman's correlation of two vectors of pairs without those of each sample; ``among``: what
+    :func:`ranks_among` returns of them."""
+    n, m = x.shape[0], x.shape[0] * (x.shape[0] - 1) // 2
     # r, s, c and e sum to zero over all pairs but for what no sample changes: cov (r - c, s - e).
-    mean_of_both = ((n - 1) * (n - 1 - len(r)) / 2) ** 2 / ((n - 1) * (n - 2) / 2)
-    above = row_sums(_above(x, s, kind) + _above(y, r, kind), n)
-    among = np.concatenate(
-        [
-            np.vecdot(*(_ranks_without(v, kind)[i:j].astype(np.float64) for v in (x, y)))
-            for i, j in row_blocks(n)
-        ]
-    )
-    product = float(r.astype(np.float64) @ s.astype(np.float64))
+    mean_of_both = ((n - 1) * (n - 1 - m) / 2) ** 2 / ((n - 1) * (n - 2) / 2)
+    above = _above(x, rank_of_pairs(y, kind), kind) + _above(y, rank_of_pairs(x, kind), kind)
+    product = 0.0
+    for start, stop in row_blocks(m, GATHERED):
+        ranks = (rank_of_pairs(v, kind)[start:stop].astype(np.float64) for v in (x, y))
+        product += float(np.vdot(*ranks))
     covariance = product - among - above + _sums_of_both(x, y, kind) - mean_of_both
     squares = [_rank_squares(v, kind) for v in (x, y)]
     return np.clip(covariance / np.sqrt(squares[0] * squares[1]), -1, 1)
+
+
+def ranks_among(
+    representations: Sequence[Representation], pairs: Sequence[tuple[int, int]], rdm: str
+) -> np.ndarray:
+    """Return for each pair of positions in the list the inner products of the rows of
+    :func:`_ranks_without`, shape (pairs, n)."""
+    needed = {position for pair in pairs for position in pair}
+    among = np.empty((len(pairs), representations[0].shape[0]))
+    for start, stop in row_blocks(among.shape[1], HEIGHT):
+        ranks = {
+            position: _ranks_without(representations[position], rdm)[start:stop].astype(np.float64)
+            for position in needed
+        }
+        for place, (i, j) in enumerate(pairs):
+            among[place, start:stop] = np.vecdot(ranks[i], ranks[j])
+    return among
 
 
 @view
@@ -283,17 +316,33 @@ def _order(x: Representation, kind: str) -> np.ndarray:
 
 
 def _above(x: Representation, weights: np.ndarray, kind: str) -> np.ndarray:
-    """Return for each pair the weight of all pairs of higher ranks in x, with half of those of the
-    same rank; the weights sum to zero."""
-    place, order = _place(x, kind), _order(x, kind)
-    is_tied = len(order) < len(place)
-    at = np.bincount(place, weights=weights) if is_tied else weights[order].astype(np.float64)
-    higher = at / 2 - np.cumsum(at)
-    if is_tied:
-        return np.asarray(higher[place])
-    result = np.empty(len(place))
-    result[order] = higher
-    return result
+    """Return for each sample, over its pairs, the sum of the weights of all pairs of higher ranks
+    in x, with half of those of the same rank; the weights sum to zero."""
+    place, order, n = _place(x, kind), _order(x, kind), x.shape[0]
+    if len(order) < len(place):
+        at = np.bincount(place, weights=weights)
+        return row_sums((at / 2 - np.cumsum(at))[place], n)
+    sums, before = np.zeros(n), 0.0
+    for start, stop in row_blocks(len(order), GATHERED):
+        at = weights.take(order[start:stop])  # faster than by an index
+        lower = np.cumsum(at, dtype=np.float64)
+        higher = at / 2 - before - lower
+        before += float(lower[-1])
+        for side in _ends(x, kind)[:, start:stop]:
+            sums += np.bincount(side, weights=higher, minlength=n)
+    return sums
+
+
+@view
+def _ends(x: Representation, kind: str) -> np.ndarray:
+    """Return both samples of each pair, in the order of the ranks, shape (2, pairs)."""
+    n, order = x.shape[0], _order(x, kind)
+    samples = np.arange(n, dtype=np.int16 if n < 2**15 else np.int32)
+    both = (
+        np.repeat(samples, np.arange(n)[::-1]),
+        np.concatenate([samples[i:] for i in range(1, n)]),
+    )
+    return np.stack([side.take(order) for side in both])
 
 
 @view
@@ -320,10 +369,11 @@ def _ranks_in_rows(place: np.ndarray, start: int) -> np.ndarray:
     """Return the ranks, from 1/2, within rows of integers >= 0, that of equal ones their mean; the
     diagonal, which begins in column ``start``, does not count."""
     rows, n = np.arange(len(place)), place.shape[1]
-    keys = place.astype(np.int64) * n + np.arange(n)  # sorted faster than their positions
-    keys[rows, start + rows] = start + rows - n
+    bits = n.bit_length()
+    keys = (place.astype(np.int64) << bits) + np.arange(n)  # sorted faster than their positions
+    keys[rows, start + rows] = start + rows - (1 << bits)
     keys.sort(axis=1)
-    order, ordered = keys % n, keys // n
+    order, ordered = keys & ((1 << bits) - 1), keys >> bits
     ranks = np.empty(place.shape)
     np.put_along_axis(ranks, order, np.arange(-0.5, n - 1), axis=1)
     tied = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
@@ -340,7 +390,7 @@ def _sums_of_both(x: Representation, y: Representation, kind: str) -> np.ndarray
     """Return the sums over all pairs of the products c e for each sample, but for what both have in
     common within bins of the ranks, shape (n,)."""
     (bins, c), (others, e) = (_binned(v, kind) for v in (x, y))
-    joint = bins.astype(np.int32) * BINS + others
+    joint = bins * np.int16(BINS) + others  # below 2^14
     pairs = np.bincount(joint, minlength=BINS**2).reshape(BINS, BINS)
     return np.einsum("ij,ij->i", c @ pairs, e)
 
