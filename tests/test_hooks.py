@@ -100,7 +100,9 @@ class Sometimes(nn.Module):
         x = self.always(x)
         if self.fails:
             raise RuntimeError("broken")
-        return self.pairs(x) if len(x) == 2 else x
+        if len(x) == 2:
+            self.pairs(x)
+        return x
 
 
 # ------------------------------------------------------------------------------------------- layers
@@ -347,6 +349,84 @@ def test_the_same_numbers_every_time(images):
     first, second = (subject_from_model(images, IMAGES.split(3)) for _ in range(2))
     for layer in first.layers:
         np.testing.assert_array_equal(numbers(first, layer), numbers(second, layer))
+
+
+# ------------------------------------------------------------ rows that depend on more than samples
+
+
+class Made(nn.Module):
+    """A network whose one block is followed by a function of it and of the module."""
+
+    def __init__(self, function, block=None):
+        super().__init__()
+        self.function, self.state = function, None
+        self.block = nn.Linear(6, 8) if block is None else block
+        self.after = nn.Identity()
+
+    def forward(self, x):
+        return self.after(self.function(self, self.block(x)))
+
+
+def kept(module, x):
+    """Add what was there before, as a recurrent network that keeps its state."""
+    module.state = x.mean() + (module.state or 0)
+    return x + module.state
+
+
+OTHERS = "the other samples of a batch"
+STEPS = torch.linspace(-2, 2, 12 * 4 * 6).reshape(12, 4, 6).mul(7).sin()
+SHIFTED = {
+    "dropout": (Made(lambda _, x: nn.functional.dropout(x, 0.1)), STEPS[:, 0], "chance"),
+    "dropout in tokens": (Made(lambda _, x: nn.functional.dropout(x, 0.1)), STEPS, "chance"),
+    "one sample": (Made(lambda _, x: x + torch.rand(8)), STEPS[:1, 0], "chance"),
+    "a state": (Made(kept), STEPS[:, 0], "chance"),
+    "no running statistics": (
+        nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8, track_running_stats=False)),
+        STEPS[:, 0], OTHERS,
+    ),
+    "centred": (Made(lambda _, x: x - x.mean(0)), STEPS[:, 0], OTHERS),
+    "steps first": (Made(lambda _, x: x[0], nn.LSTM(6, 8)), STEPS, OTHERS),
+    "attention": (nn.Sequential(nn.TransformerEncoderLayer(6, 2, 8)), STEPS, OTHERS),
+}  # fmt: skip
+
+
+def test_layers_that_depend_on_chance_or_on_other_samples_are_named(subtests):
+    for name, (model, batch, what) in SHIFTED.items():
+        with subtests.test(name), pytest.warns(UserWarning, match=f"' depends on {what}: "):
+            subject_from_model(model, [batch])
+
+
+def test_nothing_is_said_of_rounding(images, config, subtests):
+    steps = STEPS.bfloat16()
+    lstm = Made(lambda _, x: x[0], nn.LSTM(6, 8, batch_first=True))
+    whole = Made(lambda _, x: x, nn.Identity())
+    whole.function = lambda _, x: x[:, :, 0] @ torch.ones(4, 6) if len(x) == 12 else 1 / 0
+    graph = Data(x=STEPS[:, 0], edge_index=torch.tensor([[*range(11)], [*range(1, 12)]]))
+    cases = {
+        "maps": (images, [IMAGES]),
+        "padding": (BertModel(config), BATCHES),
+        "half precision": (BertModel(config).bfloat16(), BATCHES),
+        "float16": (nn.Sequential(nn.Linear(6, 8), nn.ReLU()).half(), [STEPS[:, 0].half()]),
+        "bfloat16": (nn.TransformerEncoderLayer(6, 2, 8, batch_first=True).bfloat16(), [steps]),
+        "samples first": (lstm, [STEPS]),
+        "batches of one size": (whole, [STEPS]),
+        "a graph": (GCNConv(6, 4), [graph]),
+        "zeros": (nn.Linear(6, 8, bias=False), [torch.zeros(5, 6)]),
+        "NaN": (nn.Linear(6, 8), [torch.full((5, 6), torch.nan)]),
+    }
+    for name, (model, batches) in cases.items():
+        with subtests.test(name):
+            subject_from_model(model, batches)
+
+
+def test_that_it_is_noticed_changes_no_batch():
+    model = Made(lambda _, x: nn.functional.dropout(x, 0.5))
+    batches = STEPS[:, 0].split(4)
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        alone = torch.cat([model(batch) for batch in batches])
+    with pytest.warns(UserWarning, match="chance"):
+        subject = subject_from_model(model, batches, "after")
+    np.testing.assert_array_equal(numbers(subject, "after"), alone)
 
 
 # ---------------------------------------------------------------------------------------- bad input

@@ -13,13 +13,14 @@ import numpy as np
 
 from .arrays import on_processor
 from .comparison import Comparison, describe
+from .display import warn
 from .engine.memory import HALF, available_memory, budget_of, in_units
 from .engine.scores import Column
 from .engine.shared_views import SharedViews, lending
 from .engine.store import Store
 from .engine.tasks import run_tasks
 from .engine.work import RunOptions, TileTask, Work, read_scores, todos_of
-from .engine.workers import shares_files, single_threaded, warn, workers_of
+from .engine.workers import shares_files, single_threaded, workers_of
 from .measure import Measure
 from .progress import Progress, reporting
 from .representation import Representation

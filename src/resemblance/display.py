@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import difflib
 import os
+import sys
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
@@ -108,6 +110,15 @@ def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = N
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; known: {', '.join(names if show is None else show)}" if names else "; it has none"
+
+
+def warn(line: str) -> None:
+    """Warn of the line outside this package that led here."""
+    frame, level = sys._getframe(1), 2
+    package = __name__.partition(".")[0]
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(line, stacklevel=level)
 
 
 def printable(text: str, *, keep: str = "") -> str:

@@ -30,7 +30,7 @@ from .measure import Measure
 from .progress import Progress
 from .representation import Representation
 from .significance.orders import DRAWS
-from .sources.extraction import extract
+from .sources.extraction import VARIES, extract
 from .sources.hooks import row_numbers
 from .sources.models import LoadedModel, Samples, load_model, load_samples
 from .sources.models.loading import untrained
@@ -418,10 +418,13 @@ def _cuts(subjects: Sequence[Subject]) -> Iterator[str]:
 
 
 def _notes(subject: Subject) -> Iterator[str]:
-    """Yield how a model pools by itself, and which of its layers were left out."""
+    """Yield how a model pools by itself, on what else than samples it depends, and which of its
+    layers were left out."""
     facts, pooling = subject.traits["model"], subject.traits["pooling"]
     if POOLINGS.get(facts.get("its pooling", pooling)) != POOLINGS[pooling]:
         yield f"{subject.name} itself pools by {facts['its pooling']}"
+    if VARIES in facts:
+        yield f"{subject.name} {VARIES} {facts[VARIES]}"
     for layer in subject.traits[CONSTANT]:
         yield f"{subject.name}/{layer} is the same for all samples and left out"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -23,6 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from threadpoolctl import threadpool_limits
+
+from ..display import warn
 
 ATTEMPTS = 3  # of a call whose worker is lost; Dask has the same number
 
@@ -115,15 +116,6 @@ def is_local_cluster(executor: object) -> bool:
 def has_processes(executor: object) -> bool:
     """Say whether the workers of an executor are processes of a pool of Python's own."""
     return isinstance(executor, ProcessPoolExecutor | WorkerPool)
-
-
-def warn(line: str) -> None:
-    """Warn of the line outside this package that led here."""
-    frame, level = sys._getframe(1), 2
-    package = __name__.partition(".")[0]
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
-        frame, level = frame.f_back, level + 1
-    warnings.warn(line, stacklevel=level)
 
 
 def run(

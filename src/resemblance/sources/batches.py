@@ -11,6 +11,8 @@ import numpy as np
 NOT_INPUTS = ("labels", "label")  # with them, models of transformers compute a loss as well
 SHUFFLING = ("RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler")  # of PyTorch
 NODES = "x"  # the entry of a graph that has one row per node
+EDGES = {"edge_index", "adj_t"}  # the entries of a graph by which its nodes depend on each other
+PLAIN, STRIDED = (str, int, float, type(None)), "torch.strided"
 
 
 class Batch(NamedTuple):
@@ -76,6 +78,24 @@ def batch_of(torch: Any, raw: Any, device: Any, inputs: ModelInputs, samples: st
         return _mapping(torch, raw, device, samples)
     kinds = "tensors, tuples that begin with one, dicts of tensors or graphs"
     raise ValueError(f"batches must be {kinds}; got {type(raw)}")
+
+
+def last_of(batch: Batch, count: int) -> Batch | None:
+    """Return the last samples of a batch; None if they are all, and for a batch that cannot be cut,
+    such as a graph."""
+    values = [*batch.arguments, *batch.keywords.values()]
+    tensors = [v for v in values if hasattr(v, "layout") and v.ndim]
+    rest = [v for v in values if not (hasattr(v, "layout") or isinstance(v, PLAIN))]
+    can_be_cut = all(str(v.layout) == STRIDED and len(v) == batch.samples for v in tensors)
+    if not 0 < count < batch.samples or rest or not can_be_cut or EDGES & set(batch.keywords):
+        return None
+
+    def cut(value: Any) -> Any:
+        return value[-count:] if hasattr(value, "layout") and value.ndim else value
+
+    keywords = {name: cut(value) for name, value in batch.keywords.items()}
+    mask = None if batch.mask is None else batch.mask[-count:]
+    return Batch(tuple(map(cut, batch.arguments)), keywords, count, mask)
 
 
 def is_graph(raw: Any) -> bool:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +28,16 @@ from .features import (
     with_files,
     writing,
 )
-from .hooks import as_numpy, as_tensor, check_pool, evaluating, rows_of_batch, titled
+from .hooks import (
+    BatchResult,
+    as_numpy,
+    as_tensor,
+    check_pool,
+    evaluating,
+    rows_of_batch,
+    titled,
+    warn_of_variation,
+)
 from .model_folder import NOT_LAYERS, PASS, check_file_names
 from .models import LoadedModel, Samples, load_model, load_samples
 from .models.samples import digest_after
@@ -35,6 +45,7 @@ from .modules import check_any_called, watched_modules
 
 OUTPUTS, LABELS = NOT_LAYERS
 POOLED = "pooled"  # what a model's layers return besides vectors: tokens, positions
+VARIES = "depends on"  # what else than its samples the rows of a batch depend on
 
 
 class Pass(NamedTuple):
@@ -127,7 +138,8 @@ def extract(
         if todo := _todo(facts, asked, modules, poolings):
             computed = json.dumps([sorted(todo.modules), sorted(todo.poolings)]).encode()
             arrays = GrowingArrays(folder / f"{PASS}{hashlib.sha256(computed).hexdigest()[:16]}")
-            _fill(arrays, loaded, samples, todo, batch_size, progress)
+            if varies := _fill(arrays, loaded, samples, todo, batch_size, progress):
+                facts = replace(facts, model={**facts.model, VARIES: varies})
             _finish(folder, facts, todo, arrays, samples, loaded.module)
         elif samples.fingerprint is None:
             # That of a loader, which must be read for it
@@ -163,9 +175,11 @@ def _fill(
     todo: Pass,
     batch_size: int,
     progress: Progress,
-) -> None:
-    """Append the rows of the batches that are left."""
+) -> str:
+    """Append the rows of the batches that are left; return what else they depend on, if there is
+    any."""
     torch, inputs, done = need("torch"), inputs_of(loaded.module), arrays.written.batches
+    varies = ""
     first = done if samples.read else 0  # a loader begins with the batches that are done
     total = 1 if samples.kind == "graph" else None
     total = -(-len(samples) // batch_size) if samples.read else total
@@ -174,14 +188,17 @@ def _fill(
         evaluating(torch, loaded.module) as device,
         reporting(progress, total, f"running {loaded.name}") as count,
     ):
+        run = partial(_run, loaded, todo, device)
         count(done)
         digest = arrays.written.digest
         for k, (part, digest) in enumerate(batches, first):
             if k >= done:
                 raw = _prepared(loaded, part) if samples.read and loaded.prepare else part
                 batch = batch_of(torch, raw, device, inputs, None)
-                rows, pooled = _rows(loaded, batch, todo, device)
-                arrays.append(rows, digest, pooled)
+                result = run(batch)
+                arrays.append(_rows(result, todo), digest, result.pooled)
+                if k == done:
+                    varies = warn_of_variation(loaded.name, batch, result, run, device)
                 count(1)
             elif k == done - 1:
                 _check_begun(arrays, digest)
@@ -191,6 +208,7 @@ def _fill(
             "list or a loader"
         )
     _check_begun(arrays, digest)  # by a loader with fewer batches than before
+    return varies
 
 
 def _check_begun(arrays: GrowingArrays, digest: str) -> None:
@@ -228,28 +246,27 @@ def _prepared(loaded: LoadedModel, part: Any) -> Any:
         ) from error
 
 
-def _rows(
-    loaded: LoadedModel, batch: Batch, todo: Pass, device: Any
-) -> tuple[dict[str, np.ndarray], frozenset[str]]:
-    """Return the rows of a batch by the name of their file, pooling and layer, or outputs, and what
-    was pooled."""
+def _run(loaded: LoadedModel, todo: Pass, device: Any, batch: Batch) -> BatchResult:
     pools = {pooling: pooling for pooling in todo.poolings}
     convert = None if device.type == "cpu" else as_tensor  # pooled before it is copied
     options: Any = {"outputs": todo.with_outputs, "convert": convert}
     try:
-        result = rows_of_batch(loaded.module, batch, todo.modules, pools, **options)
+        return rows_of_batch(loaded.module, batch, todo.modules, pools, **options)
     except ValueError as error:
         raise ValueError(f"{loaded.name}: {error}") from error
+
+
+def _rows(result: BatchResult, todo: Pass) -> dict[str, np.ndarray]:
+    """Return the rows of a batch by the name of their file, pooling and layer, or outputs."""
     rows = {
-        f"{pooling}.{layer}": part if convert is None else as_numpy(part)
+        f"{pooling}.{layer}": part if isinstance(part, np.ndarray) else as_numpy(part)
         for pooling, of_calls in result.rows.items()
         for layer, part in titled(of_calls).items()
     }
     called = {name.partition(".")[2].partition("#")[0] for name in rows}
     for word, names in todo.asked.items():
         check_any_called(word, names, called)
-    rows |= {} if result.logits is None else {OUTPUTS: result.logits}
-    return rows, result.pooled
+    return rows if result.logits is None else {**rows, OUTPUTS: result.logits}
 
 
 def _finish(

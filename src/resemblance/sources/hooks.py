@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays import to_numpy
+from ..display import warn
 from ..extras import need
 from ..progress import Progress, counted, reporting
 from ..representation import Representation
 from ..subject import Subject
-from .batches import Batch, batch_of, check_order, inputs_of
+from .batches import Batch, batch_of, check_order, inputs_of, last_of
 from .layouts import from_maps, from_tokens
 from .modules import check_called, watched_modules, with_blocks
 
@@ -22,6 +24,19 @@ Pool = str | Mapping[str, str] | None
 MAP_POOLS = {"mean": "mean", "max": "max", "flatten": "flatten"}
 FORMS = {3: "tokens", 4: "positions"}  # what is pooled, by the number of axes
 TOKEN_POOLS = MAP_POOLS | {"cls": "first", "first": "first", "last": "last"}
+AGAIN = 2  # samples that run again
+# Of the length of rows: rounding changes less in a batch of one size, and of another one
+CHANGED, CHANGED_BY_SIZE = 0.02, 0.1
+ROWS = 1000  # that are compared
+CHANCE, OTHERS = "chance", "the other samples of a batch"
+CAUSES = {
+    CHANCE: "the same samples give other values when they run again; evaluation mode does not "
+    "reach what draws random numbers (functional dropout needs training=self.training) or keeps a "
+    "state between calls",
+    OTHERS: "the same samples give other values in a smaller batch; usual causes are batch "
+    "normalisation without running statistics, and a recurrent or attention module without "
+    "batch_first=True",
+}
 
 
 def subject_from_model(
@@ -147,11 +162,18 @@ def _results(
     with ExitStack() as stack:
         devices = {n: stack.enter_context(evaluating(torch, m)) for n, m in models.items()}
         count = stack.enter_context(reporting(progress, total, "running the model"))
-        for raw in counted(loader, count):
+
+        def run(name: str, batch: Batch) -> BatchResult:
+            return rows_of_batch(models[name], batch, modules[name], {"": pool}, **options)
+
+        for k, raw in enumerate(counted(loader, count)):
             results = {}
             for name, model in models.items():
                 batch = batch_of(torch, raw, devices[name], inputs[name], samples)
-                results[name] = rows_of_batch(model, batch, modules[name], {"": pool}, **options)
+                results[name] = run(name, batch)
+                if k == 0:
+                    called, again = name or type(model).__name__, partial(run, name)
+                    warn_of_variation(called, batch, results[name], again, devices[name])
             yield results
 
 
@@ -300,6 +322,60 @@ def rows_of_batch(
         raise faults[0].with_traceback(None)
     pooled = frozenset(FORMS[n] for n in axes if n in FORMS)
     return BatchResult(rows, _logits(result, batch.samples) if outputs else None, pooled)
+
+
+def warn_of_variation(
+    called: str, batch: Batch, first: BatchResult, run: Callable[[Batch], BatchResult], device: Any
+) -> str:
+    """Warn if the rows of a batch depend on more than its samples, and return on what, or nothing.
+
+    ``first``: what ``run`` gave for the batch. The last samples run again alone: the last, because
+    a recurrent network that takes samples for steps gives the first ones the same.
+    """
+    few = last_of(batch, min(AGAIN, batch.samples - 1))
+    # What later batches draw stays as it is
+    with need("torch").random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        for part in (few, batch):
+            with suppress(ValueError):  # of a model that takes batches of one size
+                if part is not None:
+                    return _warned(called, first, part, run, part is few)
+    return ""
+
+
+def _warned(
+    called: str,
+    first: BatchResult,
+    part: Batch,
+    run: Callable[[Batch], BatchResult],
+    is_smaller: bool,
+) -> str:
+    again = run(part)
+    if not _changed(first, again, CHANGED):
+        return ""
+    what, layer = CHANCE, _changed(again, run(part), CHANGED)
+    if not layer and is_smaller:
+        what, layer = OTHERS, _changed(first, again, CHANGED_BY_SIZE)
+    if layer:
+        warn(f"{called}: its layer {layer!r} depends on {what}: {CAUSES[what]}")
+    return what if layer else ""
+
+
+def _changed(before: BatchResult, after: BatchResult, limit: float) -> str:
+    """Return the first layer whose last rows differ by more than a share of their length."""
+    old, new = map(_by_layer, (before, after))
+    for key in (key for key in new if key in old):
+        y = to_numpy(new[key][-ROWS:]).astype(np.float64)
+        x = to_numpy(old[key][-len(y) :]).astype(np.float64)
+        if x.shape == y.shape:
+            size = max(np.linalg.norm(x), np.linalg.norm(y))
+            if np.linalg.norm(x - y) > limit * size:
+                return str(key[0])
+    return ""
+
+
+def _by_layer(result: BatchResult) -> dict[tuple[Any, ...], Any]:
+    rows = {(*key, pool): x for pool, layers in result.rows.items() for key, x in layers.items()}
+    return rows if result.logits is None else {**rows, ("outputs",): result.logits}
 
 
 def _is_plain(result: Any, samples: int) -> bool:
