@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from factories.files import forging
 from factories.measures import declared
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -980,7 +981,7 @@ def test_a_damaged_or_forged_file_is_refused_by_its_name(reps, tmp_path, subtest
     refused = r"run\.db (is damaged|holds what resemblance does not|cannot be used)"
     for what, statement in {**SABOTAGE, **described, "no header": "DROP TABLE header"}.items():
         path.write_bytes(whole)
-        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        with forging(path) as connection:
             connection.execute(statement)
             if what == "own range":
                 connection.execute(SABOTAGE["range"])
@@ -989,6 +990,32 @@ def test_a_damaged_or_forged_file_is_refused_by_its_name(reps, tmp_path, subtest
         if what in SABOTAGE:
             with subtests.test(what, use="compare"), pytest.raises(ValueError, match=refused):
                 rs.compare(reps, measures="cka", save=path, progress=False)
+
+
+def test_a_byte_that_changes_on_the_disk_changes_no_number(reps, plain, tmp_path):
+    path, g = tmp_path / "run.db", np.random.default_rng(0)
+    rs.compare(reps, measures=["cka", "procrustes"], save=path, progress=False)
+    whole, refused = path.read_bytes(), list[str]()
+    for place in g.integers(len(whole), size=400):
+        changed = bytes([whole[place] ^ 1 << int(g.integers(8))])
+        path.write_bytes(whole[:place] + changed + whole[place + 1 :])
+        try:
+            result = rs.load(path)
+        except ValueError as error:
+            refused.append(str(error))
+            continue
+        for m in result.measures:
+            values = plain[m.spec]
+            assert np.array_equal(
+                np.where(np.isnan(result[m.spec]), values, result[m.spec]), values
+            )
+    assert len(refused) > 50
+    assert all(words.startswith(str(path)) for words in refused)
+    path.write_bytes(whole)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE scores SET size = size + 0, version = 2")
+    with pytest.raises(ValueError, match=r"run\.db is damaged: .* changed .*; delete the file"):
+        rs.load(path)
 
 
 def test_an_empty_file_is_no_comparison(tmp_path):
@@ -1275,10 +1302,8 @@ def test_a_row_names_all_its_data(tmp_path):
     path = tmp_path / "c.db"
     with Store(path) as store:
         store.put([Column("own", 1, ("a", "b"), *sides, np.array([1.0]), 0.1)])
-    connection = sqlite3.connect(path)
-    connection.execute("""UPDATE scores SET data = '["a"]'""")
-    connection.commit()
-    connection.close()
+    with forging(path) as connection:
+        connection.execute("""UPDATE scores SET data = '["a"]'""")
     with Store(path, read_only=True) as store, pytest.raises(ValueError, match="does not name"):
         list(store.columns())
 

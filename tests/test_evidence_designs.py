@@ -12,6 +12,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from factories.files import forging
 
 import resemblance as rs
 from resemblance.inference.intervals import parts_of
@@ -127,7 +128,7 @@ def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
     path, tracebacks = tmp_path / "e.db", []
     for message, statement in damages.items():
         found(*related(count=2).values(), measures="cka", save=path)
-        with closing(sqlite3.connect(path)) as database, database:
+        with forging(path) as database:
             database.execute(statement)
         with subtests.test(message):
             with pytest.raises(ValueError, match=f"e.db.*{message}") as error:

@@ -12,7 +12,7 @@ from ..catalogue import get_measure
 from ..claims import SLACK, outside
 from ..comparison import Comparison, MeasureInfo, fingerprints_of
 from .scores import Column, Matrix
-from .store import INSTEAD, Store, reading
+from .store import AGAIN, INSTEAD, Store, reading
 
 
 def load(path: str | Path) -> Comparison:
@@ -64,7 +64,9 @@ def range_check(infos: Iterable[MeasureInfo], path: Path) -> Callable[[Column], 
             return
         for value in (float(values.min()), float(values.max())):
             if outside(value, ends, max(SLACK.values())):
-                raise ValueError(f"{path} is damaged: {column.measure} cannot be {value:g}")
+                raise ValueError(
+                    f"{path} is damaged: {column.measure} cannot be {value:g}; {AGAIN}"
+                )
 
     return check
 

@@ -21,7 +21,7 @@ from ..display import TABLES
 from ..locks import has_locks, held
 from .scores import CAVEAT, COLUMNS, NO_MEMORY, PACKED, VALUE, Column, gathered
 
-FORMAT = 8
+FORMAT = 9
 LONGEST = 2**22  # entries of a row: SQLite has no values of more than 1 GB
 MANY = 16  # rows of few entries that are joined when the file is closed
 EVIDENCE = "evidence"  # the entry of a description that says how inference was made
@@ -29,10 +29,14 @@ NOTHING = ""  # in place of data: what follows from all of them, in the order of
 # The tables as SQLite records them. A row has the entries of a column. Blobs are last, and not read
 # with the rest.
 SCORES = (
-    "CREATE TABLE scores (id INTEGER PRIMARY KEY, measure TEXT, version INTEGER, kind TEXT, "
-    "size INTEGER, data TEXT, notes TEXT, pairs BLOB, numbers BLOB)"
+    "CREATE TABLE scores (id INTEGER PRIMARY KEY, checksum INTEGER, measure TEXT, "
+    "version INTEGER, kind TEXT, size INTEGER, data TEXT, notes TEXT, pairs BLOB, numbers BLOB)"
 )
-HEADER = "CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), description TEXT)"
+HEADER = (
+    "CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), checksum INTEGER, "
+    "description TEXT)"
+)
+AGAIN = "delete the file, and compute its scores again"
 PAGE = "rs.report.write_page(result, path) writes a page"
 TABLE = "result.save(path) writes a table"
 FIGURE = "result.plot(measure).figure.savefig(path) writes a figure"
@@ -112,18 +116,20 @@ class Store:
         """
         with self._writing():
             self._db.execute("DELETE FROM scores WHERE data = ?", [json.dumps([NOTHING])])
+            text = json.dumps(description)
             self._db.execute(
-                "INSERT OR REPLACE INTO header VALUES (0, ?)", [json.dumps(description)]
+                "INSERT OR REPLACE INTO header VALUES (0, ?, ?)", [checksum_of(text), text]
             )
             self._insert(results)
 
     def description(self) -> dict[str, Any]:
         """Return the description; ``ValueError`` if the file has none."""
         with reading(self.path):
-            row = self._db.execute("SELECT description FROM header").fetchone()
+            row = self._db.execute("SELECT checksum, description FROM header").fetchone()
             if row is None:
                 raise ValueError(f"{self.path} holds no comparison")
-            entries: dict[str, Any] = json.loads(row[0])
+            (text,) = _unchanged(*row)
+            entries: dict[str, Any] = json.loads(text)
             names = ["rows", "columns", "measures", "provenance"]
             return {name: entries[name] for name in [*names, *({EVIDENCE} & entries.keys())]}
 
@@ -146,8 +152,9 @@ class Store:
         self, columns: Iterable[Column], numbers: Iterable[int | None] = repeat(None)
     ) -> None:
         """Write columns, in place of the rows with these numbers or as new rows."""
-        rows = ((number, *_row_of(column)) for column, number in zip(columns, numbers))
-        places = ", ".join("?" * 9)
+        parts = map(_row_of, columns)
+        rows = ((number, checksum_of(*row), *row) for row, number in zip(parts, numbers))
+        places = ", ".join("?" * 10)
         self._db.executemany(f"INSERT OR REPLACE INTO scores VALUES ({places})", rows)
 
     def _join_rows(self) -> None:
@@ -203,7 +210,7 @@ class Store:
 
     def _column(self, number: int) -> Column:
         row = self._db.execute("SELECT * FROM scores WHERE id = ?", [number]).fetchone()
-        return _column_of(*row[1:])
+        return _column_of(*_unchanged(*row[1:]))
 
     def count(self, *, alone: bool = False) -> int:
         """Return how many scores there are; ``alone``: of data with themselves.
@@ -289,12 +296,13 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise ValueError(f"{path} cannot be used as a comparison file: {error}") from error
+        remedy = f"; {AGAIN}" if "malformed" in str(error) else ""
+        raise ValueError(f"{path} cannot be used as a comparison file: {error}{remedy}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if str(error).startswith(str(path)):
             raise
         problem = error if isinstance(error, ValueError) else f"{type(error).__name__} {error}"
-        raise ValueError(f"{path} is damaged: {problem}") from error
+        raise ValueError(f"{path} is damaged: {problem}; {AGAIN}") from error
 
 
 def _connected(path: Path, mode: str = "") -> sqlite3.Connection:
@@ -326,6 +334,21 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 # --------------------------------------------------------------------------------------------- rows
+
+
+def checksum_of(*row: Any) -> int:
+    """Return a number that tells a row from one of which a byte has changed."""
+    total = 0
+    for entry in row:
+        total = zlib.crc32(entry if isinstance(entry, bytes) else repr(entry).encode(), total)
+    return total
+
+
+def _unchanged(checksum: Any, *row: Any) -> tuple[Any, ...]:
+    """Return a row as it was written; ``ValueError`` for another."""
+    if checksum != checksum_of(*row):
+        raise ValueError("a row has changed since it was written")
+    return row
 
 
 def _row_of(column: Column) -> tuple[Any, ...]:
