@@ -209,6 +209,25 @@ def test_a_pool_estimates_what_the_new_model_would_find() -> None:
     assert pool.changed == pytest.approx(exact.changed, abs=0.05)
 
 
+def test_vectors_in_other_batches_order_or_precision_give_the_same(subtests) -> None:
+    (old, new), queries = world(0, 6000), world(1, 200)
+    order, noise = np.random.default_rng(0).permutation(6000), 1 + 1e-6 * np.sin(new)
+    args, half = (old[:2000], new[:2000], queries), new.astype(np.float16)
+    exact = rs.upgrade(*args, index=old, embed=lambda p: new[p])
+    cases = {
+        "index in half precision": (old.astype(np.float16), lambda p: new[p]),
+        "new vectors in half precision": (old, lambda p: half[p]),
+        "other batches": (old, lambda p: new[p] * noise[p]),
+        "index in another order": (old[order], lambda p: new[order[p]]),
+    }
+    for name, (index, embed) in cases.items():
+        with subtests.test(name):
+            result = rs.upgrade(*args, index=index, embed=embed)
+            assert result.decision == exact.decision
+            for one, other in zip(result.options, exact.options):
+                assert one.as_new.value == pytest.approx(other.as_new.value, abs=0.005)
+
+
 def test_an_estimate_for_a_larger_index_never_says_bridge() -> None:
     (old, new), queries = world(0, 12_000), world(1, 400)
     poor = rs.upgrade(old[:2000], new[:2000], queries, index=old)
@@ -277,7 +296,14 @@ def test_prices_give_the_number_of_queries_that_pays() -> None:
 
 # ------------------------------------------------------------------------------------ hostile input
 
+
+def unit(x: np.ndarray) -> np.ndarray:
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
 PAIR = (QUERIES, QUERIES)
+TURN = rotation(12)
+TURNED = DOCUMENTS @ TURN
 NAMES = [f"q{i}" for i in range(200)]
 SHUFFLED = np.random.default_rng(0).permutation(1200)
 MISTAKES = {
@@ -316,6 +342,28 @@ MISTAKES = {
     "embed by the old model": (
         (DOCUMENTS[:600], DOCUMENTS[:600] + 1, PAIR),
         {"index": DOCUMENTS, "embed": lambda p: DOCUMENTS[p]}, "returned the old vectors",
+    ),
+    "an index of old vectors in another precision": (
+        (DOCUMENTS[:600], TURNED[:600], (QUERIES, QUERIES @ TURN)),
+        {"index": DOCUMENTS.astype(np.float16), "embed": lambda p: DOCUMENTS[p]}, "the old vectors",
+    ),
+    "an index that is normalised": (
+        (DOCUMENTS[:600], TURNED[:600], (QUERIES, QUERIES @ TURN)),
+        {"index": unit(DOCUMENTS), "embed": lambda p: TURNED[p]}, "of index are normalised",
+    ),
+    "queries that are normalised": (
+        (DOCUMENTS, TURNED, (QUERIES, unit(QUERIES @ TURN))), {}, "queries by new are normalised"
+    ),
+    "embed that normalises": (
+        (DOCUMENTS[:600], TURNED[:600], (QUERIES, QUERIES @ TURN)),
+        {"index": DOCUMENTS, "embed": lambda p: unit(TURNED[p])}, "20 of 20 .*normalise vectors if",
+    ),
+    "an index in another order than that of embed": (
+        (DOCUMENTS[:600], TURNED[:600], (QUERIES, QUERIES @ TURN)),
+        {"index": DOCUMENTS[SHUFFLED], "embed": lambda p: TURNED[p]}, "positions of the index",
+    ),
+    "queries that are documents in other batches": (
+        (DOCUMENTS, TURNED, (DOCUMENTS[:200] * (1 + 1e-6), TURNED[:200])), {}, "200 of 200 queries"
     ),
     "all documents are queries": (
         (*[named(DOCUMENTS, np.arange(1200))] * 2, [named(DOCUMENTS, np.arange(1200))] * 2),

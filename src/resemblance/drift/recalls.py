@@ -17,8 +17,13 @@ POOL, DEPTHS = 200, (2, 5)  # queries with a pool of documents, at least; its de
 SAMPLE, PARTS = 50_000, (8, 4, 2, 1)  # documents for the curve at most, and shares of them
 LEAST_SAMPLE = 1000  # documents for a curve
 EQUALS = 0.05  # queries that may be documents by chance
+# Squared distances below which two vectors are of one document: of that to the second nearest, and
+# of that to the mean, where they were computed in two ways
+SAME, ALIKE = 1e-4, 0.04
+KNOWN = 20  # documents by which a function is checked that embeds them
 BATCH = 4096  # documents embedded at a time
 
+DOCUMENTS = "documents"  # among the ways to ask the index: those that are looked up in it
 Ways = Mapping[str, np.ndarray]
 ByWay = dict[str, Recall]
 Curve = tuple[tuple[str, int, float], ...]
@@ -93,21 +98,27 @@ def _searched(
             tick(share * len(block) / n)
 
     centre = rows.take(np.arange(min(n, BATCH))).mean(axis=0)
-    everything = np.concatenate([*points.values()])
-    hits = nearest(everything, np.tile(selves, len(points)), blocks(), centre, k)
-    return dict(zip(points, np.split(hits, len(points))))
+    sizes, nobody = [len(part) for part in points.values()], np.full(KNOWN, -1)
+    alone = np.concatenate([nobody if name == DOCUMENTS else selves for name in points])
+    hits = nearest(np.concatenate([*points.values()]), alone, blocks(), centre, k)
+    return dict(zip(points, np.split(hits, np.cumsum(sizes)[:-1])))
 
 
 def _check_own(task: Task, true: np.ndarray) -> None:
     """Raise ``ValueError`` if many queries are documents, whose own document would be found."""
-    near = distances(task.a, task.whole.take(true)).min(axis=1)
-    equal = int((near == 0).sum())
-    if equal > EQUALS * len(near):
+    equal = int(_are_same(task.a, true, task.whole).sum())
+    if equal > EQUALS * len(true):
         raise ValueError(
-            f"upgrade: {equal} of {len(near)} queries equal a document, which they would find; "
+            f"upgrade: {equal} of {len(true)} queries equal a document, which they would find; "
             "give queries and documents ids, by which a query's own document is left out: "
             "rs.Representation(x, ids=...), or leave copies out"
         )
+
+
+def _are_same(points: np.ndarray, near: np.ndarray, index: Rows) -> np.ndarray:
+    """Say of which points one of their nearest rows is a copy, rounded otherwise perhaps."""
+    apart = np.sort(distances(points, index.take(near)), axis=1)
+    return np.asarray(apart[:, 0] <= SAME * apart[:, :2][:, -1])
 
 
 def _recall(
@@ -151,20 +162,16 @@ def _pooled(
     some = np.sort(generator(task.seed, "pool", len(task.a)).permutation(len(task.a))[:size])
     depth = min(DEPTHS[-1] * task.k, len(task.whole.source) - 1)
     points = {"": task.a[some], **{name: way[some] for name, way in ways.items()}}
+    documents = np.linspace(0, len(task.old.source) - 1, KNOWN).astype(int)
+    points[DOCUMENTS] = task.old.take(documents)
     hits = {
         name: _sorted(points[name], rows, task.whole)
         for name, rows in _searched(points, task.places[some], task.whole, depth, tick, 0.3).items()
     }
+    _check_embed(task, embed, documents, hits.pop(DOCUMENTS))
     asked = {name: rows if name != "keep" else rows[:, : task.k] for name, rows in hits.items()}
     pool = np.unique(np.concatenate([rows.ravel() for rows in asked.values()]))
     vectors = _embedded(embed, pool, task.b.shape[1])
-    known, first = np.arange(BATCH)[: len(task.old.source)], pool[:BATCH]
-    is_new = not np.array_equal(task.old.take(known), task.new.take(known))
-    if is_new and np.array_equal(vectors[: len(first)], task.whole.take(first)):
-        raise ValueError(
-            "upgrade: embed returned the old vectors of the index; it must embed documents by the "
-            "new model"
-        )
 
     def take(rows: np.ndarray) -> np.ndarray:
         return vectors[np.searchsorted(pool, rows)]
@@ -189,6 +196,36 @@ def _pooled(
         for name in ways
     }
     return recalls, float(1 - deep[""].mean())
+
+
+def _check_embed(
+    task: Task, embed: Callable[[np.ndarray], Any], documents: np.ndarray, near: np.ndarray
+) -> None:
+    """Raise ``ValueError`` if a function gives other vectors of documents, found in the index, than
+    those by the new model."""
+    places, old, new = near[:, 0], task.old.take(documents), task.new.take(documents)
+    asked, back = np.unique(places, return_inverse=True)
+    vectors = _embedded(embed, asked, task.b.shape[1])[back]
+    if _are_alike(vectors, task.whole.take(places)).mean() > 0.5 > _are_alike(new, old).mean():
+        raise ValueError(
+            "upgrade: embed returned the old vectors of the index; it must embed documents by the "
+            "new model"
+        )
+    is_there = _are_same(old, near, task.whole)
+    others = ~_are_alike(vectors, new)[is_there]
+    if others.any() and others.mean() > 0.5:
+        raise ValueError(
+            f"upgrade: embed gives other vectors than new has for {others.sum()} of {len(others)} "
+            "documents that are in the index; it must embed the documents at the positions of the "
+            "index that it is given, by the new model, and normalise vectors if new does"
+        )
+
+
+def _are_alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Say which rows of a are those of b, computed with other batches or in another precision."""
+    if a.shape != b.shape:
+        return np.zeros(len(a), bool)
+    return np.asarray(((a - b) ** 2).sum(axis=1) <= ALIKE * ((b - b.mean(axis=0)) ** 2).sum(axis=1))
 
 
 def _sorted(points: np.ndarray, rows: np.ndarray, index: Rows) -> np.ndarray:

@@ -27,6 +27,7 @@ from .recalls import FEWEST, LEAST_SAMPLE, Recalls, Task, recalls_of
 from .retrieval import NEARLY_ALL, Rows, rows_of
 
 LARGEST = 1e100  # values whose squares are still far from overflow
+LOOKED_AT, NEARLY = 200, 0.01  # vectors whose lengths are measured; rounding of a length of 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -352,13 +353,17 @@ def _task(
     _check_sizes(x, a, z, k, index is not None)
     rows = {name: rows_of(v) for name, v in (("old", x), ("new", y))}
     points = tuple(rows_of(q).take(np.arange(q.shape[0])) for q in (a, b))
+    whole = rows["old"] if index is None else rows_of(z)
     _check_values(*rows.values(), *points)
+    names = ("old", "queries by old", *(["index"] if index is not None else []))
+    _check_lengths(dict(zip(names, (rows["old"], points[0], whole))))
+    _check_lengths({"new": rows["new"], "queries by new": points[1]})
     numbers = None if groups is None else numbers_of("upgrade", groups, a.shape[0], "groups")
     index_of_groups = order_of(groups, "groups")
     check_order("upgrade", title(a), a.order, "the index of groups", index_of_groups)
     return Task(
         **rows,
-        whole=rows["old"] if index is None else rows_of(z),
+        whole=whole,
         a=points[0],
         b=points[1],
         selves=_selves(a, x),
@@ -401,6 +406,22 @@ def _check_values(*parts: Rows | np.ndarray) -> None:
         blocks = [block for _, block in part.blocks()] if isinstance(part, Rows) else [part]
         if any(max(block.max(), -block.min()) > LARGEST for block in blocks):
             raise ValueError(f"upgrade: values above {LARGEST:g}; give vectors in a larger unit")
+
+
+def _check_lengths(parts: Mapping[str, Rows | np.ndarray]) -> None:
+    """Raise ``ValueError`` if some of the vectors of a model are normalised and others are not."""
+    are_unit = {}
+    for name, part in parts.items():
+        if isinstance(part, Rows):
+            part = part.take(np.linspace(0, len(part.source) - 1, LOOKED_AT).astype(int))
+        are_unit[name] = (abs(np.linalg.norm(part, axis=1) - 1) < NEARLY).mean() > NEARLY_ALL
+    unit = [name for name, is_unit in are_unit.items() if is_unit]
+    others = [name for name in are_unit if name not in unit]
+    if unit and others:
+        raise ValueError(
+            f"upgrade: vectors of {' and '.join(unit)} are normalised to length 1, and those of "
+            f"{' and '.join(others)} are not; normalise all vectors of a model, or none"
+        )
 
 
 def _names(numbers: np.ndarray, groups: Any) -> tuple[Hashable, ...]:
