@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 POWERS = (1, 2, 3)
+HEIGHT = 64  # rows whose powers stay in the processor's cache
 SMALL = 256  # samples of a symmetric matrix, below which its square takes less than its quarters
 
 Edge = tuple[int, int]
@@ -39,6 +40,7 @@ Multigraph = tuple[Graph, ...]  # its components, in order
 # What hangs from a vertex: loops, and parallel edges ("out" or "in" each) to a vertex with branches
 Branches = tuple[tuple[tuple[str, ...], Any], ...]
 LOOP: tuple[tuple[str, ...], Any] = (("loop",), ())
+SQUARES, SQUARES_OF_COLUMNS = ((("out",) * 2, ()), (("in",) * 2, ()))
 
 
 class Expansion(NamedTuple):
@@ -88,39 +90,52 @@ class Offset:
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """A symmetric (n, n) matrix that is L R' off its diagonal, for L and R (n, r)."""
+    """A symmetric (n, n) matrix that is F W F' off its diagonal.
 
-    left: np.ndarray
-    right: np.ndarray
+    ``points`` F, (n, r): points, then ones, then other columns. W is the identity but for ``last``
+    in its last rows and columns, those of the ones and what follows.
+    """
+
+    points: np.ndarray
+    last: np.ndarray
     on_diagonal: np.ndarray
 
     def __len__(self) -> int:
-        return len(self.left)
+        return len(self.points)
+
+    def weighted(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows of F, or others as long, times W."""
+        weighted, more = rows.copy(), len(self.last)
+        weighted[..., -more:] = rows[..., -more:] @ self.last
+        return weighted
 
     @cached_property
     def rest(self) -> np.ndarray:
-        """What the diagonal is beyond that of L R'."""
-        return self.on_diagonal - np.vecdot(self.left, self.right)
+        """What the diagonal is beyond that of F W F'."""
+        more = len(self.last)
+        points, columns = self.points[:, :-more], self.points[:, -more:]
+        within = np.vecdot(points, points) + np.vecdot(columns @ self.last, columns)
+        return self.on_diagonal - within
 
     def diagonal(self) -> np.ndarray:
         return self.on_diagonal
 
     def __getitem__(self, at: tuple[slice, slice]) -> np.ndarray:
         """Return the entries of rows, and of columns that begin with the first of these."""
-        block = self.left[at[0]] @ self.right[at[1]].T
+        block = self.weighted(self.points[at[0]]) @ self.points[at[1]].T
         np.fill_diagonal(block, self.on_diagonal[at[0]])
         return block
 
     def __matmul__(self, weights: np.ndarray) -> np.ndarray:
-        return self.left @ (self.right.T @ weights) + self.rest * weights
+        return self.points @ self.weighted(weights @ self.points) + self.rest * weights
 
 
 Matrix = np.ndarray | Offset | Factors
 
 
 def without_means(matrix: Matrix, factor: float, mean: float, of_diagonal: float) -> Matrix:
-    """Return a matrix times a factor, minus a number off its diagonal and another one on it; an
-    array is overwritten."""
+    """Return a matrix times a factor, minus a number off its diagonal and another one on it;
+    arrays are overwritten."""
     n = len(matrix)
     if isinstance(matrix, Offset):
         from scipy.sparse import eye_array
@@ -129,8 +144,10 @@ def without_means(matrix: Matrix, factor: float, mean: float, of_diagonal: float
         return Offset(sparse.tocsr(), matrix.constant * factor - mean)
     diagonal = matrix.diagonal() * factor - of_diagonal
     if isinstance(matrix, Factors):
-        left = np.column_stack([matrix.left * factor, np.full(n, -mean)])
-        return Factors(left, np.column_stack([matrix.right, np.ones(n)]), diagonal)
+        last = matrix.last * factor
+        last[0, 0] -= mean
+        matrix.points[:, : -len(last)] *= math.sqrt(factor)
+        return Factors(matrix.points, last, diagonal)
     for start, stop in row_blocks(n):
         matrix[start:stop] *= factor
         matrix[start:stop] -= mean
@@ -143,9 +160,9 @@ def sum_of_squares(matrix: Matrix) -> float:
     if isinstance(matrix, Offset):
         return float(((matrix * matrix) @ np.ones(len(matrix))).sum())
     if isinstance(matrix, Factors):
-        grams = (part.T @ part for part in (matrix.left, matrix.right))
+        gram = matrix.weighted(matrix.points.T @ matrix.points)
         within = matrix.on_diagonal**2 - (matrix.on_diagonal - matrix.rest) ** 2
-        return float(np.vdot(*grams) + within.sum())
+        return float(np.vdot(gram, gram.T) + within.sum())
     return float(np.vdot(matrix, matrix))
 
 
@@ -290,7 +307,7 @@ def _graph_sum(part: Graph, matrix: Matrix, symmetric: bool, memo: dict[Any, Any
     """
     if _is_triangle(part):
         if "triangles" not in memo:
-            memo["triangles"] = _triangles(matrix, symmetric)
+            memo["triangles"] = _triangles(matrix, symmetric, memo)
         value: float = memo["triangles"][_is_cyclic(part)]
         return value
     return float(_weights(_rooted(part, symmetric), matrix, symmetric, memo).sum())
@@ -305,12 +322,12 @@ def _is_cyclic(part: Graph) -> bool:
     return len({u for u, _ in part}) == 3
 
 
-def _triangles(matrix: Matrix, symmetric: bool) -> tuple[float, float]:
+def _triangles(matrix: Matrix, symmetric: bool, memo: dict[Any, Any]) -> tuple[float, float]:
     """Return sum A_ij A_jk A_ik and sum A_ij A_jk A_ki."""
     if isinstance(matrix, Offset):
         return _sparse_triangles(matrix)
     if isinstance(matrix, Factors):
-        return (_cube_of_factors(matrix),) * 2
+        return (_cube_of_factors(matrix, folded(SQUARES, matrix, symmetric, memo)),) * 2
     if symmetric:
         return (_cube(matrix),) * 2
     passed = cycled = 0.0
@@ -338,15 +355,16 @@ def _cube(matrix: np.ndarray) -> float:
     return _cube(first) + _cube(last) + 3 * float(across)
 
 
-def _cube_of_factors(matrix: Factors) -> float:
-    r"""Return the trace of the cube of :math:`B + D = L R^\top + D` in O(n r^2) time.
+def _cube_of_factors(matrix: Factors, squares: np.ndarray) -> float:
+    r"""Return the trace of the cube of :math:`B + D = F W F^\top + D` in O(n r^2) time, from the
+    sums of the squares in its rows.
 
     .. math:: \operatorname{tr} (B + D)^3 = \operatorname{tr} B^3 + 3 \operatorname{tr} B^2 D + 3
         \operatorname{tr} B D^2 + \operatorname{tr} D^3
     """
-    left, right, rest = matrix.left, matrix.right, matrix.rest
-    gram = right.T @ left
-    once, twice = matrix.on_diagonal - rest, np.vecdot(left @ gram, right)
+    rest, once = matrix.rest, matrix.on_diagonal - matrix.rest
+    gram = matrix.weighted(matrix.points.T @ matrix.points)
+    twice = squares - matrix.on_diagonal**2 + once**2
     cube = float(np.vdot(gram @ gram, gram.T))
     return cube + float(rest @ (3 * twice + rest * (3 * once + rest)))
 
@@ -429,7 +447,7 @@ def _sums_of_powers(matrix: np.ndarray | Factors, weights: np.ndarray) -> np.nda
     """Return the products of a vector with the squares and with the cubes of the entries of a
     symmetric matrix, from those above its diagonal, shape (2, n)."""
     powers = np.zeros((2, len(matrix)))
-    for start, stop in row_blocks(len(matrix)):
+    for start, stop in row_blocks(len(matrix), HEIGHT):
         power = block = matrix[start:stop, start:]
         for sums in powers:
             power = power * block

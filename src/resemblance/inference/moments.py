@@ -21,6 +21,8 @@ from ..streamed import need_samples_at_hand
 from ..views.matrices import PairMatrix, Sparse
 from .graph_sums import (
     POWERS,
+    SQUARES,
+    SQUARES_OF_COLUMNS,
     Factors,
     Matrix,
     Offset,
@@ -33,7 +35,6 @@ from .graph_sums import (
 )
 
 Side = Literal["left", "right"]
-SQUARES, SQUARES_OF_COLUMNS = ((("out",) * 2, ()), (("in",) * 2, ()))  # branches, as of `folded`
 
 QUANTILES = 1000  # of the distribution of an inner product, to average its root over
 NOTHING = 1e-12  # of the norms of both matrices: a spread as small as this is rounding

@@ -88,9 +88,13 @@ class PairMatrix(ABC):
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
 
-    def factors(self, most: int) -> Factors | None:
-        """Return two arrays L and R, (n, r), where A is L Rᵀ off its diagonal, and this; None if
-        unknown, or if r is more than ``most``."""
+    def factors(self, most: int, column: np.ndarray | None = None) -> Factors | None:
+        """Return F, W and the diagonal of A, where off this A is F W Fᵀ; arrays that nobody else
+        has. None if unknown, or if F has more than ``most`` points.
+
+        F has points in its first columns, then ones, then ``column``; W is the identity but for
+        what is returned of it, its last rows and columns, those of the ones and of ``column``.
+        """
         return None
 
 
@@ -118,12 +122,14 @@ class Factored(PairMatrix):
     points: Callable[[], Array]
     entries: Callable[[], np.ndarray] | None = None
 
-    def factors(self, most: int) -> Factors | None:
-        """Return the points, twice."""
+    def factors(self, most: int, column: np.ndarray | None = None) -> Factors | None:
+        """Return the points, and columns that do not count."""
         if self.points().shape[1] > most:
             return None
         points = as_float64(self.points())
-        return points, points, np.vecdot(points, points)
+        more = [np.ones(len(points)), *([] if column is None else [column])]
+        last = np.zeros((len(more), len(more)))
+        return np.column_stack([points, *more]), last, np.vecdot(points, points)
 
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
@@ -174,9 +180,9 @@ class Stored(PairMatrix):
     by_piece: Callable[[], Entries] | None = None
     factored: Callable[[int], Factors | None] = lambda most: None
 
-    def factors(self, most: int) -> Factors | None:
+    def factors(self, most: int, column: np.ndarray | None = None) -> Factors | None:
         """Return what the matrix is off its diagonal, if it has few dimensions there."""
-        return self.factored(most)
+        return self.factored(most) if column is None else None
 
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
@@ -270,16 +276,11 @@ def _factors_without_diagonal(
     gram: Factored | Stored, diagonal: Array, estimator: Estimator, most: int
 ) -> Factors | None:
     """Return the factors of :func:`_without_diagonal`."""
-    factors = gram.factors(most if estimator == "lange" else most - 2)
-    if factors is None:
-        return None
-    k, n = as_float64(diagonal), gram.samples
-    (left, right, _), ones = factors, np.ones(n)
+    k, n, last = as_float64(diagonal), gram.samples, np.zeros((2, 2))
     if estimator == "debiased":
-        part = k / (n - 2) - k.sum() / ((n - 1) * (n - 2))
-        left = np.column_stack([left, ones, k])
-        right = np.column_stack([right, part, ones / (n - 2)])
-    return left, right, np.zeros(n)
+        last = np.array([[-k.sum() / (n - 1), 1], [1, 0]]) / (n - 2)
+    factors = gram.factors(most, k)
+    return factors and (factors[0], last, np.zeros(n))
 
 
 def _without_diagonal(matrix: np.ndarray, diagonal: Array, estimator: Estimator) -> np.ndarray:
