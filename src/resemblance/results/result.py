@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from ..json_files import check_finite, check_types, read_document, write_atomica
 from ..significance import Places, places
 from .claims import VERDICTS, Claim
 from .codec import decode, encode
-from .figures import Chart, Choice, Dendrogram, Diagram, Figure, HeatMap, Line, Switch
+from .figures import Chart, Choice, Dendrogram, Diagram, Figure, HeatMap, Switch
 from .headlines import TRIAL, headline, is_trial, listed, without_verdicts
 from .ranks import BY_SCORES, rank_cell
 from .sections import Section, Table
@@ -215,92 +215,72 @@ def _as_json(value: Any, what: str) -> str:
 def _check(section: Section) -> None:
     where = f"section {section.name!r}"
     _check_names(where, (*section.tables, *section.figures))
-    for table in section.tables:
-        _check_table(f"{where}, table {table.name!r}", table)
-    for figure in section.figures:
-        _check_figure(f"{where}, figure {figure.name!r}", figure)
+    for kind, parts in (("table", section.tables), ("figure", section.figures)):
+        for part in parts:
+            for what in _faults(part):
+                raise ValueError(f"{where}, {kind} {part.name!r}: {what}")
     for claim in section.claims:
         if claim.verdict not in VERDICTS:
             raise ValueError(f"{where}, claim {claim.number}: no verdict {claim.verdict!r}")
-
-
-def _check_table(where: str, table: Table) -> None:
-    width = len(table.columns)
-    for i, row in enumerate(table.rows):
-        if len(row) != width:
-            raise ValueError(f"{where}: row {i} has {len(row)} entries for {width} columns")
-    for name in ("groups", "hints", "choices"):
-        entries = getattr(table, name)
-        if entries and len(entries) != width:
-            raise ValueError(f"{where}: {len(entries)} {name} for {width} columns")
-    if table.shades and [len(row) for row in table.shades] != [width] * len(table.rows):
-        raise ValueError(f"{where}: the shades do not fit the {len(table.rows)} rows")
-
-
-def _check_figure(where: str, figure: Figure) -> None:
-    if isinstance(figure, Chart):
-        for line in figure.lines:
-            _check_line(where.replace(f"figure {figure.name!r}", f"line {line.name!r}"), line)
-    elif isinstance(figure, HeatMap):
-        _check_map(where, figure)
-    elif isinstance(figure, Choice):
-        for heat in figure.maps:
-            _check_map(where, heat)
-        for option in figure.options:
-            if len(option.choices) != len(figure.selectors):
-                raise ValueError(
-                    f"{where}: {len(option.choices)} choices for {len(figure.selectors)} selectors"
-                )
-            if not all(0 <= i < len(figure.maps) for i in option.maps):
-                raise ValueError(f"{where}: an option has no map of {len(figure.maps)}")
-    elif isinstance(figure, Dendrogram):
-        _check_tree(where, figure)
-    elif isinstance(figure, Diagram):
-        _check_diagram(where, figure)
-    elif isinstance(figure, Switch):
-        if len(figure.choices) != len(figure.figures):
-            raise ValueError(
-                f"{where}: {len(figure.choices)} choices for {len(figure.figures)} figures"
-            )
-        for part in figure.figures:
-            _check_figure(where, part)
-
-
-def _check_tree(where: str, tree: Dendrogram) -> None:
-    count = len(tree.leaves)
-    if sorted(tree.order) != list(range(count)):
-        raise ValueError(f"{where}: the order is not that of {count} leaves")
-    used = sorted(i for merge in tree.merges for i in merge[:2])
-    if len(tree.merges) != max(count - 1, 0) or used != list(range(2 * count - 2)):
-        raise ValueError(f"{where}: {len(tree.merges)} merges do not join {count} leaves")
-
-
-def _check_diagram(where: str, diagram: Diagram) -> None:
-    count = len(diagram.names)
-    if len(diagram.values) != count or list(diagram.values) != sorted(diagram.values):
-        raise ValueError(f"{where}: the values are not those of {count} names, the smallest first")
-    if not all(0 <= first < last < count for first, last in diagram.groups):
-        raise ValueError(f"{where}: a group is not of two or more of {count} names")
-
-
-def _check_line(where: str, line: Line) -> None:
-    for name in ("intervals", "titles"):
-        entries = getattr(line, name)
-        if entries and len(entries) != len(line.points):
-            raise ValueError(f"{where}: {len(entries)} {name} for {len(line.points)} points")
-
-
-def _check_map(where: str, heat: HeatMap) -> None:
-    shape = [len(heat.columns)] * len(heat.rows)
-    for name in ("values", "titles"):
-        entries = getattr(heat, name)
-        if (entries or name == "values") and [len(row) for row in entries] != shape:
-            raise ValueError(
-                f"{where}: {name} do not fit {len(heat.rows)} rows and {len(heat.columns)} columns"
-            )
 
 
 def _check_names(where: str, parts: Iterable[Any]) -> None:
     for name, count in Counter(part.name for part in parts).items():
         if count > 1:
             raise ValueError(f"{where}: {count} parts are called {name!r}")
+
+
+def _faults(part: Table | Figure) -> Iterator[str]:
+    """Yield what does not fit in a table or a figure."""
+    if isinstance(part, Table):
+        yield from _table_faults(part)
+    elif isinstance(part, Chart):
+        for line in part.lines:
+            for name in ("intervals", "titles"):
+                count, points = len(getattr(line, name)), len(line.points)
+                if count and count != points:
+                    yield f"line {line.name!r}: {count} {name} for {points} points"
+    elif isinstance(part, HeatMap):
+        shape = [len(part.columns)] * len(part.rows)
+        for name, entries in (("values", part.values), ("titles", part.titles or part.values)):
+            if [len(row) for row in entries] != shape:
+                size = f"{len(part.rows)} rows and {len(part.columns)} columns"
+                yield f"{name} do not fit {size}"
+    elif isinstance(part, Choice):
+        for heat in part.maps:
+            yield from _faults(heat)
+        for option in part.options:
+            if len(option.choices) != len(part.selectors):
+                yield f"{len(option.choices)} choices for {len(part.selectors)} selectors"
+            if not all(0 <= i < len(part.maps) for i in option.maps):
+                yield f"an option has no map of {len(part.maps)}"
+    elif isinstance(part, Switch):
+        if len(part.choices) != len(part.figures):
+            yield f"{len(part.choices)} choices for {len(part.figures)} figures"
+        for figure in part.figures:
+            yield from _faults(figure)
+    elif isinstance(part, Dendrogram):
+        count = len(part.leaves)
+        if sorted(part.order) != list(range(count)):
+            yield f"the order is not that of {count} leaves"
+        used = sorted(i for merge in part.merges for i in merge[:2])
+        if len(part.merges) != max(count - 1, 0) or used != list(range(2 * count - 2)):
+            yield f"{len(part.merges)} merges do not join {count} leaves"
+    elif isinstance(part, Diagram):
+        count = len(part.names)
+        if len(part.values) != count or list(part.values) != sorted(part.values):
+            yield f"the values are not those of {count} names, the smallest first"
+        if not all(0 <= first < last < count for first, last in part.groups):
+            yield f"a group is not of two or more of {count} names"
+
+
+def _table_faults(table: Table) -> Iterator[str]:
+    width = len(table.columns)
+    for i, row in enumerate(table.rows):
+        if len(row) != width:
+            yield f"row {i} has {len(row)} entries for {width} columns"
+    for name in ("groups", "hints", "choices"):
+        if (count := len(getattr(table, name))) not in (0, width):
+            yield f"{count} {name} for {width} columns"
+    if table.shades and [len(row) for row in table.shades] != [width] * len(table.rows):
+        yield f"the shades do not fit the {len(table.rows)} rows"
