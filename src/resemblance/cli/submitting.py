@@ -15,10 +15,9 @@ import typer
 
 from ..boards.apart import LIMITS, Limits
 from ..boards.ranking import SERIES
-from ..boards.report import joining, report_text
+from ..boards.report import joined_parts, report_text
 from ..boards.repository import REPORT, AuthorsCard, packs_for, read_card
 from ..boards.skeleton import init
-from ..boards.standing import standing_parts
 from ..boards.submission import Submission, submit
 from ..boards.verifying import Verified, summary_of, verify_repository, verify_shipped
 from ..checks import check_measure
@@ -94,12 +93,12 @@ def _report(submission: Submission, packs: tuple[Pack, ...], root: Path, quiet: 
     """Write the report of a submission, and print where it stands and what remains to be done."""
     known = known_scores(packs, root)
     others = [scores for scores in known if scores.measure.spec != submission.spec]
-    joined = joining(others, submission)
-    write_atomically(root / REPORT, report_text(submission, joined))
+    where, shifts = joined_parts(others, submission)
+    write_atomically(root / REPORT, report_text(submission, [*where, *shifts]))
     if quiet:
         return
-    if joined is not None:
-        show([*standing_parts(joined.standing, joined.labels), ""])
+    if where:
+        show([*where, ""])
     print(f"wrote {len(submission.files)} files and {root / REPORT}\n\nTo publish them:\n")
     print("\n".join(f"  {line}" for line in _git_commands(submission, root)))
 
