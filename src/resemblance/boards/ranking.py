@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,14 +14,14 @@ from ..results.sections import RankRule, Section
 from ..suites import SUITES
 from ..suites.joint import JointRanks, joint_ranks
 from ..suites.reliability import is_reliable
-from .score_files import MeasureCard, ScoredCell, ScoreFile, read_scores, score_files
+from .score_files import MeasureCard, ScoreFile, read_scores, score_files
 
 SHIPPED = Path(__file__).with_name("results")  # the scores of the measures of this library
 SERIES = "compact"  # the packs that ship with the library
 # By manifest and cell, how far what the cells of packs expect repeats on other inputs, of packs
 # that do not say so themselves; made by scripts/board_scores.py
 RELIABILITIES = Path(__file__).with_name("reliability.json")
-Cells = Mapping[tuple[str, str], ScoredCell]
+Scores = dict[str, dict[str, float | None]]  # by cell, then by specification
 
 
 class Board(NamedTuple):
@@ -125,20 +126,14 @@ def board_of(files: Iterable[ScoreFile]) -> Board:
     known: Mapping[str, Mapping[str, float]] = read_document(
         RELIABILITIES, dict, "a table of reliabilities"
     )
-    unranked = {
-        suite: _unranked(first, known.get(first.manifest, {}))
-        for suite, first in ((suite, next(iter(of.values()))) for suite, of in ordered.items())
-    }
+    unranked = dict[str, dict[tuple[str, str], float]]()
+    for suite, first in ((suite, next(iter(of.values()))) for suite, of in ordered.items()):
+        of_pack = known.get(first.manifest, {})
+        cells = ((c.test, c.cell, of_pack.get(c.cell)) for c in first.cells)
+        unranked[suite] = {(t, c): r for t, c, r in cells if r is not None and not is_reliable(r)}
     results = {suite: joined(_chosen(of, scored), unranked[suite]) for suite, of in ordered.items()}
     cards = {s.measure.spec: s.measure for of in ordered.values() for s in of.values()}
     return Board(results, cards, ordered, joint_ranks(list(results.values())), unranked)
-
-
-def _unranked(
-    scores: ScoreFile, reliabilities: Mapping[str, float]
-) -> dict[tuple[str, str], float]:
-    cells = ((cell.test, cell.cell, reliabilities.get(cell.cell)) for cell in scores.cells)
-    return {(t, c): r for t, c, r in cells if r is not None and not is_reliable(r)}
 
 
 def _chosen(files: Mapping[str, ScoreFile], specs: set[str]) -> list[ScoreFile]:
@@ -155,14 +150,22 @@ def joined(files: Sequence[ScoreFile], unranked: Iterable[tuple[str, str]] = ())
     first = files[0]
     for other in files[1:]:
         _check_same(first, other)
-    cells = {s.measure.spec: {(c.test, c.cell): c for c in s.cells} for s in files}
-    sections: dict[str, list[tuple[str, str]]] = {}
-    for key in next(iter(cells.values())):
-        sections.setdefault(key[0], []).append(key)
+    specs, noise = [s.measure.spec for s in files], set(unranked)
+    scores, rules = defaultdict[str, Scores](dict), defaultdict[str, dict[str, RankRule]](dict)
+    for cells in zip(*(s.cells for s in files), strict=True):
+        test, cell, *_ = one = cells[0]
+        scores[test][cell] = dict(zip(specs, (c.value for c in cells)))
+        rules[test][cell] = RankRule(
+            tuple(dict(zip(specs, part)) for part in zip(*(c.parts for c in cells), strict=True)),
+            tuple(spec for spec, c in zip(specs, cells) if c.is_incomplete),
+            test=test,
+            models=one.models,
+            is_ranked=(test, cell) not in noise,
+        )
     return Result(
         first.suite,
         first.pack,
-        tuple(_section(test, keys, cells, set(unranked)) for test, keys in sections.items()),
+        tuple(Section(t, t, "", scores=of, rules=rules[t]) for t, of in scores.items()),
         {s.measure.spec: s.measure.label for s in files},
         {s.measure.spec: s.seconds for s in files},
         {"pack": first.pack, "manifest": first.manifest},
@@ -178,26 +181,6 @@ def _check_same(one: ScoreFile, other: ScoreFile) -> None:
         )
     if [c[:2] for c in one.cells] != [c[:2] for c in other.cells]:
         raise ValueError(f"{who} have scores in different cells of {one.pack}")
-
-
-def _section(
-    test: str,
-    keys: Sequence[tuple[str, str]],
-    cells: Mapping[str, Cells],
-    unranked: set[tuple[str, str]],
-) -> Section:
-    scores = {key[1]: {spec: of[key].value for spec, of in cells.items()} for key in keys}
-    rules = {
-        key[1]: _rule(test, key, cells)._replace(is_ranked=key not in unranked) for key in keys
-    }
-    return Section(test, test, "", scores=scores, rules=rules)
-
-
-def _rule(test: str, key: tuple[str, str], cells: Mapping[str, Cells]) -> RankRule:
-    count = max(len(of[key].parts) for of in cells.values())
-    parts = tuple({spec: of[key].parts[i] for spec, of in cells.items()} for i in range(count))
-    incomplete = tuple(spec for spec, of in cells.items() if of[key].is_incomplete)
-    return RankRule(parts, incomplete, test=test, models=next(iter(cells.values()))[key].models)
 
 
 def packs_of(series: str = SERIES) -> tuple[Pack, ...]:

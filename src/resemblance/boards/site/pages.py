@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...display import printable
 from ...report.numbers import counted, duration, number
@@ -61,8 +61,9 @@ def measure_page(content: Content, spec: str) -> Result:
 
 def _place_words(content: Content, spec: str, place: Place | None) -> str:
     if place is None:
-        is_ranked = spec in content.board.ranks.labels
-        why = "there are too few cells for an order" if is_ranked else NO_SCORES
+        why = "its scores are missing in a suite"
+        if spec in content.board.ranks.labels:
+            why = "there are too few cells for an order"
         return f"It has no place on the joint ranking: {why}."
     tied = len(content.board.ranks.places.tied_with(spec))
     sentence = (
@@ -71,9 +72,6 @@ def _place_words(content: Content, spec: str, place: Place | None) -> str:
         else "It can be told from every other measure."
     )
     return f"{place_sentence(place, len(content.places))} {sentence}"
-
-
-NO_SCORES = "its scores are missing in a suite"
 
 
 def _measure_sections(content: Content, spec: str, authors: AuthorsCard) -> Iterator[Section]:
@@ -105,7 +103,12 @@ def _measure_sections(content: Content, spec: str, authors: AuthorsCard) -> Iter
     yield Section("claims", "What it claims", "", terms=claims_of(content.board.cards[spec]))
     words = "CPU time of all comparisons on the packs, on the machine that is named below."
     yield Section("cost", "Cost", words, terms=_costs(content, spec, files))
-    yield Section("versions", "Versions", "", (_versions_table(versions_of(content, spec)),))
+    note = (
+        "A changed measure is a new version with a row of its own. The place of an earlier version "
+        "is the one that it would have now."
+    )
+    versions = Table.of(version_records(content, spec), "all", "Versions", note)
+    yield Section("versions", "Versions", "", (versions,))
     yield Section("sources", "Where it is from", "", (_sources(content, spec, authors, files),))
 
 
@@ -231,12 +234,11 @@ def _sources(
         ("paper of the authors", authors.paper, paper),
         ("licence", authors.licence, ""),
         ("tuned on", ", ".join(authors.tuned_on) or "nothing declared", ""),
-        *(
-            (s.pack, f"code {s.code[:SHORT]}; {_environment(s)}", raw_address(s))
-            for s in files.values()
-        ),
-        ("badge", badge, badge),
     ]
+    for s in files.values():
+        where = ", ".join(f"{key} {value}" for key, value in s.environment.items())
+        rows.append((s.pack, f"code {s.code[:SHORT]}; {where}", raw_address(s)))
+    rows.append(("badge", badge, badge))
     shown = [(name, words, address) for name, words, address in rows if words]
     return Table.of(
         [{"source": name, "what": printable(words)} for name, words, _ in shown],
@@ -246,36 +248,20 @@ def _sources(
     )
 
 
-def _environment(scores: ScoreFile) -> str:
-    return ", ".join(f"{key} {value}" for key, value in scores.environment.items())
-
-
 # ----------------------------------------------------------------------------------------- versions
 
 
-class VersionOf(NamedTuple):
-    """A version of a measure: its score files on the newest packs, and its place ``among`` so many,
-    if it has one."""
-
-    version: int
-    files: tuple[ScoreFile, ...]
-    is_current: bool
-    place: Place | None
-    among: int
-
-
-def versions_of(content: Content, spec: str) -> tuple[VersionOf, ...]:
-    """Return all versions of a measure, newest first.
+def version_records(content: Content, spec: str) -> Iterator[Record]:
+    """Yield all versions of a measure, newest first.
 
     The place of an earlier version is the one it would have now, in place of the newest.
     """
-    files = current(content.files)
-    mine = [s for s in files if s.measure.spec == spec]
-    newest, versions = max(s.measure.version for s in mine), []
-    for version in sorted({s.measure.version for s in mine}, reverse=True):
+    mine = [s for s in current(content.files) if s.measure.spec == spec]
+    versions = sorted({s.measure.version for s in mine}, reverse=True)
+    for version in versions:
         of = {s.suite: s for s in mine if s.measure.version == version}
         place, count = content.places.get(spec), len(content.places)
-        if version != newest:
+        if version != versions[0]:
             files_of_all = (
                 s for in_suite in content.board.files.values() for s in in_suite.values()
             )
@@ -283,36 +269,25 @@ def versions_of(content: Content, spec: str) -> tuple[VersionOf, ...]:
             places = board_of([*others, *of.values()]).ranks.places
             rows = places.rows if places.is_settling else ()
             place, count = next((row for row in rows if row.measure == spec), None), len(rows)
-        versions.append(VersionOf(version, (*of.values(),), version == newest, place, count))
-    return tuple(versions)
-
-
-def _version_record(version: VersionOf) -> Record:
-    place, files = version.place, version.files
-    return {
-        "version": f"{version.version}" + ("" if version.is_current else " (replaced)"),
-        "place": f"{place_words(place)} of {version.among}" if place else "–",
-        "mean rank": place.mean if place else None,
-        "code": ", ".join(sorted({s.code[:SHORT] for s in files})),
-        "library": ", ".join(sorted({s.environment.get("resemblance", "") for s in files})),
-        "date": max(s.environment.get("date", "") for s in files) or "not recorded",
-        "packs": ", ".join(s.pack for s in files),
-    }
-
-
-def _versions_table(versions: Sequence[VersionOf]) -> Table:
-    note = (
-        "A changed measure is a new version with a row of its own. The place of an earlier version "
-        "is the one that it would have now."
-    )
-    return Table.of(map(_version_record, versions), "all", "Versions", note)
+        files = of.values()
+        yield {
+            "version": f"{version}" + ("" if version == versions[0] else " (replaced)"),
+            "place": f"{place_words(place)} of {count}" if place else "–",
+            "mean rank": place.mean if place else None,
+            "code": ", ".join(sorted({s.code[:SHORT] for s in files})),
+            "library": ", ".join(sorted({s.environment.get("resemblance", "") for s in files})),
+            "date": max(s.environment.get("date", "") for s in files) or "not recorded",
+            "packs": ", ".join(s.pack for s in files),
+        }
 
 
 def history_page(content: Content) -> Result:
     """Return the page of all versions of all measures."""
-    versions = [(spec, version) for spec in content.order for version in versions_of(content, spec)]
+    versions = [
+        (spec, record) for spec in content.order for record in version_records(content, spec)
+    ]
     table = Table.of(
-        ({"measure": content.labels[s], **_version_record(v)} for s, v in versions),
+        ({"measure": content.labels[spec], **record} for spec, record in versions),
         "all",
         "All versions",
         "Every version whose scores are known. The code is the start of its SHA-256.",
@@ -398,7 +373,9 @@ def _suite_ranking(content: Content, suite: str, view: View) -> Table:
             of_test = (of.get(spec) for key, of in ranks.items() if key[0] == test)
             row[f"{test} ({count})"] = known(mean(of_test))
         rows.append(row)
-    order_words = f"Shaded: tied with the leader. {PLACES}" if placed else UNORDERED
+    order_words = "By name: there is no order."
+    if placed:
+        order_words = f"Shaded: tied with the leader. {PLACES}"
     return Table.of(
         rows,
         "places",
@@ -408,9 +385,6 @@ def _suite_ranking(content: Content, suite: str, view: View) -> Table:
         links={"measure": [f"../{content.address(spec)}" for spec in order]},
         marked=tuple(i for i, m in enumerate(order) if m in placed and placed[m].is_tied),
     )
-
-
-UNORDERED = "By name: there is no order."
 
 
 def _suite_cells(content: Content, suite: str) -> Iterator[Record]:
