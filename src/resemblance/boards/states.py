@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,7 +49,11 @@ def content_of(
         elif "/" not in name and (root / name).is_symlink():
             faults.append(Fault(name, "is a link: a repository holds its own files"))
     if is_repository(root):
-        faults += _rules_faults(root, rules)
+        try:
+            if read_rules(root) != rules:
+                faults.append(Fault(RULES, "has other rules than before"))
+        except ValueError as error:
+            faults.append(Fault(RULES, str(error)))
     cards = _cards(root, faults)
     return cards, _scores(root, rules, cards, faults), faults
 
@@ -128,14 +132,6 @@ def _is_empty(entry: os.DirEntry[str]) -> bool:
 # ---------------------------------------------------------------------------------------- the parts
 
 
-def _rules_faults(root: Path, rules: BoardRules) -> Iterator[Fault]:
-    try:
-        if read_rules(root) != rules:
-            yield Fault(RULES, "has other rules than before")
-    except ValueError as error:
-        yield Fault(RULES, str(error))
-
-
 def _cards(root: Path, faults: list[Fault]) -> dict[str, SubmittedCard]:
     """Return the cards whose measure is there as it was submitted; note what is wrong."""
     cards = {}
@@ -152,8 +148,11 @@ def _cards(root: Path, faults: list[Fault]) -> dict[str, SubmittedCard]:
                 raise ValueError("has no card")
         except ValueError as error:
             faults.append(Fault(name, str(error)))
-    for name in _alike(cards):
-        faults.append(Fault(f"{MEASURES}/{name}.py", "differs from another only in case"))
+    seen = set[str]()
+    for name in sorted(cards):
+        if name.lower() in seen:
+            faults.append(Fault(f"{MEASURES}/{name}.py", "differs from another only in case"))
+        seen.add(name.lower())
     return cards
 
 
@@ -173,14 +172,6 @@ def _card(path: Path) -> SubmittedCard:
     if others := [spec for spec in card.specs if spec.partition("[")[0] != path.stem]:
         raise ValueError(f"lists {others[0]!r:.80}, which is not of {path.stem}")
     return card
-
-
-def _alike(names: Iterable[str]) -> Iterator[str]:
-    seen = set[str]()
-    for name in sorted(names):
-        if name.lower() in seen:
-            yield name
-        seen.add(name.lower())
 
 
 def _scores(

@@ -100,8 +100,11 @@ def submit(
     specs = tuple(dict.fromkeys((*(before.specs if before else ()), measure.spec)))
     failing = tuple(dict.fromkeys((*(before.failing if before else ()), *failing)))
     card = SubmittedCard(authors, specs, digest, failing)
-    if replace:
-        _withdraw(root, measure.name)
+    if replace:  # an own file stays, for it may be the only one that its author has
+        _, about = _files_of(root, measure.name)
+        of_scores = (root / RESULTS).glob("*@*/*.json")
+        for old in (about, *(s for s in of_scores if measure_in(s.name) == measure.name)):
+            old.unlink(missing_ok=True)
     files = _written(root, rules, measure.name, file, card, scores)
     return Submission(measure.spec, outcomes, scores, card, files)
 
@@ -131,16 +134,6 @@ def source_of(measure: Measure) -> Path:
     return file
 
 
-def _withdraw(root: Path, name: str) -> None:
-    """Remove the card and the scores of a submission that was not published.
-
-    Its file stays until another takes its place: it may be the only one that its author has.
-    """
-    _, card = _files_of(root, name)
-    for file in (card, *_scores_of(root, name)):
-        file.unlink(missing_ok=True)
-
-
 def _earlier(root: Path, measure: Measure, file: Path, replace: bool) -> SubmittedCard | None:
     """Return the card of an earlier submission of the same file, such as with other parameters."""
     defined, card = _files_of(root, measure.name)
@@ -160,11 +153,6 @@ def _earlier(root: Path, measure: Measure, file: Path, replace: bool) -> Submitt
 
 def _files_of(root: Path, name: str) -> tuple[Path, Path]:
     return root / MEASURES / f"{name}.py", root / MEASURES / f"{name}.toml"
-
-
-def _scores_of(root: Path, name: str) -> list[Path]:
-    files = (root / RESULTS).glob("*@*/*.json")
-    return [file for file in files if measure_in(file.name) == name]
 
 
 def _check_card(authors: AuthorsCard) -> None:

@@ -92,7 +92,9 @@ def verify_repository(
         faults += differences
         if rules.frozen and new:
             faults.append(Fault(min(new), f"the board takes no more measures since {rules.frozen}"))
-    cards = {name: card for name, card in cards.items() if new is None or _is_new(name, new)}
+    if new is not None:  # those whose file, card or any scores are new
+        names = set(map(_measure_of, new))
+        cards = {name: card for name, card in cards.items() if name in names}
     specs, requests = set(measures), list[Request]()
     unknown = specs.difference(cards, *(card.specs for card in cards.values()))
     faults += [
@@ -116,11 +118,6 @@ def verify_repository(
             progress("measures", done, len(requests))
     limit = rules.tolerance if tolerance is None else tolerance
     return _verified(scores, stored, faults, places, limit, f"{RESULTS}/")
-
-
-def _is_new(name: str, new: Iterable[str]) -> bool:
-    """Return whether the file of a measure, its card or any of its scores is new."""
-    return any(_measure_of(file) == name for file in new)
 
 
 def _measure_of(file: str) -> str:
