@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..significance import Place, Places
-from .figures import Bar, Diagram
+from .figures import Bar, Bars, Diagram
 from .headlines import listed
 
 AXIS = "mean rank, 1 is the best"
@@ -56,6 +56,26 @@ def _bar(place: Place, places: Places, names: Mapping[str, str]) -> Bar:
     tied = ", tied with it" if place.is_tied else ""
     note = f"{words}, {behind.replace('-', '−')}{tied}"
     return Bar(name, place.mean, float(first), float(last), note)
+
+
+def rank_figures(
+    places: Places,
+    names: Mapping[str, str],
+    order: Iterable[str],
+    title: str,
+    *,
+    worst: float,
+    is_sure: bool,
+    note: str = "",
+) -> Iterator[Bars | Diagram]:
+    """Yield the mean ranks of measures in an order, and if that ``is_sure``, which of them cannot
+    be told apart; ``worst``: the last rank of the axis."""
+    bars = rank_bars(places, names, order, is_sure=is_sure)
+    words = " ".join(filter(None, (TIES * is_sure, note)))
+    leader = places.rows[0].mean if is_sure else None
+    yield Bars("mean ranks", title, AXIS, bars, words, leader, (1.0, worst), is_dotted=True)
+    if is_sure and (diagram := tie_diagram(places, names)):
+        yield diagram
 
 
 def tie_diagram(places: Places, names: Mapping[str, str]) -> Diagram | None:

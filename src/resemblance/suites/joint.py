@@ -15,11 +15,10 @@ from ..catalogue import get_measure
 from ..grounding import spearman
 from ..provenance import environment
 from ..results.claims import VERDICTS
-from ..results.figures import Bars, Diagram
 from ..results.headlines import OWN, RESAMPLING, TRIAL, headline, listed, size_words, without_each
 from ..results.result import Result
 from ..results.sections import Entry, Section, Table
-from ..results.standing import AXIS, PLACES, TIES, place_words, rank_bars, tie_diagram, tie_words
+from ..results.standing import PLACES, place_words, rank_figures, tie_words
 from ..results.values import distinct, known
 from ..significance import DECIMALS, Place, Places, places, ranks_of_rows, summarize
 from . import SUITES, load_result
@@ -62,17 +61,24 @@ def joint(folders: Iterable[str | Path]) -> Result:
 
 def result_of_ranks(ranks: JointRanks, remarks: tuple[str, ...] = ()) -> Result:
     """Return joint ranks as a result, which a page shows; ``remarks`` come before its numbers."""
+    first = _trial_standing(ranks) if ranks.is_trial else _standing(ranks)
+    lead = headline(ranks.places, ranks.labels), without_each(ranks.places, ranks.labels)
+    suites = "; ".join(SUITES[study.suite] for study in ranks.studies)
     return Result(
         "joint",
         "trial" if ranks.is_trial else " + ".join(study.suite for study in ranks.studies),
-        sections_of(ranks),
+        (first, _agreement(ranks), *(_of_suite(study, ranks) for study in ranks.studies)),
         ranks.labels,
         provenance=environment(),
         facts={"studies": "; ".join(map(words_of, ranks.studies))},
-        lead=lead_of(ranks),
+        lead="" if ranks.is_trial else " ".join(filter(None, (*lead, *_disagreement(ranks)))),
         remarks=remarks,
         title="One ranking of measures",
-        about=introduction(ranks),
+        about=(
+            f"Each suite asks in its own way whether a measure can be trusted: {suites}. Here the "
+            "measures that took part in all of them are ranked together, with what their papers "
+            "concluded and whether it holds."
+        ),
     )
 
 
@@ -118,7 +124,11 @@ def joint_ranks(studies: Sequence[Result]) -> JointRanks:
     ranked = tuple(studies) if is_trial else serious
     among = set.intersection(*(set(study.labels) for study in ranked))
     ranks = {study.suite: study.ranks(among) for study in ranked}
-    cells = {suite: _ordered(suite, of_suite) for suite, of_suite in ranks.items()}
+    cells = {suite: shared_ranks(of_suite) for suite, of_suite in ranks.items()}
+    for suite in (suite for suite, of_suite in cells.items() if not of_suite):
+        raise ValueError(
+            f"no cell of the {suite} study tells the measures apart that all suites have in common"
+        )
     tied = {suite: len(of_suite) - len(cells[suite]) for suite, of_suite in ranks.items()}
     standing = places(cells, strata={study.suite: study.models() for study in ranked})
     return JointRanks(ranked, is_trial, _labels(ranked, among), cells, tied, standing)
@@ -148,15 +158,6 @@ def shared_ranks(ranks: CellRanks) -> CellRanks:
     return cells
 
 
-def _ordered(suite: str, ranks: CellRanks) -> CellRanks:
-    cells = shared_ranks(ranks)
-    if not cells:
-        raise ValueError(
-            f"no cell of the {suite} study tells the measures apart that all suites have in common"
-        )
-    return cells
-
-
 def _labels(studies: Sequence[Result], among: set[str]) -> dict[str, str]:
     labels = {spec: label for s in studies for spec, label in s.labels.items() if spec in among}
     return distinct({spec: _label(spec, label) for spec, label in labels.items()})
@@ -171,13 +172,7 @@ def _label(spec: str, label: str) -> str:
         return label
 
 
-# --------------------------------------------------------------------------------------- sections
-
-
-def sections_of(ranks: JointRanks) -> tuple[Section, ...]:
-    """Return all sections."""
-    first = _trial_standing(ranks) if ranks.is_trial else _standing(ranks)
-    return (first, _agreement(ranks), *(_of_suite(study, ranks) for study in ranks.studies))
+# --------------------------------------------------------------------------------------- the lead
 
 
 def words_of(study: Result) -> str:
@@ -185,30 +180,12 @@ def words_of(study: Result) -> str:
     return f"{study.suite}, {size_words(study.suite, study.size) if study.size else OWN}"
 
 
-def introduction(ranks: JointRanks) -> str:
-    """Return what a page says first: which suites there are."""
-    suites = "; ".join(SUITES[study.suite] for study in ranks.studies)
-    return (
-        f"Each suite asks in its own way whether a measure can be trusted: {suites}. Here the "
-        "measures that took part in all of them are ranked together, with what their papers "
-        "concluded and whether it holds."
-    )
-
-
-# --------------------------------------------------------------------------------------- the lead
-
-
-def lead_of(ranks: JointRanks) -> str:
-    """Say who leads, who leads in each suite, and which suites agree the least; nothing of a
-    trial."""
-    if ranks.is_trial:
-        return ""
-    lead = headline(ranks.places, ranks.labels), without_each(ranks.places, ranks.labels)
-    return " ".join(filter(None, (*lead, *_disagreement(ranks))))
-
-
 def _disagreement(ranks: JointRanks) -> Iterator[str]:
-    leaders = {suite: _leaders(ranks, means) for suite, means in ranks.places.by_group.items()}
+    """Yield who leads in each suite, and which suites agree the least."""
+    leaders = dict[str, str]()
+    for suite, means in ranks.places.by_group.items():
+        best = min(means.values())
+        leaders[suite] = listed([ranks.labels[m] for m, mean in means.items() if mean == best])
     if len(set(leaders.values())) == 1:
         yield "The same measure leads in every suite."
     else:
@@ -220,11 +197,6 @@ def _disagreement(ranks: JointRanks) -> Iterator[str]:
         least = min(known_pairs, key=lambda pair: known_pairs[pair])
         value = f"{known_pairs[least]:.2f}".replace("-", "−")
         yield f"{least[0]} and {least[1]} agree the least on the order (correlation {value})."
-
-
-def _leaders(ranks: JointRanks, means: Mapping[str, float]) -> str:
-    best = min(means.values())
-    return listed([ranks.labels[measure] for measure, mean in means.items() if mean == best])
 
 
 # ------------------------------------------------------------------------------------ the standing
@@ -244,30 +216,18 @@ def _standing(ranks: JointRanks) -> Section:
     ]
     about = f"{_about(ranks)} {RESAMPLING}"
     table = Table.of(records, "places", "Where measures stand", note, is_leading=True)
-    figures = tuple(_standing_figures(ranks))
-    return Section(STANDING, STANDING_TITLE, about, (table,), figures, reasons=_absent(ranks))
-
-
-def _standing_figures(ranks: JointRanks) -> Iterator[Bars | Diagram]:
-    """Yield the mean ranks, and which measures cannot be told apart."""
-    places, is_sure = ranks.places, ranks.places.is_settling
-    order = [place.measure for place in places.rows]
-    bars = rank_bars(places, ranks.labels, order, is_sure=is_sure)
-    guess = (len(bars) + 1) / 2
-    note = f"A measure that guesses has a mean rank of {guess:g}."
-    yield Bars(
-        "mean ranks",
+    count = len(places.rows)
+    figures = rank_figures(
+        places,
+        ranks.labels,
+        [place.measure for place in places.rows],
         "Mean rank over suites",
-        AXIS,
-        bars,
-        f"{TIES} {note}" if is_sure else note,
-        places.rows[0].mean if is_sure else None,
-        (1.0, float(len(bars))),
-        is_dotted=True,
+        worst=float(count),
+        is_sure=places.is_settling,
+        note=f"A measure that guesses has a mean rank of {(count + 1) / 2:g}.",
     )
-    diagram = tie_diagram(places, ranks.labels)
-    if diagram is not None:
-        yield diagram
+    reasons = _absent(ranks)
+    return Section(STANDING, STANDING_TITLE, about, (table,), tuple(figures), reasons=reasons)
 
 
 def _record(ranks: JointRanks, place: Place, following: Place | None) -> dict[str, Entry]:
@@ -314,15 +274,11 @@ def _about(ranks: JointRanks) -> str:
 
 def _absent(ranks: JointRanks) -> dict[str, str]:
     labels = {s: label for study in ranks.studies for s, label in study.labels.items()}
-    return {
-        f"{label} ({spec})": f"takes no part in {_without(ranks, spec)}"
-        for spec, label in labels.items()
-        if spec not in ranks.labels
-    }
-
-
-def _without(ranks: JointRanks, spec: str) -> str:
-    return ", ".join(study.suite for study in ranks.studies if spec not in study.labels)
+    absent = dict[str, str]()
+    for spec in (spec for spec in labels if spec not in ranks.labels):
+        without = ", ".join(study.suite for study in ranks.studies if spec not in study.labels)
+        absent[f"{labels[spec]} ({spec})"] = f"takes no part in {without}"
+    return absent
 
 
 # ----------------------------------------------------------------------------- agreement and suites

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..catalogue import get_measure
 from ..comparison import MeasureInfo
 from ..measure import Measure
-from ..results.figures import Bars, Box, Boxes, Diagram, HeatMap
+from ..results.figures import Box, Boxes, HeatMap
 from ..results.headlines import RESAMPLING
 from ..results.ranks import Scores, rank_cell
 from ..results.sections import Entry, RankRule, Section, Sign, Table
-from ..results.standing import AXIS, TIES, rank_bars, tie_diagram, tie_words
+from ..results.standing import rank_figures, tie_words
 from ..results.values import distinct, known
 from ..significance import Place, Places, Ranking, duels, places, summarize
 from .case import Case, Score, cell_name
@@ -144,16 +144,14 @@ def in_catalogue(info: MeasureInfo) -> Measure | None:
 def measure_signs(overview: Overview, order: Iterable[str]) -> tuple[Sign, ...]:
     """Return the note at the name of every measure in the first column of a table: what it is
     called in full, and whether it is not one of the suite."""
-    infos = {m.spec: m for m in overview.measures}
-    return tuple(_sign(row, infos[spec], overview.usual) for row, spec in enumerate(order))
-
-
-def _sign(row: int, info: MeasureInfo, usual: frozenset[tuple[str, str]]) -> Sign:
-    if (info.spec, info.label) not in usual:
-        return Sign(row, 0, "added", f"{info.spec}: not one of the benchmark's measures")
-    measure = in_catalogue(info)
-    meaning = f": {measure.summary.replace('``', '')}" if measure else ""
-    return Sign(row, 0, "", f"{info.spec}{meaning}")
+    infos, signs = {m.spec: m for m in overview.measures}, list[Sign]()
+    for row, info in enumerate(infos[spec] for spec in order):
+        measure, mark = in_catalogue(info), ""
+        note = f": {measure.summary.replace('``', '')}" if measure else ""
+        if (info.spec, info.label) not in overview.usual:
+            mark, note = "added", ": not one of the benchmark's measures"
+        signs.append(Sign(row, 0, mark, f"{info.spec}{note}"))
+    return tuple(signs)
 
 
 # ----------------------------------------------------------------------------- where measures stand
@@ -164,7 +162,16 @@ def ranking_section(
 ) -> Section:
     """Return the overall ranking, with intervals where they mean something, and the mean ranks in
     every group of cells; ``about``: what a cell is; ``kind``: what the groups are."""
-    figures = tuple(_ranking_figures(overview))
+    ranked = {place.measure for place in overview.places.rows}
+    order = [spec for spec in overview.order if spec in ranked]
+    figures = rank_figures(
+        overview.places,
+        overview.names,
+        order,
+        "Mean rank over all cells",
+        worst=overview.worst,
+        is_sure=overview.is_sure,
+    )
     text = f"Mean rank over all cells. {about}".strip()
     if overview.is_sure:
         text = (
@@ -173,29 +180,7 @@ def ranking_section(
             f"{RESAMPLING}"
         )
     table = _ranking_table(overview, groups, kind)
-    return Section("ranking", "Overall ranking", text, (table,), figures)
-
-
-def _ranking_figures(overview: Overview) -> Iterator[Bars | Diagram]:
-    """Yield the mean ranks, and which measures cannot be told apart; nothing without a rank."""
-    standing, is_sure = overview.places, overview.is_sure
-    ranked = {place.measure for place in standing.rows}
-    if not ranked:
-        return
-    order = [spec for spec in overview.order if spec in ranked]
-    yield Bars(
-        "mean ranks",
-        "Mean rank over all cells",
-        AXIS,
-        rank_bars(standing, overview.names, order, is_sure=is_sure),
-        TIES if is_sure else "",
-        standing.rows[0].mean if is_sure else None,
-        (1.0, overview.worst),
-        is_dotted=True,
-    )
-    diagram = tie_diagram(standing, overview.names) if is_sure else None
-    if diagram is not None:
-        yield diagram
+    return Section("ranking", "Overall ranking", text, (table,), (*figures,) if order else ())
 
 
 def _ranking_table(overview: Overview, groups: Groups, kind: str) -> Table:
