@@ -26,13 +26,14 @@ def distinct(labels: Mapping[str, str]) -> dict[str, str]:
     """
     shared = Counter(labels.values())
     names = {
-        spec: label if shared[label] == 1 else _with_parameters(label, spec)
+        spec: label if shared[label] == 1 else with_parameters(label, spec)
         for spec, label in labels.items()
     }
     counts = Counter(names.values())
     return {spec: name if counts[name] == 1 else spec for spec, name in names.items()}
 
 
-def _with_parameters(label: str, spec: str) -> str:
+def with_parameters(label: str, spec: str) -> str:
+    """Return a label with the parameters of a specification: "CKA [kernel=rbf]"."""
     _, bracket, parameters = spec.partition("[")
     return f"{label} [{parameters}" if bracket else label

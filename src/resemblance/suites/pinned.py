@@ -29,6 +29,7 @@ from ..sources.model_folder import TRAITS
 from ..sources.recipe import Recipe
 from . import SUITES
 from .case import Case, cell_name
+from .reliability import RELIABILITY
 from .scoring import score
 from .study import Progress, purpose
 from .training import model_folder
@@ -195,8 +196,7 @@ def pack_cases(pack: Pack) -> list[Case]:
 def _module(suite: str) -> Any:
     if suite not in SUITES:
         raise ValueError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
-    module = "pinned" if suite == "sensitivity" else "suite"
-    return importlib.import_module(f"{__package__}.{suite}.{module}")
+    return importlib.import_module(f"{__package__}.{suite}.suite")
 
 
 def cells_with_scores(suite: str, pinned: Pinned) -> Iterator[PinnedCell]:
@@ -214,6 +214,18 @@ def cells_with_scores(suite: str, pinned: Pinned) -> Iterator[PinnedCell]:
 
 
 # ------------------------------------------------------------------------- copies of trained models
+
+
+def remembered(
+    size: str, plan: Iterable[Recipe], reliabilities: Mapping[str, float | None]
+) -> dict[str, Any]:
+    """Return what a pack must remember of trained models; ``reliabilities``: by cell, None where
+    what is expected does not depend on inputs."""
+    return {
+        "size": size,
+        "recipes": {r.name: r.fingerprint for r in plan},
+        RELIABILITY: {cell: known for cell, known in reliabilities.items() if known is not None},
+    }
 
 
 def all_layers_of(traits: Mapping[str, Any]) -> Layers:

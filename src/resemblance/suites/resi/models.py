@@ -17,7 +17,7 @@ from ...sources.training import DATASETS, DOMAINS, Portion, part_of
 from ...sources.training.loop import Resources
 from ...subject import Subject
 from ..case import cell_name
-from ..pinned import MODELS, Layers, Reduction, all_layers_of, pin_model
+from ..pinned import MODELS, Layers, Reduction, all_layers_of, pin_model, remembered
 from ..reliability import RELIABILITY
 from ..study import Purpose, purpose
 from ..training import is_trained, subjects_of
@@ -213,11 +213,7 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
         has_all = recipe.setting == ("layers" if recipe[:3] in deep else "normal")
         pin_model(study, recipe, pack, reduction, all_layers_of if has_all else _last_of)
     cases = six_tests(subjects_of(study, plan)).cases
-    return {
-        "size": known.size,
-        "recipes": {r.name: r.fingerprint for r in plan},
-        RELIABILITY: {cell_name(c.cell): c.reliability for c in cases if c.reliability is not None},
-    }
+    return remembered(known.size, plan, {cell_name(c.cell): c.reliability for c in cases})
 
 
 def _last_of(traits: Mapping[str, Any]) -> Layers:

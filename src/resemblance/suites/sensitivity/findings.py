@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ...results.values import known
+from ...results.values import known, with_parameters
 from ...significance import attainable, bootstrap_counts, exchanges, known_mean, percentile_interval
 from ..training import ModelFamily
 from .cases import FamilySets, RepresentationSet
@@ -42,10 +42,7 @@ NAMES: Mapping[str, str] = {  # in tables
 
 def name_of(spec: str, labels: Mapping[str, str]) -> str:
     """Return the name of a measure in the paper, or its label with its parameters."""
-    if spec in NAMES:
-        return NAMES[spec]
-    parameters = spec.partition("[")[2]
-    return labels.get(spec, spec) + (f" [{parameters}" if parameters else "")
+    return NAMES.get(spec) or with_parameters(labels.get(spec, spec), spec)
 
 
 class Estimate(NamedTuple):

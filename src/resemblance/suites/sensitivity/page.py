@@ -155,8 +155,7 @@ def _figure_1(of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
     records = list[Record]()
     for spec, d in depths.items():
         shares = [known(share) for share in d.exceeding]
-        complete = [share for share in shares if share is not None]
-        mean = sum(complete) / len(shares) if len(complete) == len(shares) else None
+        mean = mean_or_none(shares)
         records.append({"measure": of.name(spec), "mean": mean, **dict(zip(layers, shares))})
     specificity = Table.of(
         best_first(records, "mean"),

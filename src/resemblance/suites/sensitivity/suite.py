@@ -25,17 +25,19 @@ from ...sources.training import DOMAINS
 from ...subject import Subject
 from ..case import Case
 from ..page import scores_section, times_section
-from ..pinned import Pinned
+from ..pinned import MODELS, Pinned, Reduction, pin_model, remembered
 from ..ranks import overview_of, scored_cells, with_scores
 from ..reliability import LEAST_RELIABILITY, RELIABILITY, is_reliable
 from ..scoring import MOST_OFTEN, Compared, compare_cases, failures_of, scores_of, seconds_of
-from ..study import Judge, Progress, Purpose, log, study_folder, with_claims
-from ..training import ModelFamily, subjects_of, train
+from ..study import Judge, Progress, Purpose, log, purpose, study_folder, with_claims
+from ..training import ModelFamily, is_written, subjects_of, train
 from .cases import (
     BENCHMARKS,
     Benchmark,
     FamilySets,
+    accuracies_of,
     cases_of_family,
+    reliability_key,
     rounded_differences,
     sets_of,
     whole_part,
@@ -131,8 +133,8 @@ def run(
     settings = {benchmark.setting for benchmark in benchmarks}
     plan = () if source else [r for r in recipes(size, domains) if r.setting in settings]
     show = progress or (lambda stage, done, total: None)
-    purpose = Purpose("sensitivity", size, models=pinned.identity if pinned else source)
-    with study_folder(folder, purpose) as (place, _):
+    wanted = Purpose("sensitivity", size, models=pinned.identity if pinned else source)
+    with study_folder(folder, wanted) as (place, _):
         if plan:
             train(place, plan, executor, show)
             subjects = subjects_of(place, plan)
@@ -155,7 +157,7 @@ def run(
         result = Result(
             "sensitivity",
             size,
-            _sections(sets, findings, cases, tested, compared, purpose),
+            _sections(sets, findings, cases, tested, compared, wanted),
             names_of(tested),
             {b.name: _seconds(cases, compared, b.name) for b in sets},
             environment() | _origin(source, domains, pinned),
@@ -272,6 +274,84 @@ def _findings(
     return by_benchmark
 
 
+# ------------------------------------------------------------------------------- studies and packs
+
+
+def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
+    """Write the models of a finished study into a pack, and return what it must remember.
+
+    The accuracies of probes, on all samples, become traits of the models that the first two
+    benchmarks compare: they are what representations are held to, not what a measure sees. How far
+    what is expected repeats on other inputs is that of the study, with all its inputs.
+    """
+    known = purpose(study)
+    if known.models:
+        raise ValueError(f"{study} is of models that were not trained for a size of the suite")
+    plan, size, subjects = _trained(study, known.size), SIZES[known.size], []
+    for recipe in plan:
+        subject, more = subjects_of(study, [recipe])[0], {}
+        if recipe.setting == "normal":
+            subject = with_probes(subject, size, study / "probes")
+            more = {"probes": accuracies_of(subject)}
+        subjects.append(subject)
+        pin_model(study, recipe, pack, reduction, _first_pooling, **more)
+    reliabilities = {reliability_key(c): c.reliability for c in _best_cases(subjects, size)}
+    return remembered(known.size, plan, reliabilities)
+
+
+def _trained(study: Path, size: str) -> list[Recipe]:
+    """Return the models that are compared, of the domains that a study has in full."""
+    trained = list[Recipe]()
+    for domain in DOMAINS:
+        plan = recipes(size, [domain])
+        trained += plan if all(is_written(study, recipe) for recipe in plan) else ()
+    if not trained:
+        raise ValueError(f"{study} lacks models of every domain: finish the study first")
+    return [recipe for recipe in trained if recipe.setting != "pretrained"]
+
+
+def _first_pooling(traits: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Of several poolings the first is compared, as the others are the same models."""
+    return dict(list(traits["layers"].items())[:1])
+
+
+def cases_of(pinned: Pinned) -> list[Case]:
+    """Return what the measures are ranked by: the order of distances from the best representation,
+    for each benchmark, family of models and functionality by both correlations."""
+    subjects = [*map(with_defaults, read_subjects(pinned.folder / MODELS))]
+    cases = _best_cases(subjects, SIZES[pinned.facts["size"]], pinned.facts.get(RELIABILITY, {}))
+    return [case for case in cases if is_reliable(case.reliability)]
+
+
+def _best_cases(
+    subjects: Sequence[Subject], size: Size, known: Mapping[str, float] = {}
+) -> list[Case]:
+    """Return the cases of all benchmarks, which compare the best representation only."""
+    return [
+        case
+        for benchmark in BENCHMARKS
+        for of in sets_of(benchmark, subjects, size)
+        for case in cases_of_family(benchmark.name, of, known=known)
+    ]
+
+
+def run_pinned(
+    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
+) -> Result:
+    """Run measures through the four benchmarks on the models of a pack, or continue in a folder.
+
+    ``options``: executor, memory and progress.
+    """
+    return run(
+        folder,
+        measures=measures,
+        size=pinned.facts["size"],
+        models=pinned.folder / MODELS,
+        pinned=pinned,
+        **options,
+    )
+
+
 # ----------------------------------------------------------------------------------------- the page
 
 
@@ -281,7 +361,7 @@ def _sections(
     cases: Sequence[Case],
     measures: Sequence[Measure],
     compared: Compared,
-    purpose: Purpose,
+    wanted: Purpose,
 ) -> tuple[Section, ...]:
     scores = [row for case in cases for row in scores_of(case, compared)]
     cells = scored_cells(cases, scores)
@@ -298,8 +378,8 @@ def _sections(
         sections.append(with_scores(section, ranked))
     if cases:
         infos, usual = [info_of(m) for m in measures], get_measures(MEASURES)
-        is_small = is_trial(purpose.suite, purpose.size) and not purpose.models
-        overview = overview_of(purpose.suite, scores, infos, cells, usual, is_trial=is_small)
+        is_small = is_trial(wanted.suite, wanted.size) and not wanted.models
+        overview = overview_of(wanted.suite, scores, infos, cells, usual, is_trial=is_small)
         overview = overview._replace(names=names_of(measures))
         seconds = seconds_of(cases, compared, lambda case: case.cell[0])
         sections.append(scores_section(overview, score_columns(cases)))

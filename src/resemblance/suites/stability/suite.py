@@ -23,10 +23,10 @@ from ...results.values import known
 from ...stability.rdm import rows
 from ...views.points import scaled_rows
 from ..case import Case, Part, cell_name
-from ..page import failures_section, times_section
-from ..pinned import Pinned, Reduction
+from ..page import failures_section, noise_remark, times_section
+from ..pinned import Pinned, Reduction, remembered
 from ..ranks import overview_of, scored_cells, with_scores
-from ..reliability import LEAST_RELIABILITY, RELIABILITY, is_reliable
+from ..reliability import RELIABILITY, is_reliable
 from ..scoring import Compared, compare_cases, failures_of, scores_of, seconds_of
 from ..study import Judge, Progress, Purpose, log, purpose, study_folder, with_claims
 from .alarms import (
@@ -116,7 +116,8 @@ def run(
     Reference: Raju 2026, Sections 7.2 and 10. Its other experiments, and verdicts on its
     claims, are in the folder ``papers/shesha`` of the repository.
     """
-    check_size(size)
+    if size not in SIZES:
+        raise ValueError(f"size cannot be {size!r}{did_you_mean(size, SIZES)}")
     parse_bytes(memory)
     chosen = set(EXPERIMENTS if only is None else only)
     for name in sorted(chosen - set(EXPERIMENTS)):
@@ -157,12 +158,6 @@ def _publish(place: Path, result: Result) -> None:
     log(place, f"stability: {len(result.sections)} sections, {len(result.claims)} claims")
 
 
-def check_size(size: str) -> None:
-    """Raise ``ValueError`` for a size that does not exist."""
-    if size not in SIZES:
-        raise ValueError(f"size cannot be {size!r}{did_you_mean(size, SIZES)}")
-
-
 # ----------------------------------------------------------------------------------- what is tested
 
 
@@ -198,18 +193,16 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     write_pack(pack, seen, reduction)
     np.save(pack / WHOLE, harmonic(SEED).astype(np.float32))
     cases = cases_of_copies(seen, list(map(part_of, seen)))
-    return {
-        "size": size,
-        "recipes": {r.name: r.fingerprint for r in plain_models(size)},
-        RELIABILITY: {cell_name(c.cell): c.reliability for c in cases if c.reliability is not None},
-    }
+    reliabilities = {cell_name(c.cell): c.reliability for c in cases}
+    return remembered(size, plain_models(size), reliabilities)
 
 
 def cases_of(pinned: Pinned) -> list[Case]:
     """Return what the measures are ranked by: the deletion, and the disturbances of which some lose
     accuracy."""
     content = _content_of(pinned)
-    return [case for case in (*_deletions(content), *_copies(content)) if _is_ranked(case)]
+    cases = (*_deletions(content), *_copies(content))
+    return [case for case in cases if is_reliable(case.reliability)]
 
 
 def _deletions(content: Content) -> list[Case]:
@@ -219,10 +212,6 @@ def _deletions(content: Content) -> list[Case]:
 def _copies(content: Content, parts: Sequence[Part] = ()) -> list[Case]:
     seen = content.seen or ()
     return cases_of_copies(seen, parts or list(map(part_of, seen)), content.reliabilities)
-
-
-def _is_ranked(case: Case) -> bool:
-    return is_reliable(case.reliability)
 
 
 def _result(
@@ -251,7 +240,7 @@ def _result(
         "stability",
         scores,
         [info_of(m) for m in measures],
-        {cell: of for cell, of in scored_cells(scored, scores).items() if _has_score(of[0])},
+        {c: of for c, of in scored_cells(scored, scores).items() if {*of[0].values()} - {None}},
         usual,
         is_trial=is_trial("stability", content.size),
     )
@@ -282,10 +271,6 @@ def _result(
         about=INTRODUCTION,
     )
     return result, facts
-
-
-def _has_score(scores: Mapping[str, float | None]) -> bool:
-    return any(value is not None for value in scores.values())
 
 
 def _with_unit_rows(part: Part) -> Part:
@@ -347,12 +332,8 @@ def _facts_of(content: Content) -> dict[str, str]:
 def _remarks(copies: Sequence[Case]) -> Iterator[str]:
     """Yield in which cells measures are not ranked since what is expected is noise, and in which
     it is not known whether it is."""
-    noise = [f"{'/'.join(c.cell)} ({c.reliability:.2f})" for c in copies if not _is_ranked(c)]
-    if noise:
-        yield (
-            "Shown and not ranked, since what is expected would be different on other inputs (a "
-            f"reliability below {LEAST_RELIABILITY}): {'; '.join(noise)}."
-        )
+    if noise := noise_remark({"/".join(c.cell): c.reliability for c in copies}):
+        yield noise
     if any(case.reliability is None for case in copies):
         yield (
             "How far losses of accuracy repeat on other inputs is not known: the answers of the "
