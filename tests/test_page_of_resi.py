@@ -29,6 +29,7 @@ from resemblance.suites.resi.matrices import brief, common_start, limits
 from resemblance.suites.resi.page import judged
 from resemblance.suites.resi.rules import Options
 from resemblance.suites.scoring import Failed
+from resemblance.suites.training import ModelFamily
 
 HOSTILE = "<script>alert(1)</script>"
 SAYS = {"larger_is_more_similar": False, "symmetric": True, "reference": "none"}
@@ -654,7 +655,7 @@ ODD = {
     ),
     "absent": made_up(
         {"a": [0.5]},
-        absent=(Absence("layers", "v", "d", "a", "p", "no model with at least 3 layers"),),
+        absent=(Absence("layers", ModelFamily("v", "d", "a", "p"), "no model has 3 layers"),),
     ),
 }
 

@@ -40,14 +40,8 @@ def run(
     """
     if suite not in SUITES:
         raise ValueError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
-    if pack is not None:
-        return _run_on_pack(suite, folder, pack, options)
-    return importlib.import_module(f"{__name__}.{suite}.suite").run(folder, **options)
-
-
-def _run_on_pack(
-    suite: str, folder: str | Path | None, pack: str | Path | Pack, options: Mapping[str, Any]
-) -> Result:
+    if pack is None:
+        return importlib.import_module(f"{__name__}.{suite}.suite").run(folder, **options)
     opened = pack if isinstance(pack, Pack) else open_pack(pack)
     manifest = opened.manifest
     if manifest.suite != suite:

@@ -4,7 +4,7 @@ was run."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,14 +50,25 @@ def status(
     """
     path, known = Path(folder), purpose(folder)
     recipes = plan(known) if plan and known.models is None else ()
-    comparisons, itself = _count_comparisons(path / "comparisons.db")
-    has_result, lines = (path / "result.json").exists(), _lines(path / "log.txt")
+    trained = (
+        sum((model_folder(path, recipe) / TRAITS).exists() for recipe in recipes)
+        if recipes
+        else sum(1 for _ in path.glob(f"subjects/**/seed*/{TRAITS}"))
+    )
+    comparisons, itself, store = 0, 0, path / "comparisons.db"
+    if store.exists() and store.stat().st_size:  # something was written
+        with Store(store, read_only=True) as known_pairs:
+            comparisons, itself = known_pairs.count(), known_pairs.count(alone=True)
+    has_result, lines = (path / "result.json").exists(), list[str]()
+    if (path / "log.txt").exists():
+        text = (path / "log.txt").read_text(encoding="utf-8", errors="replace")
+        lines = text.splitlines()
     return StudyStatus(
         known.suite,
         known.size,
         known.models,
         is_running(path),
-        _count_trained(path, recipes),
+        trained,
         len(recipes),
         sum(1 for folder in ("canary", "probes") for _ in path.glob(f"{folder}/*.json")),
         comparisons,
@@ -65,26 +76,6 @@ def status(
         sum(map(len, load_result(path).scores().values())) if has_result else 0,
         lines[-1] if lines else "",
     )
-
-
-def _count_trained(folder: Path, recipes: Sequence[Recipe]) -> int:
-    """Return how many of these models are trained; how many of all, where there are none."""
-    if recipes:
-        return sum((model_folder(folder, recipe) / TRAITS).exists() for recipe in recipes)
-    return sum(1 for _ in folder.glob(f"subjects/**/seed*/{TRAITS}"))
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
-
-
-def _count_comparisons(path: Path) -> tuple[int, int]:
-    """Return how many comparisons a file has, and how many of them are of a representation with
-    itself."""
-    if not path.exists() or not path.stat().st_size:  # nothing was written yet
-        return 0, 0
-    with Store(path, read_only=True) as store:
-        return store.count(), store.count(alone=True)
 
 
 # ------------------------------------------------------------------------------- what its runs were
@@ -122,15 +113,15 @@ def record_run(folder: Path, command: str) -> Record:
 def provenance_of_runs(folder: Path) -> dict[str, str]:
     """Return what is known of the runs of a study, by the names that a page shows; nothing for a
     study without a record."""
-    record = _record_of(folder)
-    return {name: words for name, words in _words(record) if words} if record else {}
-
-
-def _words(record: Record) -> Iterator[tuple[str, str]]:
-    yield "date", record.begun
-    yield "command" if len(record.commands) == 1 else "commands", "; ".join(record.commands)
-    yield "machine", "; ".join(record.machines)
-    yield "libraries", ", ".join(record.versions)
+    if (record := _record_of(folder)) is None:
+        return {}
+    words = {
+        "date": record.begun,
+        "command" if len(record.commands) == 1 else "commands": "; ".join(record.commands),
+        "machine": "; ".join(record.machines),
+        "libraries": ", ".join(record.versions),
+    }
+    return {name: text for name, text in words.items() if text}
 
 
 def _with(known: tuple[str, ...], *words: str) -> tuple[str, ...]:

@@ -78,14 +78,26 @@ def _in_waves(
     missing = [recipe for recipe in plan if not is_trained(folder, recipe)]
     for domain in {recipe.domain for recipe in missing}:
         check(DOMAINS[domain].needs)
-    done = len(plan) - len(missing)
+    done, place = len(plan) - len(missing), folder.resolve()
     progress("training", done, len(plan))
     for wave in (True, False):
-        recipes = [r for r in missing if (r.setting == "pretrained") == wave]
-        for recipe, finished in _trained(folder.resolve(), recipes, executor, resources):
+        recipes = {r.name: r for r in missing if (r.setting == "pretrained") == wave}
+        calls = [
+            Call(
+                name,
+                train_one,
+                (r, model_folder(place, r), r.parent and model_folder(place, r.parent), resources),
+            )
+            for name, r in recipes.items()
+        ]
+        for call, future in run(calls, executor, partial(log, folder)):
+            error = future.exception()
+            if isinstance(error, BrokenExecutor):  # no other training could go on either
+                raise error
+            finished = error if isinstance(error, Exception) else future.result()
             if isinstance(finished, str):
                 log(folder, finished)
-            yield recipe, finished
+            yield recipes[call.name], finished
             done += 1
             progress("training", done, len(plan))
 
@@ -103,25 +115,6 @@ def with_parents(plan: Iterable[Recipe]) -> list[Recipe]:
                     f"two recipes are named {one.name}, with different options or versions"
                 )
     return list(recipes.values())
-
-
-def _trained(
-    folder: Path, missing: Iterable[Recipe], executor: Executor | None, resources: Resources | None
-) -> Iterator[tuple[Recipe, Finished]]:
-    recipes = {recipe.name: recipe for recipe in missing}
-    calls = [
-        Call(name, train_one, (r, model_folder(folder, r), _parent_folder(folder, r), resources))
-        for name, r in recipes.items()
-    ]
-    for call, future in run(calls, executor, partial(log, folder)):
-        error = future.exception()
-        if isinstance(error, BrokenExecutor):  # no other training could go on either
-            raise error
-        yield recipes[call.name], error if isinstance(error, Exception) else future.result()
-
-
-def _parent_folder(study: Path, recipe: Recipe) -> Path | None:
-    return None if recipe.parent is None else model_folder(study, recipe.parent)
 
 
 def load_weights(folder: Path, child: Recipe) -> dict[str, np.ndarray]:

@@ -101,9 +101,12 @@ def result_of(run: Measured, usual: Iterable[Measure]) -> Result:
         usual,
         is_trial=run.is_trial,
     )._replace(names=names)
-    sections = [
-        _experiment(name, run, drawn) for name in EXPERIMENTS if run.of(name.replace(" ", "_"))
-    ]
+    sections = list[Section]()
+    for name, title in EXPERIMENTS.items():
+        if run.of(name.replace(" ", "_")):
+            figures: tuple[Figure, ...] = (_clouds_of(name), *_charts(name, run, drawn))
+            cells = {cell: of for cell, of in run.cells.items() if cell[0] == name}
+            sections.append(with_scores(Section(name, title, ABOUT[name], (), figures), cells))
     sections += [_grade_section(run, drawn, by_measure, overview)]
     sections += [times_section(overview, run.seconds)]
     if run.left_out or run.failed:
@@ -155,12 +158,6 @@ def _all(names: Sequence[str]) -> str:
 
 
 # -------------------------------------------------------------------------------------- experiments
-
-
-def _experiment(name: str, run: Measured, drawn: Drawn) -> Section:
-    figures: tuple[Figure, ...] = (_clouds_of(name), *_charts(name, run, drawn))
-    section = Section(name, EXPERIMENTS[name], ABOUT[name], figures=figures)
-    return with_scores(section, {cell: of for cell, of in run.cells.items() if cell[0] == name})
 
 
 def _charts(name: str, run: Measured, drawn: Drawn) -> list[Chart]:

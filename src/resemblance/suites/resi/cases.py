@@ -61,10 +61,7 @@ class Absence(NamedTuple):
     """A test that a set of models cannot make, and why."""
 
     test: str
-    domain: str
-    dataset: str
-    architecture: str
-    pooling: str
+    family: ModelFamily
     reason: str
 
 
@@ -154,7 +151,7 @@ def _test(
         else make(sorted(members, key=_order), partial(_cases, test, family, rules))
     )
     if isinstance(outcome, str):
-        return Prepared((), (), (Absence(test, *family, outcome),))
+        return Prepared((), (), (Absence(test, family, outcome),))
     return outcome
 
 
@@ -265,7 +262,7 @@ def _by_group(
     names = [g.name for g in groups if g.kept]
     if len(names) < 2:
         why = "fewer than two groups of at least 2 models behave differently"
-        return Prepared((), groups, (Absence(test, *family, why),))
+        return Prepared((), groups, (Absence(test, family, why),))
     models = [s for name in names for s in by_name[name]]
     labels = [name for name in names for _ in by_name[name]]
     expected = {"auprc": [labels], "conformity": [labels]}

@@ -106,8 +106,7 @@ class Evaluation(NamedTuple):
         """Return the families of models in the order in which they were evaluated."""
         scored = (ModelFamily(*s.cell[2:]) for s in self.scores)
         compared = (part.family for part in self.parts())
-        absent = (ModelFamily(*a[1:5]) for a in self.absent)
-        return tuple(dict.fromkeys((*scored, *compared, *absent)))
+        return tuple(dict.fromkeys((*scored, *compared, *(a.family for a in self.absent))))
 
     def parts(self) -> Iterator[ComparedPart]:
         """Yield the parts of every test, in their order."""
@@ -234,15 +233,11 @@ def on_samples(
                 file = folder and folder / f"samples-{len(smaller)}.npy"
                 rows = drawn(ModelFamily(*case.cell[2:]).dataset, x.shape[0], samples)
                 smaller[x] = _taken(x, rows, file)
-    return tuple(_with(case, smaller) for case in cases)
 
+    def small(part: Part) -> Part:
+        return part._replace(rows={name: smaller.get(x, x) for name, x in part.rows.items()})
 
-def _with(case: Case, smaller: Mapping[Representation, Representation]) -> Case:
-    parts = (
-        part._replace(rows={name: smaller.get(x, x) for name, x in part.rows.items()})
-        for part in case.parts
-    )
-    return case._replace(parts=tuple(parts))
+    return tuple(case._replace(parts=tuple(map(small, case.parts))) for case in cases)
 
 
 def _taken(x: Representation, rows: np.ndarray, file: Path | None) -> Representation:

@@ -201,7 +201,7 @@ def failed_of(evaluation: Evaluation) -> list[Failed]:
 def _test_sections(evaluation: Evaluation, overview: Overview) -> Iterator[Section]:
     """Yield a section for every test that was made or tried: its matrices, groups, and scores."""
     for test, title in TESTS.items():
-        absent = {str(ModelFamily(*a[1:5])): a.reason for a in evaluation.absent if a.test == test}
+        absent = {str(a.family): a.reason for a in evaluation.absent if a.test == test}
         groups = [g for g in evaluation.groups if g.test == test]
         choice = choice_of(evaluation, overview, test)
         scores = [s for s in evaluation.scores if s.test == test]
@@ -234,7 +234,7 @@ def cell_text(cell: Sequence[str]) -> str:
 def score_columns(evaluation: Evaluation, domains: Sequence[str]) -> list[page.ScoreColumn]:
     """Return the columns of the table of scores: by test, then domain and models, each in all
     qualities."""
-    absent = {(a.test, ModelFamily(*a[1:5])): a.reason for a in evaluation.absent}
+    absent = {(a.test, a.family): a.reason for a in evaluation.absent}
     present = {(s.test, ModelFamily(*s.cell[2:])) for s in evaluation.scores} | absent.keys()
     repeats = evaluation.reliabilities()
     families = sorted(evaluation.families(), key=lambda f: domains.index(f.domain))

@@ -228,23 +228,17 @@ def table_of(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tuple
             row.architecture,
             *(str(row.models.get(setting, 0)) for setting in settings),
             str(row.trained),
-            *map(brief_estimate, numbers(row)),
+            *map(brief_estimate, row[4:]),  # hours and gigabytes, the last fields
         )
         for row in rows
     ]
     counts = [sum(row.models.get(setting, 0) for row in rows) for setting in settings]
-    sums = [sum(column) for column in zip(*(numbers(row) for row in rows))]
+    sums = [sum(column) for column in zip(*(row[4:] for row in rows))]
     trained = sum(row.trained for row in rows)
     lines.append(
         ("all", str(sum(counts)), *map(str, counts), str(trained), *map(brief_estimate, sums))
     )
     return header, lines, NOTE
-
-
-def numbers(row: PlannedModels) -> tuple[float, ...]:
-    """Return hours and gigabytes, in the order of the columns."""
-    hours = (row.gpu_hours, row.cpu_hours, row.comparing_hours)
-    return (*hours, row.weights_gb, row.representations_gb)
 
 
 def size_of(dataset: str, architecture: str) -> ModelSize:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -137,8 +136,15 @@ def run(
         check_data(order.paper, [r for r in plan if place is None or not is_trained(place, r)])
     wanted = usual_measures(place, order.options) if measures is None else measures
     with study_folder(place, order.purpose, _join) as (study, known):
-        train = partial(_train, study, trainer or executor, show)
-        material = material_of(study, order.purpose, known, order.paper, train)
+        material = material_of(
+            study,
+            order.purpose,
+            known,
+            order.paper,
+            lambda plan, resources: train_possible(
+                study, plan, trainer or executor, show, resources
+            ),
+        )
         log(study, f"comparing {len(material.subjects)} subjects")
         evaluation = evaluated(
             order, material, study, measures=wanted, executor=executor, memory=memory, progress=show
@@ -146,16 +152,6 @@ def run(
         result = judged(result_of(evaluation), evaluation, claims)
         publish(study, known, order, evaluation, result)
     return result
-
-
-def _train(
-    study: Path,
-    executor: Executor | None,
-    progress: Progress,
-    plan: Sequence[Any],
-    resources: Resources | None,
-) -> Mapping[str, str]:
-    return train_possible(study, plan, executor, progress, resources)
 
 
 def evaluated(order: Order, material: Material, study: Path, **more: Any) -> Evaluation:
@@ -214,12 +210,8 @@ def load_evaluation(study: str | Path) -> Evaluation:
         resources = Resources(Path(), archive=None if archive is None else Path(archive))
         run = PaperRun(portions_of(wanted)[-1], resources)
 
-    def failed(plan: Sequence[Any], resources: Resources | None) -> Mapping[str, str]:
-        untrained: Mapping[str, str] = last["untrained"]
-        return untrained
-
     order = Order(wanted, last["options"], run)
-    material = material_of(place, wanted, known, run, failed)
+    material = material_of(place, wanted, known, run, lambda plan, resources: last["untrained"])
     measures = map(_measure_of, decode(tuple[MeasureInfo, ...], last["measures"]))
     return evaluated(order, material, place, measures=tuple(measures), stored_only=True)
 

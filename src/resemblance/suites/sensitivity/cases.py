@@ -401,7 +401,7 @@ def models_of_several_parents(subjects: Sequence[Subject]) -> tuple[Subject, ...
     members = [sorted(group, key=lambda s: s.traits["seed"]) for group in groups.values()]
     shared = set.intersection(*({s.traits["seed"] for s in group} for group in members))
     if len(shared) > 1:
-        members = [[s for s in group if s.traits["seed"] in shared] for group in members]
+        members = [_with_seeds(group, shared) for group in members]
     fewest = min(map(len, members))
     if len(groups) < 2 or fewest < 2:
         return (
@@ -409,6 +409,10 @@ def models_of_several_parents(subjects: Sequence[Subject]) -> tuple[Subject, ...
             "2 are needed"
         )
     return tuple(s for group in members for s in group[:fewest])
+
+
+def _with_seeds(subjects: Sequence[Subject], seeds: set[int]) -> list[Subject]:
+    return [s for s in subjects if s.traits["seed"] in seeds]
 
 
 def crossed_or_nested(subjects: Sequence[Subject], size: Size) -> Sets:

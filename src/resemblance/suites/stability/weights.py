@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,7 +63,6 @@ LEVELS: Mapping[str, Levels] = {
     "default": Levels(tuple(k / 32 for k in range(17)), (8, 7, 6, 5, 4, 3, 2), _ADAPTERS, 3),
     "paper": Levels(tuple(k / 100 for k in range(51)), (8, 7, 6, 5, 4, 3, 2), _ADAPTERS, 3),
 }
-Disturbance = Callable[[State], State]
 Disturbances = Mapping[str, Any]  # model and fingerprint of its recipe, kind, draw, levels
 
 
@@ -119,24 +120,19 @@ def planned(size: str) -> list[tuple[Recipe, Disturbances]]:
     ]
 
 
-def _changes(part: Disturbances) -> Iterator[tuple[str, float, Disturbance]]:
-    """Yield what a part does to weights: a name, the level, and the function."""
+def _changed(part: Disturbances, state: State) -> Iterator[tuple[str, float, State]]:
+    """Yield what a part does to weights: a name, the level, and the weights after it."""
     labels = (0, "canary", part["model"])  # of what is drawn
     for level in part["levels"]:
         if part["kind"] == "noise":
-            yield f"{level:g}", level, partial(_after, noisy, (level, *labels, part["draw"]))
+            yield f"{level:g}", level, noisy(state, level, *labels, part["draw"])
         elif part["kind"] == "rounding":
-            yield f"{level} bits", level, partial(_after, rounded, (level,))
+            yield f"{level} bits", level, rounded(state, level)
         elif part["kind"] == "adapters":
             rank, scale = level
-            name = f"rank {rank}, scale {scale:g}"
-            yield name, scale, partial(_after, adapted, (rank, scale, *labels))
+            yield f"rank {rank}, scale {scale:g}", scale, adapted(state, rank, scale, *labels)
         else:
-            yield f"shuffle {level}", level, partial(_after, shuffled, (*labels, level))
-
-
-def _after(change: Callable[..., State], options: tuple[Any, ...], state: State) -> State:
-    return change(state, *options)
+            yield f"shuffle {level}", level, shuffled(state, *labels, level)
 
 
 def observed(folder: Path, recipe: Recipe, part: Disturbances) -> Observation:
@@ -148,8 +144,8 @@ def observed(folder: Path, recipe: Recipe, part: Disturbances) -> Observation:
     assert before.outputs is not None
     right = before.outputs.argmax(axis=1) == before.labels
     layers, changes, losses = [_seen(recipe, state)[0]], list[WeightChange](), []
-    for name, level, change in _changes(part):
-        layer, outputs = _seen(recipe, change(state))
+    for name, level, changed in _changed(part, state):
+        layer, outputs = _seen(recipe, changed)
         now = outputs.argmax(axis=1) == before.labels
         lost = right.astype(int) - now
         layers.append(layer)
@@ -284,16 +280,13 @@ def cases_of_copies(
     copies enough lost more than two points and did not, Spearman's correlation elsewhere.
     ``reliabilities``: by the name of a cell, where no answers of the models are known.
     """
-    groups: dict[str, dict[str, dict[str, list[tuple[Observation, Part]]]]] = {}
+    draws = defaultdict[tuple[str, str], list[tuple[Observation, Part]]](list)
     for of, part in zip(seen, parts, strict=True):
-        by_kind = groups.setdefault(family(of.part["model"]), {})
-        by_model = by_kind.setdefault(of.part["kind"], {})
-        by_model.setdefault(of.part["model"], []).append((of, part))
+        draws[of.part["model"], of.part["kind"]].append((of, part))
     cases = list[Case]()
-    for models, by_kind in groups.items():
-        for kind in KINDS:
-            disturbed = [_disturbed(of_model) for of_model in by_kind.get(kind, {}).values()]
-            cases += _cell(models, kind, disturbed, reliabilities or {})
+    for models, kind in product(dict.fromkeys(family(model) for model, _ in draws), KINDS):
+        of_kind = [some for (m, k), some in draws.items() if (family(m), k) == (models, kind)]
+        cases += _cell(models, kind, list(map(_disturbed, of_kind)), reliabilities or {})
     return cases
 
 
