@@ -317,6 +317,15 @@ def test_names_depend_on_the_room():
     assert 20 < len(crowded.names) < 100
 
 
+def test_names_of_groups_below_have_the_room_that_long_names_at_the_left_leave():
+    names = tuple(f"augmentation-{share}/seed{i}" for share in (0, 0.25, 1) for i in range(5))
+    drawn = maps.empty_map(names, names)
+    places = re.findall(r'x="([\d.]+)"[^>]*class="mid name"[^>]*>(augmentation-[\d.]+)<', drawn)
+    ends = [(float(x), maps.text_width(name, maps.FONT) / 2) for x, name in places]
+    assert all(x + half < after - rest for (x, half), (after, rest) in itertools.pairwise(ends))
+    assert len(re.findall(">augmentation-", drawn)) == 6
+
+
 def test_one_layer_per_model_is_written_in_full():
     labels = maps.axis_names(["a/last", "b/last"], 40, turn=False)
     assert [t.name for t in labels.names] == ["a/last", "b/last"]
@@ -358,6 +367,7 @@ def test_cells_are_where_their_values_are():
 def test_small_matrices_show_their_numbers(comparison):
     assert f">{comparison['cka'][0, 1]:.2f}</text>" in svg_of(comparison, "cka")
     assert maps.cell_text(1e-16, 1e-9) == "0"
+    assert [maps.cell_text(1.0, 1e-9, are_whole) for are_whole in (False, True)] == ["1.00", "1"]
 
 
 # --------------------------------------------------------------------------------------------- page

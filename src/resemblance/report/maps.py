@@ -119,8 +119,8 @@ def _geometry(heat: HeatMap) -> tuple[Names, Names, Cells]:
     """Return the names at the left and below, and where the cells are."""
     rows, columns = max(len(heat.rows), 1), max(len(heat.columns), 1)
     left = axis_names(heat.rows, (WIDTH - 130) / max(rows, columns), turn=False)
-    bottom = axis_names(heat.columns, (WIDTH - 130) / columns, turn=True)
     width = WIDTH - left.room - SCALE
+    bottom = axis_names(heat.columns, width / columns, turn=True)
     height = min(max(width * rows / columns, 24.0), TALLEST * width)
     return left, bottom, Cells(left.room, width, height, width / columns, height / rows)
 
@@ -190,19 +190,22 @@ def _cell_texts(
     tiny = TINY * abs(ends[1] - ends[0])
     if 0.5 * cells.pitch_y < SMALLEST_NUMBER:
         return [], 0.0
-    words = [[cell_text(value, tiny) for value in row] for row in heat.values]
+    values = (value for row in heat.values for value in row if value is not None)
+    are_whole = all(float(value).is_integer() for value in values)
+    words = [[cell_text(value, tiny, are_whole) for value in row] for row in heat.values]
     longest = max((len(word) for row in words for word in row), default=0)
     font = min(FONT, 0.5 * cells.pitch_y, 0.88 * cells.pitch_x / (CHARACTER * max(longest, 1)))
     return (words, font) if font >= SMALLEST_NUMBER else ([], 0.0)
 
 
-def cell_text(value: float | None, tiny: float) -> str:
-    """Write a number into a cell; what is only rounding on this scale is 0."""
+def cell_text(value: float | None, tiny: float, are_whole: bool = False) -> str:
+    """Write a number into a cell; what is only rounding on this scale is 0, and 1 is 1.00 unless
+    all numbers of the map ``are_whole``."""
     if value is None or not math.isfinite(value):
         return ""
     if abs(value) < tiny:
         return "0"
-    if value == int(value) and abs(value) >= 2:
+    if value == int(value) and (are_whole or abs(value) >= 2):
         return number(value)
     if abs(value) < 0.01:
         return number(value, 1)
