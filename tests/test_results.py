@@ -761,12 +761,24 @@ def test_numbers_with_words_stand_and_sort_as_numbers_with_real_minus_signs(tmp_
     table = Table(
         "t",
         "T",
-        ("measure", "95 %", "share", "words"),
-        (("a", "-0.5 to 1.2", "97%", "layer-1"), ("b", "0.3 ± 0.4", None, "from -0.09")),
+        ("measure", "95 %", "share", "both", "place", "words"),
+        (
+            ("a", "-0.5 to 1.2", "97%", "0.1 (-0.2 to 0.4)", "1 to 3 of 5", "layer-1"),
+            ("b", "0.3 ± 0.4", None, "0.2", "4 of 5", "from -0.09"),
+        ),
     )
     text = written(Result("toy", "small", (Section("s", "S", "", (table,)),)), tmp_path)
     cells = re.findall(r'<td class="n" data-v="([^"]*)">([^<]*)</td>', text)
-    assert cells == [("-0.5", "−0.5 to 1.2"), ("97", "97%"), ("0.3", "0.3 ± 0.4"), ("", "–")]
+    assert cells == [
+        ("-0.5", "−0.5 to 1.2"),
+        ("97", "97%"),
+        ("0.1", "0.1 (−0.2 to 0.4)"),
+        ("1", "1 to 3 of 5"),
+        ("0.3", "0.3 ± 0.4"),
+        ("", "–"),
+        ("0.2", "0.2"),
+        ("4", "4 of 5"),
+    ]
     assert "<td>layer-1</td>" in text
     assert "<td>from −0.09</td>" in text
 

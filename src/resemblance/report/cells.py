@@ -13,8 +13,11 @@ from .numbers import decimals, digits, minus, number
 
 LONG = 32  # characters of a text that needs a wide column
 NUMBER = r"[-−]?(?:\d[\d.]*(?:e[-−]?\d+)?|∞)"
-# a number, a bound or an interval, with or without %
-NUMBERS = re.compile(rf"(?:< )?({NUMBER})\s?%?(?: (?:to|±) {NUMBER}\s?%?)?")
+# a number, a bound or an interval, with or without %, or of how many, or a number with its interval
+# in brackets
+NUMBERS = re.compile(
+    rf"(?:< )?({NUMBER})\s?%?(?: (?:to|±) {NUMBER}\s?%?| \({NUMBER} to {NUMBER}\))?(?: of \d+)?"
+)
 
 
 class TableCell(NamedTuple):
