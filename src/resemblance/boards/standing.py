@@ -313,11 +313,12 @@ def _suite_ranks(places: Places, spec: str) -> Iterable[SuiteRank]:
 
 
 def _times(board: Board, spec: str) -> float | None:
-    """Return the CPU time of a measure in multiples of that of CKA on the same packs."""
+    """Return the CPU time of a measure in multiples of that of CKA on the same packs; None of CKA
+    itself, and where its time is not known."""
     suites = [suite for suite, files in board.files.items() if {spec, REFERENCE} <= files.keys()]
     reference = sum(board.files[suite][REFERENCE].seconds for suite in suites)
     seconds = sum(board.files[suite][spec].seconds for suite in suites)
-    return seconds / reference if reference else None
+    return seconds / reference if reference and spec != REFERENCE else None
 
 
 def moved(before: View, after: View, spec: str) -> dict[str, tuple[int, int]]:

@@ -52,7 +52,7 @@ PAIRS = Result(
     (),
     title="Compare two measures",
     about="Two measures in the same cells: how far their mean ranks are apart, and in which cells "
-    "each is ahead. In the mean ranks every suite counts alike, however many cells it has.",
+    "each is ahead. In the mean ranks every suite of at least six cells counts alike.",
 )
 
 

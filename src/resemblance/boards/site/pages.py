@@ -95,7 +95,7 @@ def _measure_sections(content: Content, spec: str, authors: AuthorsCard) -> Iter
                 "cannot be compared.",
                 links={"suite": [f"../suite/{test['suite']}.html" for test in tests]},
             ),
-            Table.of(cells, "cells", f"Scores in all cells ({len(cells)})", is_closed=True),
+            Table.of(cells, "cells", "Scores in all cells", is_closed=True),
         ),
         tuple(_rank_figure(tests)),
         reasons=reasons,
@@ -218,7 +218,7 @@ def _reasons(files: Mapping[str, ScoreFile]) -> Iterator[tuple[str, str]]:
 
 def _costs(content: Content, spec: str, files: Mapping[str, ScoreFile]) -> dict[str, str]:
     total, times = seconds_of(content.board, spec), ""
-    if {spec, REFERENCE} <= content.board.ranks.labels.keys():
+    if spec != REFERENCE and {spec, REFERENCE} <= content.board.ranks.labels.keys():
         times = f", {number(total / seconds_of(content.board, REFERENCE), 2)} times that of CKA"
     by_suite = {SUITES[suite]: duration(scores.seconds) for suite, scores in files.items()}
     return {"all packs": f"{duration(total)}{times}", **by_suite}
