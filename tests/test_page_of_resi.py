@@ -194,7 +194,7 @@ def test_the_table_of_ranks_is_that_of_the_ranking(facts, result):
         assert row["mean rank"] == expected.mean
         assert (row["median"], row["cells"]) == (expected.median, len(expected.ranks))
         low, high = place.simultaneous
-        assert row["behind"] == f"{low:.2f} to {high:.2f}"
+        assert row["behind"] == (None if place is leader else f"{low:.2f} to {high:.2f}")
         assert (row["tied with"] == "none") == (result.places().tied_with(place.measure) == ())
     tied = [labels[p.measure] for p in found.values() if p.is_tied]
     assert [list(rows)[i] for i in table(result, "ranking").marked] == tied
@@ -569,6 +569,8 @@ def test_times_are_milliseconds_and_the_fastest_comes_first():
     (times,) = times_section(overview, seconds).tables
     assert times.columns == ("measure", "vision", "graphs")
     assert times.rows == (("b", 1.0, None), ("a", 2.0, 4.0))
+    (some,) = times_section(overview, {"vision": {"b": 0.001}}).tables
+    assert some.rows == (("b", 1.0), ("a", None))
     assert times.shades == ((None, 0.0, None), (None, 0.5, 1.0))
 
 
@@ -577,7 +579,7 @@ def test_only_measures_of_the_catalogue_have_claims(result):
     assert (rows["OrthProc"]["symmetric"], rows["OrthProc"]["metric"]) == ("●", "●")
     assert rows["OrthProc"]["samples"].startswith("≥ ")
     assert (rows["Mine"]["symmetric"], rows["Mine"]["metric"]) == ("●", "?")
-    assert rows["Mine"]["range"] == "0 to inf"
+    assert rows["Mine"]["range"] == "0 to ∞"
     namesake = made_up({"cka": [1.0]})  # its label is not that of the catalogue
     assert rows_of(table(result_of(namesake), "measures"))["cka"]["metric"] == "?"
 

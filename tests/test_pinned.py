@@ -141,6 +141,15 @@ def test_reduced_packs_hold_the_same_samples_of_all_models_in_half_precision(
     assert run_pack(small, measures=["cka"]).scores()
 
 
+def test_the_page_of_clouds_that_rank_has_nothing_of_the_others(tmp_path):
+    result = run_pack(open_pack("manifolds-compact@1", cache=tmp_path), measures=["cka"])
+    assert "seeds" not in result.facts
+    assert [figure.name for figure in result["rings"].figures] == ["clouds", "rings of radius 1"]
+    assert result["grades"].tables[0].columns == (
+        "measure", "τ rings", "in order, rings", "τ clusters", "in order, clusters", "peak r",
+    )  # fmt: skip
+
+
 def test_a_study_on_a_pack_continues_and_is_of_that_pack(clouds, disturbed, tmp_path):
     first = run_pack(clouds[0], tmp_path / "study", measures=["cka"])
     assert run_pack(clouds[0], tmp_path / "study", measures=["cka"]).scores() == first.scores()

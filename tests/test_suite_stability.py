@@ -42,7 +42,8 @@ def test_deletion_grades_measures_and_says_what_it_cannot(small):
     assert section.rules["order"].models == "spectral"
     # 200 samples of 256 features fit anything
     assert "same value whatever" in section.reasons["LinReg"]
-    assert [line.name for line in section.figures[0].lines] == ["CKA"]
+    assert [line.name for line in section.figures[0].lines] == ["CKA, debiased"]
+    assert small[1].labels["cka[estimator=debiased]"] == "CKA, debiased"
     assert not section.claims
 
 

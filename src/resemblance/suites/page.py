@@ -177,7 +177,7 @@ def times_section(
 
     def mean(spec: str) -> float:
         known_times = [ms for ms in spent[spec].values() if ms is not None]
-        return sum(known_times) / max(len(known_times), 1)
+        return sum(known_times) / len(known_times) if known_times else math.inf
 
     order = sorted(spent, key=lambda spec: (mean(spec), overview.names[spec]))
     positive = [ms for row in spent.values() for ms in row.values() if ms is not None and ms > 0]
@@ -267,7 +267,7 @@ def measures_section(overview: Overview) -> Section:
 
 def _claims(name: str, info: MeasureInfo) -> dict[str, Entry]:
     measure = in_catalogue(info)
-    low, high = (f"{end:g}".replace("-", "−") for end in info.range)
+    low, high = (f"{end:g}".replace("-", "−").replace("inf", "∞") for end in info.range)
     claimed = {
         SHORT.get(i, i): _tick(i in measure.invariant_to if measure else None) for i in INVARIANCES
     }
@@ -296,9 +296,7 @@ def inputs_section(representations: Mapping[str, Mapping[str, object]], about: s
         dict(zip(heads, (name, *(_number_or_text(of[key]) for key in keys))))
         for name, of in representations.items()
     ]
-    count = f"{len(records):,}".replace(",", "\u202f")
-    title = f"{count} representation{'' if len(records) == 1 else 's'} and their fingerprints"
-    table = Table.of(records, "inputs", title, is_closed=True)
+    table = Table.of(records, "inputs", "Representations and their fingerprints", is_closed=True)
     return Section("inputs", "What was compared", about, (table,))
 
 

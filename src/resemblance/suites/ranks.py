@@ -230,7 +230,8 @@ def _ties(place: Place | None, overview: Overview) -> dict[str, str | None]:
     if place is None:
         return {"behind": None, "tied with": None}
     low, high = place.simultaneous
-    behind = None if math.isnan(low) else f"{low:.2f} to {high:.2f}"
+    is_leader = place is overview.places.rows[0]
+    behind = None if is_leader or math.isnan(low) else f"{low:.2f} to {high:.2f}"
     tied = tie_words(overview.places, place.measure, overview.names)
     return {"behind": behind, "tied with": tied}
 
@@ -263,13 +264,12 @@ def _boxes(
     order = [row.measure for row in _ranking(overview, is_in)]
     if overview.is_trial:
         order = [spec for spec in overview.order if spec in set(order)]
-    families = {m.spec: in_catalogue(m) for m in overview.measures}
+    families = {m.spec: m.family.replace("_", " ") for m in overview.measures}
     boxes = []
     for spec in order:
         ranks = {text_of(cell): of_cell[spec] for cell, of_cell in cells.items() if spec in of_cell}
-        measure = families[spec]
-        family = measure.family.replace("_", " ") if measure else ""
-        boxes.append(Box(overview.names[spec], tuple(ranks.values()), tuple(ranks), family))
+        box = Box(overview.names[spec], tuple(ranks.values()), tuple(ranks), families[spec])
+        boxes.append(box)
     if not boxes:
         return None
     span = (1.0, overview.worst)

@@ -91,6 +91,7 @@ def result_of(run: Measured, usual: Iterable[Measure]) -> Result:
     ``usual``: the measures of the suite, of which only those of the paper are shown at first.
     """
     usual, points = tuple(usual), run.of()
+    seeds = len({p.seed for p in run.of("perturbed")})
     drawn, by_measure = styles(run.measures, [m.spec for m in usual]), grades(run)
     names = {spec: style.name for spec, style in drawn.items()}
     overview = overview_of(
@@ -121,7 +122,7 @@ def result_of(run: Measured, usual: Iterable[Measure]) -> Result:
         facts={
             "data": "point clouds drawn here",
             "models": "none",
-            "seeds": str(len({p.seed for p in run.of("perturbed")})),
+            **({"seeds": str(seeds)} if seeds else {}),
         },
         lead="" if run.is_trial else _lead(by_measure, names),
         title=TITLE,
@@ -163,13 +164,16 @@ def _all(names: Sequence[str]) -> str:
 def _charts(name: str, run: Measured, drawn: Drawn) -> list[Chart]:
     chart, alongside = partial(_chart, drawn), partial(_along, run, drawn, name)
     by_at = {m: curve(run, m, name.replace(" ", "_")) for m in drawn}
+    is_swept = any(p.over_k for p in run.of(name.replace(" ", "_")))
     if name == "swiss roll":
         by_k = {m: curve_over_k(run, m, "swiss_roll") for m in drawn}
         roll = chart("Against the S-curve at r", "r", by_at)
-        return [roll, chart("Numbers of neighbours, r = 0.5", "k", by_k, log_x=True)]
+        swept = chart("Numbers of neighbours, r = 0.5", "k", by_k, log_x=True)
+        return [roll, swept] if is_swept else [roll]
     if name in ("rings", "clusters"):
         title = "Rings of radius 1, against one" if name == "rings" else "Clusters, against one"
-        return [chart(title, name, by_at), _tau_chart(run, drawn, name)]
+        order = chart(title, name, by_at)
+        return [order, _tau_chart(run, drawn, name)] if is_swept else [order]
     if name == "moved":
         longest = max(p.at for p in run.of("moved"))
         place = {**common(run, name, "d"), **common(run, name, "n"), "t": longest}
@@ -361,14 +365,15 @@ def _grade_section(
     run: Measured, drawn: Drawn, by_measure: Mapping[str, Mapping[str, float]], overview: Overview
 ) -> Section:
     grades = {m: {name: known(value) for name, value in of.items()} for m, of in by_measure.items()}
+    has_value = {n for of in grades.values() for n, value in of.items() if value is not None}
+    headings = {n: heading for n, (heading, _) in GRADES.items() if n in has_value}
     goodness = [
-        {name: _goodness(name, value, drawn[m].is_distance) for name, value in of.items()}
+        {name: _goodness(name, of[name], drawn[m].is_distance) for name in headings}
         for m, of in grades.items()
     ]
-    headings = {name: heading for name, (heading, _) in GRADES.items()}
     table = Table.of(
         (
-            {"measure": drawn[m].name, **{headings[n]: v for n, v in of.items()}}
+            {"measure": drawn[m].name, **{heading: of[n] for n, heading in headings.items()}}
             for m, of in grades.items()
         ),
         "grades",

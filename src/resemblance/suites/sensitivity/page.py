@@ -364,5 +364,5 @@ def _table_1(columns: Columns, title: str) -> Table:
 
 def _with_interval(estimate: Estimate) -> str | None:
     if estimate.value is None or estimate.low is None or estimate.high is None:
-        return None if estimate.value is None else f"{estimate.value:.2f}"
-    return f"{estimate.value:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
+        return None if estimate.value is None else f"{estimate.value:z.2f}"
+    return f"{estimate.value:z.2f} ({estimate.low:z.2f} to {estimate.high:z.2f})"

@@ -15,7 +15,7 @@ from ..case import Score
 from ..page import ScoreColumn, data_table, scores_section
 from ..ranks import Overview
 from . import alarms
-from .alarms import DRIFTS, FEWEST, KINDS, POINTS, SHARE, DisturbedModel, roc, shares
+from .alarms import DIGITS, DRIFTS, FEWEST, KINDS, POINTS, SHARE, DisturbedModel, roc, shares
 from .spectral import without_rounding
 
 SHOWN = (0, 1, 10, 30, 50)  # components removed, in the table
@@ -186,7 +186,8 @@ def _levels(models: Sequence[DisturbedModel], labels: Labels, kind: str) -> Tabl
             [float(p.harmed) for _, p in copies],
             *([float(shares(m, [p], spec)[0]) for m, p in copies] for spec in labels),
         ]
-        rows.append((name, *(known(mean(column)) for column in columns)))
+        means = (round(mean(column), DIGITS) + 0.0 for column in columns)
+        rows.append((name, *map(known, means)))
     level = {"noise": "α", "rounding": "bits", "adapters": "adapter"}[kind]
     columns_of = (level, "accuracy lost", "significantly", *labels.values())
     note = f"Means over {len(models)} models. Differences: {SCALE}."
@@ -282,7 +283,7 @@ def _curves(models: Sequence[DisturbedModel], labels: Labels) -> Iterator[Chart]
             f"Difference against noise: {name}",
             "α",
             SCALE,
-            (*lines, Line("accuracy lost, relative", tuple(zip(levels, losses)))),
+            (*lines, Line("accuracy lost, relative", tuple(zip(levels, losses)), is_shown=True)),
             f"Means over {len(members)} models and 2 draws. Line: {SHARE:.0%} of the scale: "
             "the root of a small number is large, so the root of Procrustes crosses it first.",
             threshold=SHARE,

@@ -39,7 +39,7 @@ from .alarms import (
     trimmed,
 )
 from .models import PLANS, absent, plain_models, plan_of
-from .page import canary_section, deletion_section
+from .page import canary_section, deletion_section, labels_of
 from .spectral import SEED, WHOLE, case_of, harmonic
 from .weights import (
     TRACKING,
@@ -236,14 +236,17 @@ def _result(
     compared = compare_cases(wanted, measures, save=file, **options)
     scored = [*deletions, *copies]
     scores = [row for case in scored for row in scores_of(case, compared)]
+    infos = [info_of(m) for m in measures]
     overview = overview_of(
         "stability",
         scores,
-        [info_of(m) for m in measures],
+        infos,
         {c: of for c, of in scored_cells(scored, scores).items() if {*of[0].values()} - {None}},
         usual,
         is_trial=is_trial("stability", content.size),
     )
+    labels = labels_of(infos)
+    overview = overview._replace(names={spec: labels[spec] for spec in overview.names})
     sections, facts = list[Section](), dict[str, Any]()
     for (part,) in (case.parts for case in deletions):
         facts["spectral"] = compared[part.key]
