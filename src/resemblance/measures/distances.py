@@ -46,14 +46,7 @@ from ..views.rectangles import (
     products,
     rectangles,
 )
-from .inner_products import (
-    has_partners,
-    inner_without,
-    near,
-    need_rest,
-    need_samples,
-    squared_distance,
-)
+from .inner_products import inner_without, near, need_rest, need_samples, squared_distance
 
 
 def of_distances(x: Representation, y: Representation, squared: bool) -> str:
@@ -68,9 +61,7 @@ def of_distances(x: Representation, y: Representation, squared: bool) -> str:
     larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE,
     uninformative=of_distances,
     changes=lambda squared: {
-        "compares": Product(
-            centred_distances, root=not squared, blocks=True, by_rows=has_partners
-        )
+        "compares": Product(centred_distances, root=not squared, blocks=True)
     },
 )  # fmt: skip
 def distance_correlation(x: Representation, y: Representation, *, squared: bool = False) -> Array:
@@ -100,14 +91,11 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
 
 
 @distance_correlation.claim("left_out")
-def distance_correlation_without(
-    x: Representation, y: Representation, squared: bool, rows: np.ndarray | None = None
-) -> np.ndarray:
+def distance_correlation_without(x: Representation, y: Representation, squared: bool) -> np.ndarray:
     """Distance correlation without each sample, exactly, shape (n,), in [0, 1]; ``Undefined`` when
-    all distances without some sample are equal, or nearly so. ``rows`` are the inner products of
-    the rows of the compared matrices, if they are known."""
+    all distances without some sample are equal, or nearly so."""
     need_samples("distance_correlation", x, 2)
-    product = inner_without(centred_distances(x), centred_distances(y), rows)
+    product = inner_without(centred_distances(x), centred_distances(y))
     value = np.clip(product / np.sqrt(deviation_without(x) * deviation_without(y)), 0, 1)
     return np.asarray(value if squared else np.sqrt(value))
 

@@ -91,7 +91,19 @@ def distances(x: Representation) -> Array:
 @view
 def double_centered_distances(x: Representation) -> Array:
     """Distances minus their row and column means plus their mean, shape (n, n)."""
-    return double_centered(distance_matrix(preshape(x)))
+    if not isinstance(x.source, np.ndarray):
+        return double_centered(distance_matrix(preshape(x)))
+    from scipy.spatial.distance import squareform
+
+    deviations, sums, mean = centred_distances(x)  # which the value needs, too
+    n = x.shape[0]
+    shift = (mean / 2 - sums) / n
+    matrix: np.ndarray = squareform(deviations, checks=False)
+    for start, stop in row_blocks(n):
+        matrix[start:stop] += shift[start:stop, None]
+        matrix[start:stop] += shift
+    np.fill_diagonal(matrix, 2 * shift - mean)
+    return matrix
 
 
 def double_centered(a: Array) -> Array:

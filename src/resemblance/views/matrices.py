@@ -300,12 +300,13 @@ def _without_diagonal(matrix: np.ndarray, diagonal: Array, estimator: Estimator)
 def _blocks_without_diagonal(entries: Entries, k: Array, estimator: Estimator) -> Entries:
     """Return the blocks of :func:`_without_diagonal`."""
     n, total = k.shape[0], scalar(namespace(k).sum(k))
+    part = k / (n - 2) - total / (2 * (n - 1) * (n - 2))
 
     def without(at: Rectangle) -> Array:
         block = entries(at)
         if estimator == "debiased":
-            block += (k[at.rows, None] + k[None, at.columns]) / (n - 2)
-            block -= total / ((n - 1) * (n - 2))
+            block += part[at.rows, None]
+            block += part[None, at.columns]
         return without_diagonal(block) if at.is_square else block
 
     return without
