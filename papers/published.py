@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,14 +17,10 @@ from resemblance.catalogue import list_measures
 from resemblance.grounding import spearman
 
 DATA = Path(__file__).parent / "data"
-PAPERS = {
-    "resi": "resi_published.csv.gz",
-    "mka": "mka_published.csv.gz",
-}  # whose columns can be ranked
-FILES = PAPERS | {"ding": "ding_published.csv.gz"}
-KEYS = {"resi": "label", "mka": "specification"}  # what a measure is called in ranks
+KEYS = {"resi": "label", "mka": "measure"}  # of papers whose columns can be ranked: by what
+PAPERS = (*KEYS, "ding")
 DOMAINS = ("graphs", "language", "vision")
-NOT_RANKED = ("3_submission", "3_final", "30")  # examples that other tables repeat, and runtimes
+REPEATED = ("3_submission", "3_final", "30")  # examples that other tables repeat, and runtimes
 RANKED = {"accuracy": "spearman", "output": "spearman", "layers": "spearman"}  # the others by AUPRC
 FEWEST = 12  # values, half of the 24 measures, that a column must have to be ranked
 
@@ -59,16 +55,6 @@ class PublishedValue(NamedTuple):
     stars: str
     doubtful: bool
     reason: str
-
-
-class PublishedRank(NamedTuple):
-    """Mean and median rank of a measure (1 is best) over ``cells`` columns of the published
-    tables."""
-
-    label: str
-    mean: float
-    median: float
-    cells: int
 
 
 class RankRow(NamedTuple):
@@ -113,18 +99,22 @@ def published(table: str | None = None, *, paper: str = "resi") -> list[Publishe
     Measures", ICLR 2025; Islam et al. 2025 (arXiv 2510.22953); Ding et al., "Grounding
     Representation Similarity Through Statistical Testing", NeurIPS 2021.
     """
-    if paper not in FILES:
-        raise ValueError(f"no paper {paper!r}; known: {', '.join(FILES)}")
+    if paper not in PAPERS:
+        raise ValueError(f"no paper {paper!r}; known: {', '.join(PAPERS)}")
     names = {measure.label: measure.name for measure in list_measures()}
-    lines = _lines(FILES[paper])
-    known = list(dict.fromkeys(line["table"] for line in lines))
-    if table is not None and table not in known:
-        raise ValueError(f"no published table {table!r}; known: {', '.join(known)}")
-    return [_parsed(line, names) for line in lines if table in (None, line["table"])]
+    cells = []
+    for line in _lines(paper, table):
+        facts = {
+            "measure": line.get("measure") or names[line["label"]],
+            "value": float(line["value"]) if line["value"] else None,
+            "doubtful": line["doubtful"] == "1",
+        }
+        cells.append(PublishedValue(**{**line, **facts}))  # type: ignore[arg-type]
+    return cells
 
 
-def published_ranks(domain: str | None = None, *, paper: str = "resi") -> dict[str, PublishedRank]:
-    """Return the mean and median rank of every measure over the published tests of one domain, or
+def published_ranks(domain: str | None = None, *, paper: str = "resi") -> dict[str, float]:
+    """Return the mean rank of every measure, 1 is best, over the published tests of one domain, or
     all, best first.
 
     In every column of Tables 7 to 29 the measures are ranked from best (1) to worst, by AUPRC in
@@ -146,15 +136,14 @@ def published_ranks(domain: str | None = None, *, paper: str = "resi") -> dict[s
     if domain is not None and domain not in DOMAINS:
         raise ValueError(f"no domain {domain!r}; known: {', '.join(DOMAINS)}")
     ranks: defaultdict[str, list[float]] = defaultdict(list)
-    for values in _columns(domain, paper):
-        # rankdata counts from the smallest, and the largest value is the best
-        for label, rank in zip(values, rankdata([-v for v in values.values()], method="min")):
-            ranks[label].append(float(rank))
-    rows = (
-        PublishedRank(label, float(np.mean(r)), float(np.median(r)), len(r))
-        for label, r in ranks.items()
-    )
-    return {rank.label: rank for rank in sorted(rows, key=lambda rank: (rank.mean, rank.label))}
+    for (test, quality, of_domain, *_), values in columns(paper).items():
+        is_ranked = quality.partition("_")[0] == RANKED.get(test, "auprc")
+        if is_ranked and domain in (None, of_domain) and len(values) >= FEWEST:
+            # rankdata counts from the smallest, and the largest value is the best
+            for label, rank in zip(values, rankdata([-v for v in values.values()], method="min")):
+                ranks[label].append(float(rank))
+    means = {label: float(np.mean(of)) for label, of in ranks.items()}
+    return dict(sorted(means.items(), key=lambda item: (item[1], item[0])))
 
 
 def compare_published(
@@ -166,72 +155,43 @@ def compare_published(
     is good. ``domain``, ``paper``: as in :func:`published_ranks`. Measures that only one side has
     are left out; positions, 1 for the best, count those that remain, and equal ranks share the best
     position.
-
-    Raises ``ValueError`` when no label is known, for a rank that is not finite, and for an unknown
-    domain.
     """
     theirs = published_ranks(domain, paper=paper)
-    both = [label for label in ranks if label in theirs]
-    if not both:
-        raise ValueError(
-            f"no measure in common; give ranks by {KEYS[paper]}, such as "
-            f"{', '.join(list(theirs)[:3])}"
-        )
-    wrong = [label for label in both if not np.isfinite(ranks[label])]
-    if wrong:
-        raise ValueError(
-            f"the rank of {wrong[0]} is {ranks[wrong[0]]}; leave out measures without a rank"
-        )
-    ours, printed = [float(ranks[label]) for label in both], [theirs[label].mean for label in both]
-    positions = (rankdata(values, method="min").astype(int).tolist() for values in (ours, printed))
-    return sorted(
-        map(RankRow, both, ours, printed, *positions),
-        key=lambda row: (row.ours, row.published, row.label),
-    )
+    both = [label for label, rank in ranks.items() if label in theirs and np.isfinite(rank)]
+    sides = [[float(side[label]) for label in both] for side in (ranks, theirs)]
+    positions = (rankdata(values, method="min").astype(int).tolist() for values in sides)
+    rows = map(RankRow, both, *sides, *positions)
+    return sorted(rows, key=lambda row: (row.ours, row.published, row.label))
 
 
-def order_agreement(rows: list[RankRow]) -> float | None:
+def order_agreement(rows: Sequence[RankRow]) -> float:
     """Return Spearman's correlation, in [-1, 1], of our mean ranks with the published ones.
 
-    None with fewer than three measures, or when one side gives all of them the same rank.
+    NaN with fewer than three measures, or when one side gives all of them the same rank.
     """
     if len(rows) < 3:
-        return None
-    value = spearman(
-        np.array([row.ours for row in rows]), np.array([row.published for row in rows])
-    ).value
-    return None if np.isnan(value) else value
+        return float("nan")
+    ours, theirs = (np.array(side) for side in zip(*((row.ours, row.published) for row in rows)))
+    return spearman(ours, theirs).value
 
 
-def _parsed(line: dict[str, str], names: dict[str, str]) -> PublishedValue:
-    facts = {
-        "measure": line.get("measure") or names[line["label"]],
-        "value": float(line["value"]) if line["value"] else None,
-        "doubtful": line["doubtful"] == "1",
-    }
-    return PublishedValue(**{**line, **facts})  # type: ignore[arg-type]
-
-
-def _columns(domain: str | None, paper: str) -> list[dict[str, float]]:
-    """The values by label, or specification, of every column that is ranked."""
-    columns: defaultdict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
+def columns(paper: str = "resi") -> dict[tuple[str, ...], dict[str, float]]:
+    """Return the values that can be read without doubt, without examples that other tables repeat
+    and runtimes, by column (test, quality, domain, data set, architecture, pooling) and by the
+    label of a measure, or for ``paper="mka"`` its specification."""
+    found: defaultdict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
     for cell in published(paper=paper):
-        ranked_by = cell.quality.partition("_")[0] == RANKED.get(cell.test, "auprc")
-        if cell.table in NOT_RANKED or not ranked_by or domain not in (None, cell.domain):
-            continue
-        if cell.value is not None and not cell.doubtful:
-            columns[cell[3:9]][cell.label if paper == "resi" else cell.measure] = cell.value
-    return [values for values in columns.values() if len(values) >= FEWEST]
+        if cell.value is not None and not cell.doubtful and cell.table not in REPEATED:
+            found[cell[3:9]][getattr(cell, KEYS[paper])] = cell.value
+    return dict(found)
 
 
 # ----------------------------------------------------------------------------- numbers of Raju 2026
 
 
 class Printed(NamedTuple):
-    """One number. ``table``: of the paper, or the test of the script. ``at``: the row.
-    ``quantity``: the column."""
+    """One number. ``at``: the row. ``quantity``: the column."""
 
-    table: str
     at: str
     quantity: str
     value: float
@@ -246,16 +206,19 @@ def printed(table: str, quantity: str | None = None) -> list[Printed]:
 
     Raises ``ValueError`` for a table that is not there.
     """
-    rows = [
-        Printed(line["table"], line["at"], line["quantity"], float(line["value"]))
-        for line in _lines("stability_published.csv.gz")
+    return [
+        Printed(line["at"], line["quantity"], float(line["value"]))
+        for line in _lines("stability", table)
+        if quantity in (None, line["quantity"])
     ]
-    known = dict.fromkeys(row.table for row in rows)
-    if table not in known:
+
+
+def _lines(paper: str, table: str | None) -> list[dict[str, str]]:
+    """Read the lines of a paper, or of one of its tables; ``ValueError`` for a table that is not
+    there."""
+    with gzip.open(DATA / f"{paper}_published.csv.gz", "rt", encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    known = dict.fromkeys(line["table"] for line in lines)
+    if table is not None and table not in known:
         raise ValueError(f"no published table {table!r}; known: {', '.join(known)}")
-    return [row for row in rows if row.table == table and quantity in (None, row.quantity)]
-
-
-def _lines(name: str) -> list[dict[str, str]]:
-    with gzip.open(DATA / name, "rt", encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return [line for line in lines if table in (None, line["table"])]

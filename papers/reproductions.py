@@ -40,8 +40,7 @@ class Paper(NamedTuple):
     ``sizes``: what the suite calls "small", "default" and "paper". ``kept``: the names of the
     tables that are stored; those of a section "published" are the paper's numbers next to ours,
     which the README shows. ``tables``: what the documentation includes, made of what is stored.
-    ``heading``, ``introduction``: of the page of a run. ``about``: what is reproduced and what is
-    not, as paragraphs of Markdown.
+    ``about``: what is reproduced and what is not, as paragraphs of Markdown.
     """
 
     name: str
@@ -49,7 +48,6 @@ class Paper(NamedTuple):
     url: str
     run: Callable[..., Result]
     heading: str
-    introduction: str
     about: str
     sizes: Mapping[str, str] = dict(zip(SIZES, SIZES))
     kept: tuple[str, ...] = ()
@@ -131,12 +129,10 @@ def made_line(result: Result) -> str:
     """Return version, date and machine of a run, in one sentence."""
     provenance = result.provenance
     libraries = ", ".join(f"{name} {version}" for name, version in provenance["libraries"].items())
-    seconds = sum(result.seconds.values())
-    time = f", {seconds:.0f} seconds of one processor besides training" if seconds else ""
     return (
         f"The numbers here: resemblance {provenance['resemblance']}, size `{result.size}`, "
         f"{provenance['date']}, Python {provenance['python']}, {libraries}, "
-        f"{provenance['system']} on {provenance['machine']}{time}."
+        f"{provenance['system']} on {provenance['machine']}."
     )
 
 

@@ -209,7 +209,7 @@ def test_the_conclusions_of_the_paper_are_judged_on_a_study(study, capsys, tmp_p
     assert "No data on 4 claims" in capsys.readouterr().out
     page = (tmp_path / "paper.html").read_text()
     assert "No measure is the best everywhere" in page
-    assert "published mean rank" in page
+    assert "published position" in page
 
 
 def test_a_report_of_some_families(study, capsys, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from factories.output import assert_fits
 
 import resemblance as rs
-from papers.resi import CLAIMS
+from papers.resi.claims import CLAIMS
 from resemblance import cli
 from resemblance.results.claims import NO_DATA, NOT, Claim
 from resemblance.results.result import Result, load_result

@@ -12,7 +12,8 @@ import pytest
 from factories.output import assert_fits
 
 import resemblance as rs
-from papers.ding import CLAIMS, claims, tables
+from papers.ding import claims, tables
+from papers.ding.claims import CLAIMS
 from papers.judging import NoData
 from papers.published import published
 from resemblance import cli

@@ -1,6 +1,1 @@
-"""Ding, Denain and Steinhardt 2021, "Grounding Representation Similarity Through Statistical
-Testing"."""
-
-from .claims import CLAIMS
-
-__all__ = ["CLAIMS"]
+"""Ding et al. 2021, "Grounding Representation Similarity Through Statistical Testing"."""

@@ -21,17 +21,19 @@ from resemblance.suites.sensitivity.tables import contrasts_by_layer
 
 ByBenchmark: TypeAlias = Mapping[str, Sequence[Findings]]
 Judgement: TypeAlias = tuple[str, tuple[bool, ...]]  # the numbers in words, which parts hold
-THREE = (PROCRUSTES, CKA, PWCCA)
 SHORT = {PROCRUSTES: "Procrustes", CKA: "CKA", PWCCA: "PWCCA"}
+THREE = tuple(SHORT)
 LATE = 5 / 12  # layers 8 to 12 of 12
 # Shares of farther layers with which a measure fails and passes the specificity test.
 FAILS, PASSES = 0.05, 0.5
 LITTLE = 0.05  # the largest difference of correlations that is "a little"
 NEARLY_ALL = 0.9
 WEAK = 0.3
-_BY_SECTION: Mapping[str, Claims] = {
-    section: [] for section in ("summary", "layers", "deletion", "finetuning", "pretraining")
-}
+SECTIONS = ("summary", "layers", "deletion", "finetuning", "pretraining")
+CLAIMS_OF: Mapping[str, Claims] = {section: [] for section in SECTIONS}
+SUMMARY, LAYERS, DELETION, FINETUNING, PRETRAINING = (
+    partial(claim, of_section) for of_section in CLAIMS_OF.values()
+)
 
 
 def _in_families(
@@ -88,8 +90,7 @@ def _three(*several: Findings) -> tuple[float, float, float, str]:
 # ------------------------------------------------------------------------------------ one benchmark
 
 
-@claim(
-    _BY_SECTION["layers"],
+@LAYERS(
     "1a",
     "PWCCA fails the specificity test: of the other layers at most 5 % are farther than "
     "the same layer of another seed. CKA and Procrustes pass it: more than half are "
@@ -108,8 +109,7 @@ def specificity(findings: Findings) -> Judgement:
     return text, (w <= FAILS, c > PASSES, p > PASSES)
 
 
-@claim(
-    _BY_SECTION["layers"],
+@LAYERS(
     "1b",
     "With probes over layers and seeds CKA is ahead of Procrustes by a little, at most "
     "0.05, and both are ahead of PWCCA (Spearman).",
@@ -122,8 +122,7 @@ def order_in_layers(findings: Findings) -> Judgement:
     return text, (0 < c - p <= LITTLE, p > w)
 
 
-@claim(
-    _BY_SECTION["deletion"],
+@DELETION(
     "2a",
     "CKA does not detect a deletion before 90 % of the components are gone; Procrustes "
     "detects it sooner and PWCCA first.",
@@ -151,8 +150,7 @@ def insensitivity(findings: Findings) -> Judgement:
     return ", ".join(words), (c >= NEARLY_ALL, c > p, p > w)
 
 
-@claim(
-    _BY_SECTION["deletion"],
+@DELETION(
     "2b",
     "CKA is the worst of the three where components are deleted (Spearman).",
     "Procrustes 0.860, CKA 0.751, PWCCA 0.870",
@@ -163,8 +161,7 @@ def order_in_deletion(findings: Findings) -> Judgement:
     return text, (p > c, w > c)
 
 
-@claim(
-    _BY_SECTION["finetuning"],
+@FINETUNING(
     "3a",
     "All three measures follow accuracy out of distribution over fine-tuning seeds "
     "(Spearman; intervals above 0).",
@@ -181,8 +178,7 @@ def positive(findings: Findings) -> Judgement:
     return words, tuple(v > 0 for v in ends)
 
 
-@claim(
-    _BY_SECTION["finetuning"],
+@FINETUNING(
     "3b",
     "In each of the late layers (the last 5 of 12, or that share), PWCCA is significantly "
     "ahead of Procrustes and Procrustes of CKA (Kendall, bootstrap intervals without 0, "
@@ -214,8 +210,7 @@ def late_layers(findings: Findings) -> Judgement:
     return text, (all(over), all(under))
 
 
-@claim(
-    _BY_SECTION["pretraining"],
+@PRETRAINING(
     "4a",
     "Over pretraining and fine-tuning seeds none of the three predicts accuracy under "
     "stress well (Spearman, absolute value below 0.3).",
@@ -230,8 +225,7 @@ def weak(findings: Findings) -> Judgement:
 # ----------------------------------------------------------------------------------- all benchmarks
 
 
-@claim(
-    _BY_SECTION["summary"],
+@SUMMARY(
     "T1",
     "Procrustes is the best of the three on average over the four benchmarks (Spearman).",
     "language 0.580, 0.557, 0.544; vision 0.303, CKA 0.312 when corrected (printed 0.307)",
@@ -263,8 +257,7 @@ def _in_all_benchmarks(by_benchmark: ByBenchmark) -> list[tuple[str, list[Findin
     return list(members.items())
 
 
-@claim(
-    _BY_SECTION["summary"],
+@SUMMARY(
     "T2",
     "None of the three is the best, or as good as the best, in every benchmark and domain "
     "(Spearman).",
@@ -285,8 +278,7 @@ def no_dominance(by_benchmark: ByBenchmark) -> Evidence:
     return Evidence(words, (not everywhere,))
 
 
-@claim(
-    _BY_SECTION["summary"],
+@SUMMARY(
     "T3",
     "Probes (both benchmarks 1 and 2) are followed better than accuracy out of "
     "distribution (both 3 and 4), and fine-tuning seeds (3) better than pretraining seeds "
@@ -303,5 +295,5 @@ def out_of_distribution_is_hard(by_benchmark: ByBenchmark) -> Evidence:
 
 
 CLAIMS: Mapping[str, Callable[[Any], tuple[Claim, ...]]] = {
-    section: partial(judged, claims) for section, claims in _BY_SECTION.items()
+    section: partial(judged, claims) for section, claims in CLAIMS_OF.items()
 }

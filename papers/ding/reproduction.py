@@ -54,11 +54,6 @@ PAPER = Paper(
     url="https://arxiv.org/abs/2108.01661",
     run=run,
     heading="Sensitivity and specificity",
-    introduction=(
-        "Four benchmarks of Ding, Denain and Steinhardt 2021 on small models: random starts and "
-        "layers, deleted principal components, seeds of fine-tuning, seeds of pretraining. The "
-        "conclusions of the paper are judged, and its printed tables shown next to ours."
-    ),
     about="""\
 Reproduced are the four benchmarks, on small models that are trained here instead of BERT and
 ResNet-18 from the network; see the [sensitivity suite](../../docs/sensitivity.md). So the order of

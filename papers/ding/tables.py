@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from papers.published import PublishedValue, published
 from resemblance.results.sections import Entry, Table
 from resemblance.suites.sensitivity.findings import (
     CKA,
     NAMES,
-    PAPER,
     PROCRUSTES,
     PWCCA,
     QUALITIES,
@@ -20,7 +18,8 @@ from resemblance.suites.sensitivity.findings import (
 )
 from resemblance.suites.sensitivity.page import NUMBERS, mean_or_none
 
-ByBenchmark = Mapping[str, Sequence[Findings]]
+from .claims import SHORT, ByBenchmark
+
 BY_LAYER: Mapping[Quality, tuple[str, ...]] = {
     "spearman": ("3", "5", "7", "9", "11", "13"),
     "kendall": ("4", "6", "8", "10", "12", "14"),
@@ -32,7 +31,6 @@ ALIKE: Mapping[str, str] = {  # our corruption by the paper's
     "contrast": "contrast", "elastic_transform": "elastic", "pixelate": "pixelate",
     "jpeg_compression": "compression",
 }  # fmt: skip
-THREE: Mapping[str, str] = {"Procrustes": PROCRUSTES, "CKA": CKA, "PWCCA": PWCCA}
 AUDIT = (
     "Of the paper's Table 1, the row of CIFAR-10C has Kendall's and Spearman's correlations "
     "across columns (by its Tables 16 and 17: Procrustes 0.060 and 0.041, CKA 0.057 and 0.038); "
@@ -76,11 +74,11 @@ def leaders(by_benchmark: ByBenchmark) -> Table:
     }
     values["mean"] = {spec: mean_or_none(of[spec] for of in values.values()) for spec in specs}
     labels = {spec: label for f in columns.values() for spec, label in f.labels.items()}
-    heads = ("Procrustes", "CKA", "PWCCA, all directions")
+    heads = {**SHORT, PWCCA: "PWCCA, all directions"}
     records = [
         {
             "benchmark": where,
-            **dict(zip(heads, (column.get(spec) for spec in THREE.values()))),
+            **{head: column.get(spec) for spec, head in heads.items()},
             f"best of {len(specs)}": _best(column, labels),
         }
         for where, column in values.items()
@@ -97,74 +95,79 @@ def _best(values: Mapping[str, float | None], labels: Mapping[str, str]) -> str 
     return f"{name_of(spec, labels)} {finite[spec]:.2f}"
 
 
-# ------------------------------------------------------------------------------------------ Table 1
+# ------------------------------------------------------------------------------ tables of the paper
+
+Record = dict[str, Entry]
+# of a printed cell: what its row is of, where ours are from, our findings, and which of their cells
+Row = Callable[[PublishedValue], tuple[Record, Record, Findings | None, Sequence[int] | None]]
+
+
+def _beside(
+    cells: Iterable[PublishedValue], names: Mapping[str, str], quality: Quality, row: Row
+) -> list[Record]:
+    """Return a record for every printed row: what it is of, the paper's values, and ours; where
+    the paper prints a wrong value, the right one."""
+    printed = dict[tuple[str, ...], tuple[PublishedValue, dict[str, float | None]]]()
+    for cell in cells:
+        value = float(cell.reason.rpartition(" ")[2]) if cell.doubtful else cell.value
+        key = (cell.test, cell.domain, cell.dataset, cell.architecture)
+        printed.setdefault(key, (cell, {}))[1][cell.measure] = value
+    records = []
+    for first, theirs in printed.values():
+        what, where, findings, of = row(first)
+        records.append(
+            {
+                **what,
+                **{f"{name}, paper": theirs.get(spec) for spec, name in names.items()},
+                **where,
+                **{
+                    f"{name}, ours": findings and findings.correlations.mean(spec, quality, of)
+                    for spec, name in names.items()
+                },
+            }
+        )
+    return records
 
 
 def _table_1(by_benchmark: ByBenchmark, quality: Quality) -> Table:
     """The rows of the paper's Table 1, and our correlation for the same benchmark and domain."""
-    ours = {
-        (name, findings.family.domain): [
-            findings.correlations.mean(s, quality) for s in THREE.values()
-        ]
-        for name, families in by_benchmark.items()
-        for findings in families
-    }
-    printed = defaultdict[tuple[str, str, str], dict[str, float | None]](dict)
-    for cell in published("1", paper="ding"):
-        if cell.quality == quality and cell.test != "average":
-            printed[cell.test, cell.domain, cell.dataset][cell.label] = _corrected(cell)
-    rows = tuple(
-        (
-            f"{NUMBERS[test]} {functionality}",
-            domain,
-            *(values.get(name) for name in THREE),
-            *ours.get((test, domain), [None] * len(THREE)),
-        )
-        for (test, domain, functionality), values in printed.items()
-    )
-    columns = ("the paper's row", "domain", *_heads(THREE, "paper"), *_heads(THREE, "ours"))
+
+    def row(cell: PublishedValue) -> tuple[Record, Record, Findings | None, None]:
+        what = {"the paper's row": f"{NUMBERS[cell.test]} {cell.dataset}", "domain": cell.domain}
+        return {**what}, {}, _of_domain(by_benchmark, cell.domain).get(cell.test), None
+
+    cells = [c for c in published("1", paper="ding") if c.quality == quality]
     note = (
         "Ours: the same benchmark on our models of that domain, with other data and "
         "functionalities."
     )
     note += f" {AUDIT}" if quality == QUALITIES[0] else ""
-    title = f"The paper's Table 1 and ours: {quality.capitalize()}"
-    return Table(f"paper {quality}", title, columns, rows, note)
-
-
-def _corrected(cell: PublishedValue) -> float | None:
-    return float(cell.reason.rpartition(" ")[2]) if cell.doubtful else cell.value
-
-
-def _heads(names: Iterable[str], whose: str) -> list[str]:
-    return [f"{name}, {whose}" for name in names]
-
-
-# ----------------------------------------------------------------------------------- Tables 3 to 17
+    return Table.of(
+        _beside((c for c in cells if c.test != "average"), SHORT, quality, row),
+        f"paper {quality}",
+        f"The paper's Table 1 and ours: {quality.capitalize()}",
+        note,
+    )
 
 
 def by_layer(language: Mapping[str, Findings], quality: Quality) -> Table:
     """Return the paper's tables by layer with the corresponding layer of our language models."""
-    printed = defaultdict[tuple[str, str, str], dict[str, float | None]](dict)
-    for cell in (cell for table in BY_LAYER[quality] for cell in published(table, paper="ding")):
-        if cell.test in language:
-            printed[cell.test, cell.dataset, cell.architecture][cell.measure] = cell.value
-    rows: list[tuple[Entry, ...]] = []
-    for (test, functionality, architecture), cells in printed.items():
-        layer = _corresponding_layer(language[test], test, architecture)
-        measured = (_ours(language[test], layer, spec, quality) for spec in PAPER.values())
-        values = (cells.get(spec) for spec in PAPER.values())
-        rows.append((functionality, architecture, *values, layer, *measured))
-    names = [NAMES[spec] for spec in PAPER.values()]
-    theirs, ours = _heads(names, "paper"), _heads(names, "ours")
-    columns = ("functionality", "model", *theirs, "our layer", *ours)
-    note = (
+
+    def row(cell: PublishedValue) -> tuple[Record, Record, Findings, Sequence[int]]:
+        findings, what = language[cell.test], (cell.dataset, cell.architecture)
+        layer = _corresponding_layer(findings, cell.test, cell.architecture)
+        of = findings.correlations.cells(layer=layer) if layer else []
+        return dict(zip(("functionality", "model"), what)), {"our layer": layer}, findings, of
+
+    cells = [cell for table in BY_LAYER[quality] for cell in published(table, paper="ding")]
+    return Table.of(
+        _beside((cell for cell in cells if cell.test in language), NAMES, quality, row),
+        f"paper layers {quality}",
+        f"The paper's layers and ours: {quality.capitalize()}",
         "The paper's Tables 3 to 14. Ours: the language models, mean over functionalities, in the "
         "layer at the same share of the depth; for deleted components counted from the last "
-        "layer, as we have fewer; for probes all."
+        "layer, as we have fewer; for probes all.",
     )
-    title = f"The paper's layers and ours: {quality.capitalize()}"
-    return Table(f"paper layers {quality}", title, columns, tuple(rows), note)
 
 
 def _corresponding_layer(findings: Findings, test: str, architecture: str) -> str | None:
@@ -180,31 +183,21 @@ def _corresponding_layer(findings: Findings, test: str, architecture: str) -> st
     return layers[max(1, round(int(number) / depth * len(layers))) - 1]
 
 
-def _ours(findings: Findings, layer: str | None, spec: str, quality: Quality) -> float | None:
-    cells = findings.correlations.cells(layer=layer) if layer else []
-    return findings.correlations.mean(spec, quality, cells)
-
-
 def by_corruption(vision: Findings, quality: Quality) -> Table:
     """Return the paper's table by corruption with the same corruption of our vision models."""
-    printed = defaultdict[str, dict[str, float | None]](dict)
-    for cell in published(CORRUPTIONS[quality], paper="ding"):
-        printed[cell.dataset][cell.measure] = cell.value
-    rows, c = list[tuple[Entry, ...]](), vision.correlations
-    for corruption, values in printed.items():
-        name = ALIKE.get(corruption)
-        cells = None if corruption == "Average" else c.cells(functionality=name) if name else []
-        theirs = (values.get(spec) for spec in (PROCRUSTES, CKA))
-        ours = (c.mean(spec, quality, cells) for spec in (PROCRUSTES, CKA))
-        our_name = "mean of all" if corruption == "Average" else name
-        rows.append((corruption, *theirs, our_name, *ours))
-    columns = (
-        "corruption", "Procrustes, paper", "CKA, paper", "our corruption", "Procrustes, ours",
-        "CKA, ours",
-    )  # fmt: skip
-    note = (
+
+    def row(cell: PublishedValue) -> tuple[Record, Record, Findings, Sequence[int] | None]:
+        name = ALIKE.get(cell.dataset)
+        of = vision.correlations.cells(functionality=name) if name else []
+        is_average = cell.dataset == "Average"
+        where: Record = {"our corruption": "mean of all" if is_average else name}
+        return {"corruption": cell.dataset}, where, vision, None if is_average else of
+
+    two = {spec: NAMES[spec] for spec in (PROCRUSTES, CKA)}
+    return Table.of(
+        _beside(published(CORRUPTIONS[quality], paper="ding"), two, quality, row),
+        f"paper corruptions {quality}",
+        f"The paper's corruptions and ours: {quality.capitalize()}",
         f"The paper's Table {CORRUPTIONS[quality]}. Ours: small networks on digits of 8 x 8 "
-        "pixels; colour and weather have no counterpart there."
+        "pixels; colour and weather have no counterpart there.",
     )
-    title = f"The paper's corruptions and ours: {quality.capitalize()}"
-    return Table(f"paper corruptions {quality}", title, columns, tuple(rows), note)

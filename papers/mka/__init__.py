@@ -1,5 +1,1 @@
-"""Islam, Liu and Sarkar 2025, "Manifold Approximation leads to Robust Kernel Alignment"."""
-
-from .claims import CLAIMS
-
-__all__ = ["CLAIMS"]
+"""Islam et al. 2025, "Manifold Approximation leads to Robust Kernel Alignment"."""

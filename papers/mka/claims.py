@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from itertools import groupby, pairwise
-from typing import Any, TypeVar
 
 from papers.judging import Claims, Evidence, NoData, claim, judged, number
 from resemblance.results.claims import Claim
@@ -19,18 +18,15 @@ from resemblance.suites.manifolds import values
 from resemblance.suites.manifolds.page import NAMES
 from resemblance.suites.manifolds.values import CLUSTERS, Measured
 
-Number = TypeVar("Number", bound=Any)
 Curve = Mapping[float, float]
 MKA, MKA_15, KCKA, KCKA_CODE, CKA = "mka", "mka[k=15]", "kcka", "kcka[variant=code]", "cka"
 RBF, RBF_45 = "cka[kernel=rbf]", "cka[bandwidth=0.45,kernel=rbf]"
 RBF_20 = "cka[bandwidth=0.2,kernel=rbf]"
 SVCCA, RTD, IMD = "svcca", "rtd", "imd"
-CLAIMS_OF: Mapping[str, Claims] = {
-    section: [] for section in ("swiss roll", "rings", "clusters", "perturbed", "lost", "moved")
-}
-RINGS, SPLIT, ROLL, PERTURBED, LOST, MOVED = (
-    partial(claim, CLAIMS_OF[section])
-    for section in ("rings", "clusters", "swiss roll", "perturbed", "lost", "moved")
+SECTIONS = ("swiss roll", "rings", "clusters", "perturbed", "lost", "moved")
+CLAIMS_OF: Mapping[str, Claims] = {section: [] for section in SECTIONS}
+ROLL, RINGS, SPLIT, PERTURBED, LOST, MOVED = (
+    partial(claim, of_section) for of_section in CLAIMS_OF.values()
 )
 
 # ------------------------------------------------------------- what a run has, or that it lacks it
@@ -64,14 +60,6 @@ def _taus_over_k(
 
 def _grades(run: Measured, name: str, measures: Iterable[str]) -> dict[str, float]:
     return {m: values.grade(run, m)[name] for m in _taking_part(run, measures)}
-
-
-def _largest(numbers: Iterable[Number]) -> Number:
-    """The largest, of an experiment that the run may lack."""
-    chosen = list(numbers)
-    if not chosen:
-        raise NoData("the run lacks the experiment")
-    return max(chosen)
 
 
 def _curves(
@@ -137,7 +125,7 @@ def _ends(curves: Mapping[str, Curve], name: str) -> str:
 # --------------------------------------------------------------------------- order: rings, clusters
 
 
-def _always(run: Measured, experiment: str, at: Collection[float] | None) -> Evidence:
+def _always(experiment: str, at: Collection[float] | None, run: Measured) -> Evidence:
     """MKA finds the order at every number of neighbours."""
     taus = _taus_over_k(run, MKA, experiment, at)
     whole = ""
@@ -147,7 +135,7 @@ def _always(run: Measured, experiment: str, at: Collection[float] | None) -> Evi
 
 
 def _small_k_only(
-    run: Measured, experiment: str, at: Collection[float] | None, limit: int
+    experiment: str, at: Collection[float] | None, limit: int, run: Measured
 ) -> Evidence:
     """KCKA finds the order at small numbers of neighbours and not at large ones."""
     taus, paper = (_taus_over_k(run, m, experiment, at) for m in (KCKA_CODE, KCKA))
@@ -161,18 +149,14 @@ def _small_k_only(
     return Evidence(ours, (min(small) == 1, max(large) < 1), note if len(known) < len(taus) else "")
 
 
-@RINGS("M1", "Rings: MKA finds the order for all k", "|τ| = 1.0 for k = 5 to 450")
-def rings_of_mka(run: Measured) -> Evidence:
-    return _always(run, "rings", None)
-
-
-@RINGS(
+RINGS("M1", "Rings: MKA finds the order for all k", "|τ| = 1.0 for k = 5 to 450")(
+    partial(_always, "rings", None)
+)
+RINGS(
     "M2",
     "Rings: kCKA finds it for small k only and fails from about 200",
     "|τ| = 1.0 for k ≤ 100, 0.8 (150–250), 0.6 (300–400), 0.2 (450)",
-)
-def rings_of_kcka(run: Measured) -> Evidence:
-    return _small_k_only(run, "rings", None, 200)
+)(partial(_small_k_only, "rings", None, 200))
 
 
 @RINGS("M3", "Rings: CKA and SVCCA fail", "|τ|: CKA-RBF 0.2, CKA 0.2, SVCCA 0.2")
@@ -200,22 +184,16 @@ def rings_of_rtd(run: Measured) -> Evidence:
     return Evidence(f"τ {_two(tau)}; {values}", (tau > 0.75,))
 
 
-@SPLIT(
+SPLIT(
     "M6",
     "Clusters: MKA finds the order for all k",
     "|τ| = 1.0 for k = 5 to 250; of all from 2 to 12, 1.0 for k ≥ 50 and 0.96 for k ≤ 25",
-)
-def clusters_of_mka(run: Measured) -> Evidence:
-    return _always(run, "clusters", CLUSTERS)
-
-
-@SPLIT(
+)(partial(_always, "clusters", CLUSTERS))
+SPLIT(
     "M7",
     "Clusters: kCKA finds it for small k only and fails from about 100",
     "|τ| = 1.0 for k ≤ 50, 0.71 (100), 0.62 (150), 0.14 (200), 0.62 (250)",
-)
-def clusters_of_kcka(run: Measured) -> Evidence:
-    return _small_k_only(run, "clusters", CLUSTERS, 100)
+)(partial(_small_k_only, "clusters", CLUSTERS, 100))
 
 
 @SPLIT(
@@ -297,7 +275,7 @@ def roll_of_svcca(run: Measured) -> Evidence:
     "d 1000: MKA 0.707 (n 250) → 0.649 (1000); kCKA 0.781 → 0.731; CKA 0.974 → 0.926",
 )
 def perturbed_over_n(run: Measured) -> Evidence:
-    d = _largest(p.d for p in run.of("perturbed"))
+    d = max((p.d for p in run.of("perturbed")), default=0)
     curves = _curves(run, "perturbed", "n", (MKA, KCKA_CODE, CKA), d=d)
     mka = list(curves[MKA].values())
     return Evidence(f"d {d}: {_ends(curves, 'n')}", (mka[0] >= mka[-1], mka[-1] > 0.8 * mka[0]))
@@ -309,7 +287,7 @@ def perturbed_over_n(run: Measured) -> Evidence:
     "n 1000: MKA 0.325 (d 2) → 0.646 (500); CKA 0.745 → 0.891; δ 0.2 0.280 → 1.000",
 )
 def perturbed_over_d(run: Measured) -> Evidence:
-    n = _largest(p.n for p in run.of("perturbed"))
+    n = max((p.n for p in run.of("perturbed")), default=0)
     curves = _curves(run, "perturbed", "d", (MKA, CKA, RBF_20), n=n)
     return Evidence(
         f"n {n}: {_ends(curves, 'd')}",
@@ -323,7 +301,7 @@ def perturbed_over_d(run: Measured) -> Evidence:
     "d 100: MKA 0.588–0.633; kCKA 0.689–0.830",
 )
 def perturbed_over_k(run: Measured) -> Evidence:
-    d = _largest(p.d for p in run.of("perturbed") if p.over_k)
+    d = max((p.d for p in run.of("perturbed") if p.over_k), default=0)
     curves = _curves(run, "perturbed", "k", (MKA, KCKA_CODE), d=d)
     words = "; ".join(f"{NAMES[m]} {_span(c.values())}" for m, c in curves.items())
     return Evidence(
@@ -338,7 +316,7 @@ def perturbed_over_k(run: Measured) -> Evidence:
     "d 100: MKA 0.390 to 0.299; kCKA 0.658 (k 5) to 0.013 (k 400)",
 )
 def lost_over_k(run: Measured) -> Evidence:
-    d = _largest(p.d for p in run.of("lost") if p.over_k)
+    d = max((p.d for p in run.of("lost") if p.over_k), default=0)
     curves = _curves(run, "lost", "k", (MKA, KCKA_CODE), d=d)
     kcka = curves[KCKA_CODE]
     low = [k for k, value in kcka.items() if value < 0.1]
@@ -372,7 +350,7 @@ def lost(run: Measured) -> Evidence:
     "d 100: MKA 0.923 (t 1) → 0.912 (5, 10); kCKA 0.863 → 0.831; CKA 0.859 → 0.354",
 )
 def moved(run: Measured) -> Evidence:
-    n, d = _largest((p.n, p.d) for p in run.of("moved") if p.over_k)
+    n, d = max(((p.n, p.d) for p in run.of("moved") if p.over_k), default=(0, 0))
     curves = _curves(run, "moved", "at", (MKA, KCKA_CODE, CKA), n=n, d=d)
     tails = {m: list(c.values())[-2:] for m, c in curves.items()}
     settled = tuple(abs(tails[m][0] - tails[m][1]) < 0.01 for m in (MKA, KCKA_CODE))
@@ -390,8 +368,8 @@ def moved(run: Measured) -> Evidence:
     "t 10: MKA 1.000 (d 2) → 0.828 (1000); kCKA 0.992 → 0.703",
 )
 def moved_over_d(run: Measured) -> Evidence:
-    n = _largest(p.n for p in run.of("moved"))
-    t = _largest(p.at for p in run.of("moved"))
+    n = max((p.n for p in run.of("moved")), default=0)
+    t = max((p.at for p in run.of("moved")), default=0)
     curves = _curves(run, "moved", "d", (MKA, KCKA_CODE), n=n, at=t)
     holds = tuple(_last(c) > _first(c) for c in curves.values())
     note = (

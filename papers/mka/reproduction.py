@@ -17,11 +17,6 @@ PAPER = Paper(
     url="https://arxiv.org/abs/2510.22953",
     run=partial(run, claims=CLAIMS),
     heading="MKA: manifold approximation and kernel alignment",
-    introduction=(
-        "Swiss rolls, rings, clusters and Gaussian blobs, after Islam, Liu and Sarkar 2025 (arXiv "
-        "2510.22953). The paper shows figures without numbers, so its numbers here were computed "
-        "with the authors' code on the same shapes."
-    ),
     about="""\
 Reproduced are the experiments on shapes whose similarity is known (Sections 5.1 to 5.3). The paper
 shows them as figures without numbers: what is called the paper's was computed by its authors' code

@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from papers.markdown import fixed, table
-from papers.published import FEWEST, PublishedValue, published
+from papers.published import FEWEST, columns
 from papers.resi.reproduction import groups_table
 from resemblance.comparison import MeasureInfo
 from resemblance.grounding import Rule, apply, spearman
 from resemblance.json_files import write_atomically
+from resemblance.results.values import known
 from resemblance.rng import generator
-from resemblance.significance import known_mean
+from resemblance.significance import known_mean, percentile_interval
 from resemblance.suites.case import Score
 from resemblance.suites.resi import Evaluation, load_evaluation, result_of
 from resemblance.suites.resi.cases import QUALITIES, TESTS
@@ -35,9 +36,6 @@ HEADING = "# Studies of the paper's models next to its tables"
 MADE = (
     "<!-- made by `python -m papers resi-published NAME=STUDY`; change the code, not this file -->"
 )
-EMPTY = (
-    "No study of the paper's models is stored yet: `python -m papers resi-published NAME=STUDY`."
-)
 ABOUT = (
     "The correlation is Spearman's over the measures; the interval holds it in 95 % of samples of "
     "our models. *Two halves*: the mean correlation between the scores of two disjoint halves of "
@@ -49,7 +47,6 @@ SPELT = {  # names in the tables of the paper, where they are not those of its t
     "RNet18": "ResNet18", "RNet34": "ResNet34", "RNet101": "ResNet101",
     "ViT_B32": "ViT-B/32", "ViT_L32": "ViT-L/32",
 }  # fmt: skip
-OTHER_TABLES = ("3_submission", "3_final", "30")  # examples that other tables repeat, and times
 DRAWS, SHOWN = 200, 3
 KINDS = {"accuracy": "prediction", "output": "prediction", "layers": "order"}
 COLUMNS = (
@@ -59,66 +56,63 @@ COLUMNS = (
 Values = Mapping[str, float]  # by the label of a measure
 
 
-class Agreement(NamedTuple):
-    """How far the scores of one test, quality and architecture agree with those in the paper.
+def agreements(evaluation: Evaluation, draws: int = DRAWS) -> list[dict[str, Any]]:
+    """Return how far the scores of a study agree with the printed ones, a record for every column
+    of the paper's tables with at least 12 values.
 
     ``correlation``: Spearman's, of the two scores over ``measures``; ``low``, ``high``: where it
     is in 95 % of the samples of models. ``halves``: its mean between two halves of the models, of
     ``half`` models (of a group) each; None where they are too few. ``difference``: the mean of the
     absolute differences. ``most``: the measures that differ most, with both scores.
-    """
-
-    dataset: str
-    architecture: str
-    pooling: str
-    test: str
-    quality: str
-    measures: int
-    correlation: float
-    low: float | None
-    high: float | None
-    halves: float | None
-    half: int
-    difference: float
-    most: tuple[tuple[str, float, float], ...]
-
-
-def agreements(evaluation: Evaluation, draws: int = DRAWS) -> tuple[Agreement, ...]:
-    """Return how far the scores of a study agree with the printed ones, for every column of the
-    paper's tables with at least 12 values.
 
     Models are resampled, not pairs: each sample draws as many models of every group as there are,
     with replacement, leaves out the pairs of a model with itself, and computes all scores anew.
     Halves are drawn without replacement, so that no model is in both.
     """
-    printed = printed_columns()
-    rows = []
+    printed, records = printed_columns(), []
     for (test, quality, family), scores in _cells(evaluation).items():
-        dataset, architecture = readable(family.dataset, family.architecture)
-        theirs = printed.get((test, quality, dataset, architecture, family.pooling))
-        theirs = theirs or printed.get((test, quality, dataset, architecture, ""), {})
+        where = (*readable(family.dataset, family.architecture), family.pooling, test, quality)
+        theirs = printed.get(where) or printed.get((*where[:2], "", test, quality), {})
         ours = {s.label: s.value for s in scores if np.isfinite(s.value)}
         both = [label for label in ours if label in theirs]
-        if len(both) >= FEWEST:
-            sampler = _sampler(evaluation, test, quality, family, scores)
-            where = (dataset, architecture, family.pooling, test, quality)
-            rows.append(_agreement(where, ours, theirs, both, sampler, draws))
-    return tuple(rows)
+        if len(both) < FEWEST:
+            continue
+        sampler = _sampler(evaluation, test, quality, family, scores)
+        g = generator(0, "agreement with the paper", *where)
+        samples = [
+            _correlation(sampler.score(sampler.sample(g)), theirs, both) for _ in range(draws)
+        ]
+        low, high = percentile_interval(samples)
+        halves = [
+            _correlation(sampler.score(one), sampler.score(other), both)
+            for _ in range(draws if sampler.half >= sampler.fewest else 0)
+            for one, other in [sampler.halves(g)]
+        ]
+        difference = {label: abs(ours[label] - theirs[label]) for label in both}
+        most = sorted(both, key=lambda label: -difference[label])[:SHOWN]
+        records.append(
+            {
+                **dict(zip(("dataset", "architecture", "pooling", "test", "quality"), where)),
+                "measures": len(both),
+                "correlation": known(_correlation(ours, theirs, both)),
+                "low": known(low),
+                "high": known(high),
+                "halves": known(float(known_mean(halves))),
+                "half": sampler.half,
+                "difference": float(np.mean(list(difference.values()))),
+                "most": [(label, ours[label], theirs[label]) for label in most],
+            }
+        )
+    return records
 
 
 def printed_columns() -> dict[tuple[str, ...], Values]:
-    """Return the printed scores that can be read without doubt, by test, quality, data set,
-    architecture and pooling, as the paper's text calls them."""
-    columns: dict[tuple[str, ...], dict[str, float]] = {}
-    for cell in published():
-        if cell.table not in OTHER_TABLES and cell.value is not None and not cell.doubtful:
-            columns.setdefault(_column(cell), {})[cell.label] = cell.value
-    return dict(columns)
-
-
-def _column(cell: PublishedValue) -> tuple[str, ...]:
-    names = (SPELT.get(word, word) for word in (cell.dataset, cell.architecture))
-    return (cell.test, cell.quality, *names, cell.pooling)
+    """Return the printed scores that can be read without doubt, by data set, architecture, pooling,
+    test and quality, as the paper's text calls them."""
+    spelt = dict[tuple[str, ...], Values]()
+    for (test, quality, _, *models, pooling), values in columns().items():
+        spelt[*(SPELT.get(word, word) for word in models), pooling, test, quality] = values
+    return spelt
 
 
 def _cells(evaluation: Evaluation) -> dict[tuple[str, str, ModelFamily], list[Score]]:
@@ -129,52 +123,10 @@ def _cells(evaluation: Evaluation) -> dict[tuple[str, str, ModelFamily], list[Sc
     return cells
 
 
-def _agreement(
-    where: tuple[str, str, str, str, str],
-    ours: Values,
-    theirs: Values,
-    both: Sequence[str],
-    sampler: Sampler,
-    draws: int,
-) -> Agreement:
-    g = generator(0, "agreement with the paper", *where)
-    samples = [_correlation(sampler.score(sampler.sample(g)), theirs, both) for _ in range(draws)]
-    ends = _percentiles([value for value in samples if value is not None])
-    halves = []
-    if sampler.half >= sampler.fewest:
-        for _ in range(draws):
-            one, other = (sampler.score(half) for half in sampler.halves(g))
-            halves.append(_correlation(one, other, both))
-    between = [value for value in halves if value is not None]
-    difference = {label: abs(ours[label] - theirs[label]) for label in both}
-    most = sorted(both, key=lambda label: -difference[label])[:SHOWN]
-    correlation = _correlation(ours, theirs, both)
-    return Agreement(
-        *where,
-        len(both),
-        float("nan") if correlation is None else correlation,
-        *ends,
-        float(np.mean(between)) if between else None,
-        sampler.half,
-        float(np.mean(list(difference.values()))),
-        tuple((label, ours[label], theirs[label]) for label in most),
-    )
-
-
-def _percentiles(values: Sequence[float]) -> tuple[float | None, float | None]:
-    if not values:
-        return None, None
-    low, high = np.percentile(values, [2.5, 97.5])
-    return float(low), float(high)
-
-
-def _correlation(one: Values, other: Values, labels: Sequence[str]) -> float | None:
-    pairs = [(one[label], other[label]) for label in labels if label in one and label in other]
-    known = np.array([pair for pair in pairs if np.isfinite(pair).all()])
-    if len(known) < 3:
-        return None
-    value = spearman(known[:, 0], known[:, 1]).value
-    return None if np.isnan(value) else float(value)
+def _correlation(one: Values, other: Values, labels: Sequence[str]) -> float:
+    """Return Spearman's correlation of the scores that both sides have; NaN for fewer than two."""
+    sides = ([side.get(label, np.nan) for label in labels] for side in (one, other))
+    return spearman(*map(np.array, sides)).value
 
 
 # ------------------------------------------------------------------------------ samples of models
@@ -265,8 +217,6 @@ def _value(
 
 def page(documents: Sequence[Mapping[str, Any]]) -> str:
     """Return the page that shows studies as they are stored."""
-    if not documents:
-        return f"{MADE}\n\n{HEADING}\n\n{EMPTY}\n"
     parts = [part for document in documents for part in _of_study(document)]
     once = dict.fromkeys(parts)  # two studies may have the same models
     return "\n\n".join([MADE, HEADING, ABOUT, *once]) + "\n"
@@ -279,28 +229,26 @@ def _of_study(document: Mapping[str, Any]) -> Iterator[str]:
         f"{document['headline']}"
     )
     if document["agreements"]:
-        yield table(COLUMNS, [_line(row) for row in document["agreements"]])
+        yield table(COLUMNS, map(_line, document["agreements"]))
     if document["groups"]:
         yield "Accuracies of the groups, mean and range:"
         yield document["groups"]
 
 
-def _line(row: Mapping[str, Any]) -> list[str]:
-    of = Agreement(**{**row, "most": tuple(tuple(entry) for entry in row["most"])})
-    interval = "–" if of.low is None else f"{fixed(of.low)} to {fixed(of.high)}"
-    halves = "–" if of.halves is None else f"{fixed(of.halves)} ({of.half})"
-    pooling = f", {of.pooling}" if of.pooling not in ("", "node") else ""
-    most = "; ".join(f"{label} {fixed(a)}, {fixed(b)}" for label, a, b in of.most)
-    quality = QUALITIES[of.test][of.quality]
-    title = f"{of.dataset} {of.architecture}{pooling}"
-    agreement = (fixed(of.correlation), interval, halves, fixed(of.difference))
-    return [title, TESTS[of.test], quality, str(of.measures), *agreement, most]
+def _line(of: Mapping[str, Any]) -> list[str]:
+    interval = "–" if of["low"] is None else f"{fixed(of['low'])} to {fixed(of['high'])}"
+    halves = "–" if of["halves"] is None else f"{fixed(of['halves'])} ({of['half']})"
+    pooling = f", {of['pooling']}" if of["pooling"] not in ("", "node") else ""
+    title = f"{of['dataset']} {of['architecture']}{pooling}"
+    tested = TESTS[of["test"]], QUALITIES[of["test"]][of["quality"]], str(of["measures"])
+    agreement = fixed(of["correlation"]), interval, halves, fixed(of["difference"])
+    most = "; ".join(f"{label} {fixed(a)}, {fixed(b)}" for label, a, b in of["most"])
+    return [title, *tested, *agreement, most]
 
 
 def document_of(evaluation: Evaluation, name: str = "", draws: int = DRAWS) -> dict[str, Any]:
     """Return the agreements of a study and where they come from, to store."""
     result = result_of(evaluation)
-    rows = [row._asdict() for row in agreements(evaluation, draws)]
     has_groups = any(group.accuracies for group in evaluation.groups)
     return {
         "name": name,
@@ -312,16 +260,13 @@ def document_of(evaluation: Evaluation, name: str = "", draws: int = DRAWS) -> d
         "models": len(models_of(evaluation)),
         "measures": len(evaluation.measures),
         "draws": draws,
-        "agreements": rows,
+        "agreements": agreements(evaluation, draws),
     }
 
 
-def stored() -> list[dict[str, Any]]:
-    """Return what is stored, study by study; nothing where there is nothing."""
-    if not STORED.exists():
-        return []
-    documents: list[dict[str, Any]] = json.loads(STORED.read_text(encoding="utf-8"))
-    return documents
+def stored_page() -> str:
+    """Return the page of what is stored."""
+    return page(json.loads(STORED.read_text(encoding="utf-8")))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from papers.judging import Evidence, NoData, judged
+from papers.judging import Claims, Evidence, NoData, claim, judged
 from papers.published import compare_published, published_ranks
 from resemblance.grounding import spearman
 from resemblance.results.claims import Claim
@@ -19,6 +20,8 @@ from resemblance.suites.resi import Evaluation
 STATISTICS = ("magnitude_difference", "concentricity_difference", "uniformity_difference")
 FEWEST = 10  # measures without which a place in an order says little
 DRAWS, LEVEL = 999, 0.05
+_CLAIMS: Claims = []
+conclusion = partial(claim, _CLAIMS)
 
 
 class PaperRanks(NamedTuple):
@@ -59,15 +62,17 @@ def conclusions(evaluation: Evaluation) -> tuple[Claim, ...]:
     return judged(_CLAIMS, PaperRanks(evaluation, tuple(ranks), measures, table))
 
 
-def _order(ranks: PaperRanks, cells: Iterable[bool] | None = None) -> list[str]:
-    """Return the measures by their mean rank over some cells, or all, best first."""
+CLAIMS = {"ranking": conclusions}  # by section of the suite
+
+
+def _order(ranks: PaperRanks, domain: str = "") -> list[str]:
+    """Return the measures by their mean rank over the cells of a domain, or all, best first."""
     if len(ranks.measures) < FEWEST:
         raise NoData(
             f"{len(ranks.measures)} measures of the paper took part; {FEWEST} would be needed"
         )
-    table = ranks.table if cells is None else ranks.table[list(cells)]
-    means = np.nanmean(table, axis=0)
-    return [ranks.measures[i] for i in np.lexsort((np.arange(len(means)), means))]
+    table = ranks.table[ranks.domains == domain] if domain else ranks.table
+    return [ranks.measures[i] for i in np.argsort(np.nanmean(table, axis=0), kind="stable")]
 
 
 def _domains(ranks: PaperRanks) -> list[str]:
@@ -77,8 +82,14 @@ def _domains(ranks: PaperRanks) -> list[str]:
     return domains
 
 
-def _none_is_best(ranks: PaperRanks) -> Evidence:
-    best = {d: _order(ranks, ranks.domains == d)[0] for d in _domains(ranks)}
+@conclusion(
+    "R1",
+    "No measure is the best everywhere (the leader is first in less than half of the cells)",
+    "DistCorr leads with a mean rank of 7.3 of 24; best on graphs 2nd-Cos, on language DistCorr, "
+    "on vision Jaccard",
+)
+def none_is_best(ranks: PaperRanks) -> Evidence:
+    best = {domain: _order(ranks, domain)[0] for domain in _domains(ranks)}
     leader = _order(ranks)[0]
     column = ranks.table[:, ranks.measures.index(leader)]
     first = float(np.mean(column == 1))
@@ -90,18 +101,34 @@ def _none_is_best(ranks: PaperRanks) -> Evidence:
     return Evidence(ours, (len(set(best.values())) > 1, first < 0.5))
 
 
-def _depends_on_domain(ranks: PaperRanks) -> Evidence:
+@conclusion(
+    "R2",
+    "Which measures are good depends on the domain",
+    "correlation of mean ranks: graphs and language 0.50, graphs and vision 0.74, language and "
+    "vision 0.61",
+)
+def depends_on_domain(ranks: PaperRanks) -> Evidence:
     """Domains order the measures more differently than groups of cells drawn without regard to the
-    domain."""
+    domain, which has cells of the same tests and qualities."""
     _order(ranks)
     names = _domains(ranks)
     table = ranks.table[:, ~np.isnan(ranks.table).any(axis=0)]
-    correlations = _between(table, ranks.domains, names)
-    kinds = np.array(["/".join(cell[:2]) for cell in ranks.cells])
+    domains, kinds = ranks.domains, np.array(["/".join(cell[:2]) for cell in ranks.cells])
     random = generator(0, "resi claims")
-    drawn = [
-        _mean_between(table, _shuffled(ranks.domains, kinds, random), names) for _ in range(DRAWS)
-    ]
+
+    def between(of: np.ndarray) -> dict[tuple[str, str], float]:
+        means = {name: table[of == name].mean(axis=0) for name in names}
+        pairs = combinations(names, 2)
+        return {(a, b): float(spearman(means[a], means[b]).value) for a, b in pairs}
+
+    def shuffled() -> np.ndarray:
+        drawn = domains.copy()
+        for kind in np.unique(kinds):
+            drawn[kinds == kind] = random.permutation(drawn[kinds == kind])
+        return drawn
+
+    correlations = between(domains)
+    drawn = [float(np.mean(list(between(shuffled()).values()))) for _ in range(DRAWS)]
     mean = np.mean(list(correlations.values()))
     p_value = (1 + sum(d <= mean for d in drawn)) / (1 + DRAWS)
     pairs = ", ".join(f"{a} and {b} {value:.2f}" for (a, b), value in correlations.items())
@@ -112,26 +139,12 @@ def _depends_on_domain(ranks: PaperRanks) -> Evidence:
     return Evidence(ours, (p_value <= LEVEL,))
 
 
-def _shuffled(domains: np.ndarray, kinds: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Exchange the domains of cells of the same test and quality."""
-    drawn = domains.copy()
-    for kind in np.unique(kinds):
-        drawn[kinds == kind] = random.permutation(domains[kinds == kind])
-    return drawn
-
-
-def _between(
-    table: np.ndarray, domains: np.ndarray, names: list[str]
-) -> Mapping[tuple[str, str], float]:
-    means = {name: table[domains == name].mean(axis=0) for name in names}
-    return {(a, b): float(spearman(means[a], means[b]).value) for a, b in combinations(names, 2)}
-
-
-def _mean_between(table: np.ndarray, domains: np.ndarray, names: list[str]) -> float:
-    return float(np.mean(list(_between(table, domains, names).values())))
-
-
-def _statistics_are_last(ranks: PaperRanks) -> Evidence:
+@conclusion(
+    "R3",
+    "Measures that compare one number of each representation come last (in the last third)",
+    "ConcDiff and MagDiff are the last two of 24 over all, UnifDiff 22nd",
+)
+def statistics_are_last(ranks: PaperRanks) -> Evidence:
     order = _order(ranks)
     places = {m: order.index(m) + 1 for m in STATISTICS if m in order}
     if len(places) < len(STATISTICS):
@@ -141,11 +154,17 @@ def _statistics_are_last(ranks: PaperRanks) -> Evidence:
     return Evidence(f"{ours} of {len(order)}", last_third)
 
 
-def _mka_is_near_the_top(ranks: PaperRanks) -> Evidence:
-    cells = ranks.evaluation.ranks()
-    means = {m: float(np.mean([r[m] for r in cells.values()])) for m in _everywhere(cells)}
-    if "mka" not in means:
+@conclusion(
+    "K1",
+    "MKA is among the best measures of the six tests (in the first sixth)",
+    "mean rank 10.7 of 32, fifth; first on vision (8.2)",
+)
+def mka_is_near_the_top(ranks: PaperRanks) -> Evidence:
+    cells: Mapping[Cell, Mapping[str, float]] = ranks.evaluation.ranks()
+    everywhere = set.intersection(*map(set, cells.values())) if cells else set()
+    if "mka" not in everywhere:
         raise NoData("MKA took no part")
+    means = {m: float(np.mean([of_cell[m] for of_cell in cells.values()])) for m in everywhere}
     rows = compare_published(means, paper="mka")
     if len(rows) < FEWEST:
         raise NoData(f"{len(rows)} measures of the MKA paper took part; {FEWEST} would be needed")
@@ -155,27 +174,3 @@ def _mka_is_near_the_top(ranks: PaperRanks) -> Evidence:
         f"{mka.position_published})"
     )
     return Evidence(ours, (mka.position <= len(rows) / 6,))
-
-
-def _everywhere(cells: Mapping[Cell, Mapping[str, float]]) -> set[str]:
-    """Return the measures that have a rank in every cell."""
-    return set.intersection(*map(set, cells.values())) if cells else set()
-
-
-_CLAIMS = (
-    ("R1", "No measure is the best everywhere (the leader is first in less than half of the cells)",
-     "DistCorr leads with a mean rank of 7.3 of 24; best on graphs 2nd-Cos, on language DistCorr, "
-     "on vision Jaccard",
-     _none_is_best),
-    ("R2", "Which measures are good depends on the domain",
-     "correlation of mean ranks: graphs and language 0.50, graphs and vision 0.74, language and "
-     "vision 0.61",
-     _depends_on_domain),
-    ("R3", "Measures that compare one number of each representation come last (in the last third)",
-     "ConcDiff and MagDiff are the last two of 24 over all, UnifDiff 22nd", _statistics_are_last),
-    ("K1", "MKA is among the best measures of the six tests (in the first sixth)",
-     "mean rank 10.7 of 32, fifth; first on vision (8.2)", _mka_is_near_the_top),
-)  # fmt: skip
-
-
-CLAIMS = {"ranking": conclusions}  # by section of the suite

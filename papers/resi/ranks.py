@@ -7,10 +7,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from papers.judging import number
 from papers.published import (
     DOMAINS,
     KEYS,
-    PAPERS,
     RankRow,
     compare_published,
     order_agreement,
@@ -18,8 +20,7 @@ from papers.published import (
 )
 from resemblance.report import write_page
 from resemblance.report.output import show
-from resemblance.report.terminal import claim_table, plain_table, without_data
-from resemblance.results.figures import Chart, Line
+from resemblance.report.terminal import claim_table, text_table, without_data
 from resemblance.results.result import Result
 from resemblance.results.sections import Section, Table
 from resemblance.significance import summarize
@@ -27,6 +28,8 @@ from resemblance.suites.resi import Evaluation, load_evaluation, result_of
 from resemblance.suites.resi.page import judged
 
 from .claims import CLAIMS
+
+HEADS = ("measure", "here", "published", "position here", "published position")
 
 
 def published_rows(
@@ -38,15 +41,11 @@ def published_rows(
         m.spec: m.label if KEYS[paper] == "label" else _published_name(m.spec, evaluation)
         for m in evaluation.measures
     }
-    ranks = evaluation.ranks().items()
     cells: dict[Hashable, Mapping[str, float]] = {
-        cell: of_cell for cell, of_cell in ranks if domain in (None, cell[2])
+        cell: ranks for cell, ranks in evaluation.ranks().items() if domain in (None, cell[2])
     }
     ours = {names[r.measure]: r.mean for r in summarize(cells)}
-    try:
-        return compare_published(ours, domain, paper=paper)
-    except ValueError:
-        return []
+    return compare_published(ours, domain, paper=paper)
 
 
 def _published_name(spec: str, evaluation: Evaluation) -> str:
@@ -57,68 +56,30 @@ def _published_name(spec: str, evaluation: Evaluation) -> str:
     return name if alone and spec not in published_ranks(paper="mka") else spec
 
 
-def agreement_text(rows: list[RankRow]) -> str:
+def agreement_text(rows: Sequence[RankRow]) -> str:
     """Say how far the two orders agree; nothing where that cannot be said."""
     agreement = order_agreement(rows)
-    if agreement is None:
+    if np.isnan(agreement):
         return ""
-    return f"Spearman correlation of the two orders: {agreement:.2f}".replace("-", "−")
+    return f"Spearman correlation of the two orders: {number(agreement, 2)}"
 
 
-def published_section(rows: list[RankRow]) -> Section:
-    """Return a section that shows mean ranks of a run and the published ones: a table, and every
-    measure as a point."""
-    heads = ("measure", "here", "published", "position here", "published position")
-    entries = [(r.label, r.ours, r.published, r.position, r.position_published) for r in rows]
-    table = Table.of([dict(zip(heads, row)) for row in entries], "ours", "Mean ranks")
-    worst = max(value for row in rows for value in (row.ours, row.published))
-    points = Line(
-        "measures",
-        tuple((row.published, row.ours) for row in rows),
-        titles=tuple(
-            f"{row.label}: mean rank {row.ours:.2f} here, {row.published:.2f} published"
-            for row in rows
-        ),
-    )
-    chart = Chart(
-        "ranks",
-        "Mean ranks here and published",
-        "published mean rank",
-        "mean rank here",
-        (points,),
-        joined=False,
-        span_x=(1.0, worst),
-        span_y=(1.0, worst),
-        has_diagonal=True,
-    )
+def published_section(rows: Sequence[RankRow]) -> Section:
+    """Return a section with the mean ranks of a run and the published ones."""
+    entries = ((r.label, r.ours, r.published, r.position, r.position_published) for r in rows)
+    table = Table.of([dict(zip(HEADS, row)) for row in entries], "ours", "Mean ranks")
     about = (
         "Mean ranks of the measures that the paper has too; its ranks are over other models, data "
         f"sets and cells. {agreement_text(rows)}"
     )
-    return Section("published", "Published ranks", about.strip(), (table,), (chart,))
+    return Section("published", "Published ranks", about.strip(), (table,))
 
 
-def compare(study: Path, domain: str | None = None, paper: str = "resi") -> list[object]:
-    """Return a table of the mean ranks of a study and the published ones, and how far the two
-    orders agree."""
-    rows = published_rows(load_evaluation(study), domain, paper)
-    if not rows:
-        where = f" in the domain {domain}" if domain else ""
-        return [f"no measure of this study has a published rank{where}"]
-    header = ("measure", "here", "published", "position", "published")
-    lines = [
-        (r.label, f"{r.ours:.1f}", f"{r.published:.1f}", str(r.position), str(r.position_published))
-        for r in rows
-    ]
-    return [plain_table(header, lines, right=range(1, 5)), agreement_text(rows)]
-
-
-def judged_result(study: Path) -> Result:
-    """Return the result of a study with the conclusions of the paper and the published ranks."""
-    facts = load_evaluation(study)
-    result, rows = judged(result_of(facts), facts, CLAIMS), published_rows(facts)
-    sections = (*result.sections, *([published_section(rows)] if rows else []))
-    return replace(result, sections=sections)
+def with_published(result: Result, evaluation: Evaluation) -> Result:
+    """Return the result of a study with a section that has the ranks of the paper, if any."""
+    rows = published_rows(evaluation)
+    more = [published_section(rows)] if rows else []
+    return replace(result, sections=(*result.sections, *more))
 
 
 def compare_command(arguments: Sequence[str]) -> int:
@@ -127,12 +88,18 @@ def compare_command(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("python -m papers resi-compare", description=__doc__)
     parser.add_argument("study", type=Path)
     parser.add_argument("--domain", choices=DOMAINS)
-    parser.add_argument("--paper", choices=tuple(PAPERS), default="resi")
+    parser.add_argument("--paper", choices=tuple(KEYS), default="resi")
     parser.add_argument("-o", "--output", type=Path, help="a page with the conclusions judged")
     options = parser.parse_args(arguments)
-    show(compare(options.study, options.domain, options.paper))
+    evaluation = load_evaluation(options.study)
+    rows = published_rows(evaluation, options.domain, options.paper)
+    where = f" in the domain {options.domain}" if options.domain else ""
+    if rows:
+        show([text_table(published_section(rows).tables[0]), agreement_text(rows)])
+    else:
+        show([f"no measure of this study has a published rank{where}"])
     if options.output:
-        result = judged_result(options.study)
+        result = with_published(judged(result_of(evaluation), evaluation, CLAIMS), evaluation)
         write_page(result, options.output)
         claims = [claim_table(result), *without_data(result.claims)]
         show([*claims, f"Open {options.output.resolve()}"])

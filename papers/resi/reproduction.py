@@ -4,7 +4,6 @@ ranks next to ours."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,13 @@ from papers.markdown import claims_table, fixed, table
 from papers.reproductions import Paper, Tables
 from resemblance.results.result import Result
 from resemblance.results.sections import Entry, Table
-from resemblance.sources.training import DATASETS
 from resemblance.suites.resi import load_evaluation
 from resemblance.suites.resi import run as run_suite
 from resemblance.suites.resi.planning import CORE_SECONDS, SPEEDS, plan, table_of
+from resemblance.suites.training import readable
 
 from .claims import CLAIMS
-from .ranks import published_rows, published_section
+from .ranks import with_published
 
 MEASURES = ("default", "mka", "kcka")
 
@@ -33,44 +32,28 @@ def run(folder: str | Path, **options: Any) -> Result:
     ``options``: of :func:`resemblance.suites.resi.run`.
     """
     result = run_suite(folder, measures=MEASURES, claims=CLAIMS, **options)
-    rows = published_rows(load_evaluation(Path(folder)))
-    sections = (*result.sections, *([published_section(rows)] if rows else []))
-    return replace(result, sections=sections)
+    return with_published(result, load_evaluation(folder))
 
 
 def tables(result: Result) -> Tables:
     """Return the tables of the documentation: all claims, the groups of models, and what the models
     of the paper take."""
+    columns, rows, note = table_of(plan(size="paper"))
     return {
         "claims": claims_table(result.claims),
         "groups": groups_table(result),
-        "paper-plan": plan_table(),
+        "paper-plan": f"{table(columns, rows)}\n\n{note}",
         "paper-speeds": speed_table(),
     }
-
-
-def plan_table() -> str:
-    """Return what the models of the paper take."""
-    columns, rows, note = table_of(plan(size="paper"))
-    return f"{table(columns, rows)}\n\n{note}"
 
 
 def speed_table() -> str:
     """Return how fast the models of the paper were trained."""
     speeds = [
-        (
-            DATASETS[dataset].title,
-            DATASETS[dataset].architectures[architecture].title,
-            f"{speed.examples:,.0f}",
-            f"{speed.per_second:,.0f}",
-            f"{speed.hours:.2g}",
-        )
-        for (dataset, architecture), speed in SPEEDS.items()
+        (*readable(*of), f"{speed.examples:,.0f}", f"{speed.per_second:,.0f}", f"{speed.hours:.2g}")
+        for of, speed in SPEEDS.items()
     ]
-    measured = ", ".join(
-        f"{DATASETS[dataset].architectures[name].title} {seconds:g} s"
-        for (dataset, name), seconds in CORE_SECONDS.items()
-    )
+    measured = ", ".join(f"{readable(*of)[1]} {time:g} s" for of, time in CORE_SECONDS.items())
     header = ("data set", "architecture", "examples", "a second", "GPU hours a model")
     note = f"Measured on one core, a model of Cora or SST-2: {measured}."
     return f"{table(header, speeds)}\n\n{note}"
@@ -115,11 +98,6 @@ PAPER = Paper(
     run=run,
     sizes={"small": "slice", "default": "mini", "paper": "standard"},
     heading="ReSi: six tests of similarity measures",
-    introduction=(
-        "The six tests of the ReSi benchmark (Klabunde et al. 2025, arXiv 2408.00531) on small "
-        "models. The conclusions of the paper, and those of Islam et al. 2025 from the same tests, "
-        "are judged, and the published ranks shown next to ours."
-    ),
     about="""\
 Reproduced are the six tests, on small models of three domains that are trained here instead of the
 paper's, so mean ranks can be compared and scores cannot. The paper ranks the measures of its final

@@ -172,12 +172,6 @@ PAPER = Paper(
     url="https://arxiv.org/abs/2601.09173",
     run=run,
     heading="Shesha: stability, similarity and drift",
-    introduction=(
-        "Raju 2026 (arXiv 2601.09173) asks of one representation how reliable its geometry is, "
-        "besides how similar it is to others. The experiments that need no download are repeated, "
-        "with the author's random numbers where data are made, and the paper's numbers are shown "
-        "next to ours."
-    ),
     about="""\
 Reproduced are the experiments that need no download: those on made data (recovery, chance,
 deletion, quadrants, the null model, invariances) with the author's random numbers, to the printed
