@@ -1,5 +1,1 @@
-"""Shesha: stability, similarity and drift (Raju 2026, arXiv 2601.09173)."""
-
-from .reproduction import CLAIMS, run
-
-__all__ = ["CLAIMS", "run"]
+"""Raju 2026 on the stability of representations (Shesha), arXiv 2601.09173."""

@@ -4,6 +4,7 @@ suite."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from operator import itemgetter
 
 import numpy as np
@@ -11,25 +12,11 @@ import numpy as np
 from papers.judging import Claims, Evidence, NoData, claim, number
 from resemblance.rng import generator
 from resemblance.significance import percentile_interval
-from resemblance.suites.stability.alarms import (
-    CKA,
-    DRIFTS,
-    PROCRUSTES,
-    RDM,
-    SQUARED,
-    DisturbedModel,
-    Threshold,
-    as_printed,
-    drifts,
-    first_alarm,
-    first_harm,
-    rates,
-    scaled,
-    tested,
-    tracking,
-)
+from resemblance.suites.stability import alarms
+from resemblance.suites.stability.alarms import CKA, PROCRUSTES, RDM, SQUARED, DisturbedModel
 
 CANARY: Claims = []
+of_canary = partial(claim, CANARY)
 OTHERS = (
     "small networks trained here and noise that keeps their own classifier; the paper retrains a "
     "probe on embeddings"
@@ -59,28 +46,30 @@ def _spearman(models: Sequence[DisturbedModel], *specs: str) -> tuple[float, ...
     _measured(models, *specs)
     if all(np.ptp([p.loss for p in m.disturbed("noise")]) == 0 for m in models):
         raise NoData("no accuracy was lost")
-    correlations = tuple(tracking(models, spec, "noise") for spec in specs)
+    correlations = tuple(alarms.tracking(models, spec, "noise") for spec in specs)
     if any(np.isnan(correlations)):
         raise NoData("a comparison failed")
     return correlations
 
 
-@claim(
-    CANARY, "10 follows", "Noise: drift follows the loss of accuracy",
-    paper="Spearman: RDM drift 0.927, CKA 0.937",
-)  # fmt: skip
+@of_canary(
+    "10 follows",
+    "Noise: drift follows the loss of accuracy",
+    "Spearman: RDM drift 0.927, CKA 0.937",
+)
 def follows(models: Sequence[DisturbedModel]) -> Evidence:
     rdm, cka = _spearman(models, RDM, CKA)
     text = f"RDM drift {number(rdm)}, CKA {number(cka)} (mean over {len(models)} models)"
     return Evidence(text, (rdm > 0.8, cka > 0.8), OTHERS)
 
 
-@claim(
-    CANARY, "10 highest", "Noise: RDM drift follows it best",
-    paper="“highest correlation”: RDM drift 0.927, CKA 0.937",
-)  # fmt: skip
+@of_canary(
+    "10 highest",
+    "Noise: RDM drift follows it best",
+    "“highest correlation”: RDM drift 0.927, CKA 0.937",
+)
 def highest(models: Sequence[DisturbedModel]) -> Evidence:
-    specs = [spec for spec in DRIFTS if spec in _enough(models)[0].unchanged]
+    specs = [spec for spec in alarms.DRIFTS if spec in _enough(models)[0].unchanged]
     correlations = dict(zip(specs, _spearman(models, *specs)))
     if RDM not in correlations or len(correlations) < 2:
         raise NoData("the run lacks drifts to compare")
@@ -95,17 +84,15 @@ def highest(models: Sequence[DisturbedModel]) -> Evidence:
     return Evidence(text, (high > 0, low > 0), note)
 
 
-@claim(
-    CANARY, "10 warns", "RDM drift passes 5 % before accuracy falls", paper="a functional canary"
-)
+@of_canary("10 warns", "RDM drift passes 5 % before accuracy falls", "a functional canary")
 def warns(models: Sequence[DisturbedModel]) -> Evidence:
     _measured(models, RDM)
-    alarms = [first_alarm(m, RDM, as_printed) for m in models]
-    harms = [first_harm(m) for m in models]
+    drifted = [alarms.first_alarm(m, RDM, alarms.as_printed) for m in models]
+    harms = [alarms.first_harm(m) for m in models]
     if all(np.isinf(harms)):
         raise NoData("no accuracy was lost")
-    early = sum(a < h for a, h in zip(alarms, harms))
-    tied = sum(a == h < np.inf for a, h in zip(alarms, harms))
+    early = sum(a < h for a, h in zip(drifted, harms))
+    tied = sum(a == h < np.inf for a, h in zip(drifted, harms))
     text = (
         f"{early} of {len(models)} models, {tied} at the same α: RDM drift at "
         f"{_at(_first(models, RDM))}, accuracy at {_at(_median(harms))} (medians)"
@@ -115,10 +102,10 @@ def warns(models: Sequence[DisturbedModel]) -> Evidence:
 
 
 def _first(models: Sequence[DisturbedModel], spec: str) -> float:
-    alarms = [first_alarm(m, spec, as_printed) for m in models]
-    if any(np.isnan(alarms)):
+    levels = [alarms.first_alarm(m, spec, alarms.as_printed) for m in models]
+    if any(np.isnan(levels)):
         raise NoData(f"{spec} has no value for some noise")
-    return _median(alarms)
+    return _median(levels)
 
 
 def _median(levels: Sequence[float]) -> float:
@@ -129,10 +116,11 @@ def _at(level: float) -> str:
     return "never" if np.isinf(level) else f"α {level:.3g}"
 
 
-@claim(
-    CANARY, "10 first", "Procrustes is the first to pass 5 %",
-    paper="σ: Procrustes 0.04, RDM drift 0.10, CKA 0.11",
-)  # fmt: skip
+@of_canary(
+    "10 first",
+    "Procrustes is the first to pass 5 %",
+    "σ: Procrustes 0.04, RDM drift 0.10, CKA 0.11",
+)
 def procrustes_first(models: Sequence[DisturbedModel]) -> Evidence:
     _measured(models, PROCRUSTES, RDM, CKA)
     root, rdm, cka = (_first(models, spec) for spec in (PROCRUSTES, RDM, CKA))
@@ -142,23 +130,26 @@ def procrustes_first(models: Sequence[DisturbedModel]) -> Evidence:
     )
 
 
-def _false(models: Sequence[DisturbedModel], spec: str, threshold: Threshold = as_printed) -> float:
+def _false(
+    models: Sequence[DisturbedModel], spec: str, threshold: alarms.Threshold = alarms.as_printed
+) -> float:
     _measured(models, spec)
-    if all(p.harmed for m in models for p in tested(m)):
+    if all(p.harmed for m in models for p in alarms.tested(m)):
         raise NoData("no change is harmless")
-    share = rates(models, spec, threshold).false_alarms
+    share = alarms.rates(models, spec, threshold).false_alarms
     if np.isnan(share):
         raise NoData(f"{spec} has no value for some change")
     return share
 
 
-@claim(
-    CANARY, "10 alarms", "Procrustes raises several times as many false alarms as RDM drift",
-    paper="44 %, about 6 times as many",
-)  # fmt: skip
+@of_canary(
+    "10 alarms",
+    "Procrustes raises several times as many false alarms as RDM drift",
+    "44 %, about 6 times as many",
+)
 def false_alarms(models: Sequence[DisturbedModel]) -> Evidence:
     root, rdm = (_false(models, spec) for spec in (PROCRUSTES, RDM))
-    shares = [f"{_false(models, spec, scaled):.0%}" for spec in (PROCRUSTES, RDM)]
+    shares = [f"{_false(models, spec, alarms.scaled):.0%}" for spec in (PROCRUSTES, RDM)]
     text = (
         f"Procrustes {root:.0%}, RDM drift {rdm:.0%} of harmless changes; at 5 % of the scale "
         f"{' and '.join(shares)}"
@@ -166,11 +157,11 @@ def false_alarms(models: Sequence[DisturbedModel]) -> Evidence:
     return Evidence(text, (root > 0.2, root > 2 * rdm), OTHERS)
 
 
-@claim(
-    CANARY, "10 rigid",
+@of_canary(
+    "10 rigid",
     "These are false alarms of a rigid distance: the squared form raises them, too",
-    paper="“false alarms in rigid distance metrics”; its drift is the root form",
-)  # fmt: skip
+    "“false alarms in rigid distance metrics”; its drift is the root form",
+)
 def rigid(models: Sequence[DisturbedModel]) -> Evidence:
     squared, rdm = (_false(models, spec) for spec in (SQUARED, RDM))
     first, other = _first(models, SQUARED), _first(models, RDM)
@@ -186,14 +177,17 @@ def rigid(models: Sequence[DisturbedModel]) -> Evidence:
     return Evidence(text, (first < other, squared > 2 * rdm), note)
 
 
-@claim(
-    CANARY, "10 larger", "RDM drift is larger than CKA drift",
-    paper="in 73 % of models, nearly twice as large",
-)  # fmt: skip
+@of_canary(
+    "10 larger", "RDM drift is larger than CKA drift", "in 73 % of models, nearly twice as large"
+)
 def larger(models: Sequence[DisturbedModel]) -> Evidence:
     _measured(models, RDM, CKA)
     pairs = np.array(
-        [(r, c) for m in models for r, c in zip(*(drifts(tested(m), spec) for spec in (RDM, CKA)))]
+        [
+            (r, c)
+            for m in models
+            for r, c in zip(*(alarms.drifts(alarms.tested(m), spec) for spec in (RDM, CKA)))
+        ]
     )
     if np.isnan(pairs).any():
         raise NoData("a comparison failed")
@@ -218,7 +212,9 @@ def lead(models: Sequence[DisturbedModel], one: str, other: str, draws: int) -> 
         sample = [
             _redrawn(models[i], random) for i in random.integers(len(models), size=len(models))
         ]
-        leads.append(tracking(sample, one, "noise") - tracking(sample, other, "noise"))
+        leads.append(
+            alarms.tracking(sample, one, "noise") - alarms.tracking(sample, other, "noise")
+        )
     return percentile_interval(leads)
 
 

@@ -13,7 +13,6 @@ from resemblance.grounding import spearman
 from resemblance.results.values import mean
 from resemblance.rng import generator
 from resemblance.significance import percentile_interval, ranks_of_rows
-from resemblance.significance import rank_correlation as correlation_of_ranks
 from resemblance.suites.stability.alarms import trimmed
 
 MARGIN = 5  # cases more than controls that a partial correlation needs: fewer are fitted by chance
@@ -27,8 +26,7 @@ def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
 
     NaN when nothing varies.
     """
-    complete = ~(np.isnan(a) | np.isnan(b))
-    return spearman(a[complete], b[complete]).value
+    return spearman(a, b).value
 
 
 def partial_rank_correlation(a: np.ndarray, b: np.ndarray, controls: np.ndarray) -> float:
@@ -39,13 +37,9 @@ def partial_rank_correlation(a: np.ndarray, b: np.ndarray, controls: np.ndarray)
     ``controls`` are (n_cases, n_controls). NaN with fewer than five cases more than controls, and
     when the controls explain a or b entirely.
     """
-    columns = _complete(a, b, controls)
-    if len(columns) < controls.shape[1] + MARGIN:
-        return float("nan")
-    ranks = ranks_of_rows(columns.T)
-    first, second = (residuals(r, ranks[2:].T) for r in ranks[:2])
+    first, second = _left(a, b, controls, ranks_of_rows)
     lengths = np.linalg.norm(first), np.linalg.norm(second)
-    if min(lengths) <= 1e-10 * len(columns) ** 1.5:
+    if min(lengths) <= 1e-10 * len(first) ** 1.5:
         return float("nan")
     return float(np.clip(first @ second / (lengths[0] * lengths[1]), -1, 1))
 
@@ -56,17 +50,19 @@ def partial_raw_correlation(a: np.ndarray, b: np.ndarray, controls: np.ndarray) 
     The variant of the scripts of Raju 2026. It depends on the units: a control that is a monotone
     but not a linear function of a leaves a part of it.
     """
-    columns = _complete(a, b, controls)
-    if len(columns) < controls.shape[1] + MARGIN:
-        return float("nan")
-    first, second = (residuals(column, columns[:, 2:]) for column in columns.T[:2])
-    return spearman(first, second).value
+    return spearman(*_left(a, b, controls, np.asarray)).value
 
 
-def _complete(a: np.ndarray, b: np.ndarray, controls: np.ndarray) -> np.ndarray:
+def _left(
+    a: np.ndarray, b: np.ndarray, controls: np.ndarray, scaled: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what the controls leave of a and b in complete cases; nothing in too few of these."""
     columns = np.column_stack([a, b, controls])
-    known: np.ndarray = columns[~np.isnan(columns).any(axis=1)]
-    return known
+    known = columns[~np.isnan(columns).any(axis=1)]
+    if len(known) < controls.shape[1] + MARGIN:
+        return np.zeros(0), np.zeros(0)
+    values = scaled(known.T)
+    return residuals(values[0], values[2:].T), residuals(values[1], values[2:].T)
 
 
 def residuals(values: np.ndarray, controls: np.ndarray) -> np.ndarray:
@@ -91,9 +87,9 @@ def bootstrapped(
     95 % bootstrap percentile interval; draws without a value are left out."""
 
     def correlation(rows: np.ndarray | slice) -> float:
-        if controls is not None:
-            return partial_raw_correlation(x[rows], y[rows], controls[rows])
-        return float(correlation_of_ranks(ranks_of_rows(x[rows]), ranks_of_rows(y[rows])))
+        if controls is None:
+            return rank_correlation(x[rows], y[rows])
+        return partial_raw_correlation(x[rows], y[rows], controls[rows])
 
     n = len(x)
     draws_of = [correlation(random.choice(n, size=n, replace=True)) for _ in range(draws)]
@@ -182,13 +178,6 @@ def enough(cells: Iterable[Cell]) -> None:
     models = {name.partition(" ")[0] for cell in cells for name in cell.embeddings}
     if len(models) < MODELS:
         raise NoData(f"{len(models)} models do not decide it: {MODELS} would")
-
-
-def needed(interval: Interval | None) -> Interval:
-    """Return an estimate; ``NoData`` where there is none."""
-    if interval is None:
-        raise NoData("too few embeddings")
-    return interval
 
 
 def is_small(interval: Interval) -> bool:

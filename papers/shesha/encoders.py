@@ -10,15 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from papers.judging import Evidence, NoData, claim, number, with_interval
-from resemblance.measures import cka
+from papers.judging import Evidence, NoData, number, with_interval
 from resemblance.rng import generator
 from resemblance.sources.model_folder import read_subject
 from resemblance.sources.recipe import Recipe
 from resemblance.sources.training import DOMAINS, recipes
 from resemblance.stability import transformation_study
 from resemblance.stability.rdm import rows
-from resemblance.stability.splits import basis_split, feature_split
 from resemblance.stability.transformations import regime
 from resemblance.suites.stability.models import missing, plan_of
 from resemblance.suites.stability.spectral import harmonic
@@ -26,33 +24,17 @@ from resemblance.suites.training import model_folder
 
 from .correlations import SMALL, Interval, bootstrapped, is_small
 from .models import Experiment, Run
+from .null_model import BOOTSTRAPS
 from .synthetic import SEED, mixture
 
-MADE, SAMPLES, MODELS = "made arrays", 200, 2
+MADE, SAMPLES, MODELS, SPLITS = "made arrays", 200, 2, 30
 ARRAYS: Mapping[str, Callable[[], np.ndarray]] = {
     "mixture 0.9": partial(mixture, 0.9, SEED),
     "mixture 0.3": partial(mixture, 0.3, SEED + 1),
     "falling spectrum": partial(harmonic, SEED),
 }
-
-
-class Size(NamedTuple):
-    """How many made arrays are transformed, how many models of a domain, and how many bootstrap
-    samples, seeds of the transformations and splits of the features there are."""
-
-    made: int
-    models: int
-    bootstraps: int
-    seeds: tuple[int, ...]
-    splits: int
-
-
 SEEDS = (SEED, 1991, 9, 7258, 7, 2222, 724, 3, 12, 108, 18, 11, 1754, 411, 103)  # of the paper
-SIZES = {
-    "small": Size(made=2, models=0, bootstraps=100, seeds=SEEDS[:1], splits=5),
-    "default": Size(made=3, models=MODELS, bootstraps=2000, seeds=SEEDS[:2], splits=30),
-    "paper": Size(made=3, models=MODELS, bootstraps=10_000, seeds=SEEDS, splits=30),
-}
+OF_SIZE = {"small": SEEDS[:1], "default": SEEDS[:2], "paper": SEEDS}
 
 
 class Configuration(NamedTuple):
@@ -72,51 +54,46 @@ Facts = tuple[Sequence[Configuration], int]  # and how many bootstrap samples ar
 
 def models_of(size: str) -> list[Recipe]:
     """Return the first normal models of every domain whose packages are there, of the first
-    architecture."""
+    architecture; at the smallest size none."""
     chosen: list[Recipe] = []
-    for domain in DOMAINS if SIZES[size].models else ():
+    for domain in DOMAINS if size != "small" else ():
         if not missing(domain):
-            wanted = [("normal", 0.0, SIZES[size].models)]
-            models = list(recipes(domain, plan_of(size).suite, wanted))
+            models = list(recipes(domain, plan_of(size).suite, [("normal", 0.0, MODELS)]))
             chosen += [r for r in models if r.architecture == models[0].architecture]
     return chosen
 
 
 def encoders(run: Run) -> Facts:
     """Transform every base with every seed, and average over seeds as in the paper."""
-    size = SIZES[run.size]
-    works: list[tuple[Recipe | None, str, int, int]] = [
-        (None, base, SEED, size.splits) for base in list(ARRAYS)[: size.made]
-    ]
+    works: list[tuple[Recipe | None, str, int]] = [(None, base, SEED) for base in ARRAYS]
     works += [
-        (recipe, base, seed, size.splits)
+        (recipe, base, seed)
         for recipe in models_of(run.size)
         for base in ("last layer", "all layers")
-        for seed in size.seeds
+        for seed in OF_SIZE[run.size]
     ]
     values = defaultdict[tuple[str, str, str], list[tuple[float, ...]]](list)
-    uses = cka, feature_split, basis_split
-    for (recipe, base, *_), study in zip(works, run.each(transformed, works, uses)):
+    for (recipe, base, _), study in zip(works, run.each(transformed, works)):
         domain, model = (recipe.domain, f"{recipe.name} ") if recipe else (MADE, "")
         for name, *numbers in study:
             values[domain, f"{model}{base}", name].append(tuple(numbers))
     configurations = [
         Configuration(*key, *np.mean(of, axis=0).tolist()) for key, of in values.items()
     ]
-    return configurations, size.bootstraps
+    return configurations, BOOTSTRAPS[run.size]
 
 
 def transformed(
-    folder: Path, what: tuple[Recipe | None, str, int, int]
+    folder: Path, what: tuple[Recipe | None, str, int]
 ) -> list[tuple[str, float, float, float]]:
     """Return name, feature split, basis split and similarity of all transformations of a base."""
-    recipe, base, seed, splits = what
+    recipe, base, seed = what
     if recipe is None:
         points = ARRAYS[base]()
     else:
         layers = [rows(x) for x in read_subject(model_folder(folder, recipe))[0].layers.values()]
         points = np.hstack(layers[-1:] if base == "last layer" else layers)
-    study = transformation_study(points[:SAMPLES], seed=seed, k=splits)
+    study = transformation_study(points[:SAMPLES], seed=seed, k=SPLITS)
     return [(t.name, t.stability, t.basis, t.similarity) for t in study]
 
 
@@ -152,16 +129,15 @@ ENCODERS = Experiment(
         "mean linear CKA with three references."
     ),
     facts=encoders,
-    claims=[],
     models=models_of,
 )
 
 
-@claim(
-    ENCODERS.claims, "T15",
+@ENCODERS.claim(
+    "T15",
     "Stability and similarity are uncorrelated over transformations of encoders",
-    paper="ρ = 0.01 (version 1), −0.01 [−0.06, 0.03] (version 4), 2463 configurations",
-)  # fmt: skip
+    "ρ = 0.01 (version 1), −0.01 [−0.06, 0.03] (version 4), 2463 configurations",
+)
 def uncorrelated(facts: Facts) -> Evidence:
     over_all = _rho(facts)
     domains = dict.fromkeys(c.domain for c in facts[0] if c.domain != MADE)
@@ -175,11 +151,11 @@ def uncorrelated(facts: Facts) -> Evidence:
     return Evidence(text, (is_small(over_all), all(map(is_small, each.values()))), note)
 
 
-@claim(
-    ENCODERS.claims, "T15",
+@ENCODERS.claim(
+    "T15",
     "They agree where geometry is preserved, and disagree under compression",
-    paper="in words (version 4)",
-)  # fmt: skip
+    "in words (version 4)",
+)
 def regimes(facts: Facts) -> Evidence:
     preserving, compression = (_rho(facts, of=of) for of in ("preserving", "compression"))
     components = [(c.stability, c.basis) for c in facts[0] if c.name.startswith("pca")]

@@ -5,18 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from hashlib import sha256
-from inspect import getfile
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from papers.judging import Claims
+from papers.judging import Claims, Judge, claim
 from resemblance.engine.workers import Call, single_threaded
 from resemblance.engine.workers import run as run_calls
-from resemblance.measure import Measure
 from resemblance.representation import Representation
 from resemblance.results.sections import Table
 from resemblance.sources.model_folder import read_subject
@@ -27,7 +25,6 @@ from resemblance.sources.training.language.packaged import docstrings
 from resemblance.sources.training.origins import load_snapshot
 from resemblance.sources.training.vision.digits import split_digits
 from resemblance.stability import get_statistic
-from resemblance.statistic import Statistic
 from resemblance.suites.stability.models import missing, plan_of
 from resemblance.suites.training import model_folder
 
@@ -68,59 +65,40 @@ class Run(NamedTuple):
     executor: Executor | None
     seconds: list[float]
 
-    def each(
-        self,
-        function: Callable[[Path, Any], Value],
-        arguments: Iterable[Any],
-        uses: Iterable[Statistic | Measure],
-    ) -> list[Value]:
-        """Return the value of a function of the folder and each argument, in their order.
-
-        The folder keeps values, which are not computed again as long as the file of the function
-        is the same, and what it uses has the same version.
-        """
-        source = Path(getfile(function)).read_bytes()
-        versions = [(measure.spec, measure.version) for measure in uses], sha256(source).hexdigest()
-        calls = [
-            Call(str(argument), _kept, (self.folder, function, argument, versions))
-            for argument in arguments
-        ]
+    def each(self, function: Callable[[Path, Any], Value], arguments: Iterable[Any]) -> list[Value]:
+        """Return the value of a function of the folder and each argument, in their order."""
+        calls = [Call(str(a), _timed, (self.folder, function, a)) for a in arguments]
         done = {call.name: future.result() for call, future in run_calls(calls, self.executor)}
         self.seconds.extend(seconds for _, seconds in done.values())
         return [done[call.name][0] for call in calls]
 
 
-def _kept(folder: Path, *what: Any) -> tuple[Any, float]:
-    from joblib import Memory
-
-    value: tuple[Any, float]
-    value = Memory(folder / "papers", verbose=0).cache(_timed, ignore=["folder"])(folder, *what)
-    return value
-
-
-def _timed(
-    folder: Path, function: Callable[[Path, Any], Any], argument: Any, versions: Any
-) -> tuple[Any, float]:
+def _timed(folder: Path, function: Callable[[Path, Any], Value], what: Any) -> tuple[Value, float]:
     start = process_time()
     with single_threaded():
-        value = function(folder, argument)
+        value = function(folder, what)
     return value, process_time() - start
 
 
-class Experiment(NamedTuple):
+@dataclass(frozen=True)
+class Experiment:
     """An experiment of the paper: what it shows, and what is claimed of that.
 
-    ``facts``: called with the run; ``claims``: judged by the facts. ``models``: what must have been
-    trained, by size. ``tables``: made of the facts.
+    ``facts``: called with the run. ``models``: what must have been trained, by size. ``tables``:
+    made of the facts. ``claims``: judged by the facts.
     """
 
     name: str
     title: str
     about: str
     facts: Callable[[Run], Any]
-    claims: Claims
     models: Callable[[str], Sequence[Recipe]] | None = None
     tables: Callable[[Any], tuple[Table, ...]] = lambda facts: ()
+    claims: Claims = field(default_factory=list)
+
+    def claim(self, number: str, text: str, paper: str) -> Callable[[Judge], Judge]:
+        """Add a claim: see :func:`papers.judging.claim`."""
+        return claim(self.claims, number, text, paper)
 
 
 def layers_of(folder: Path, recipe: Recipe) -> list[tuple[str, Representation, np.ndarray]]:

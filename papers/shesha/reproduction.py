@@ -8,11 +8,11 @@ from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 from papers.judging import judged
 from papers.markdown import cell, fixed, percent, table
 from papers.reproductions import Paper, Tables
-from resemblance.measure import Measure
 from resemblance.provenance import environment
 from resemblance.results.result import Result
 from resemblance.results.sections import Entry, Section, Table
@@ -25,10 +25,9 @@ from . import synthetic
 from .canary import CANARY
 from .deletion import DELETION
 from .encoders import ENCODERS
-from .fewshot import FEWSHOT
+from .foretold import FEWSHOT, STEERING
 from .models import Experiment, Run
 from .null_model import NULL_MODEL
-from .steering import STEERING
 
 CLAIMS = {"canary": partial(judged, CANARY)}  # for resemblance.suites.stability.run
 EXPERIMENTS: Mapping[str, Experiment] = {
@@ -44,19 +43,18 @@ ORDER = (  # of the page; the canary is an experiment of the suite
 def run(
     folder: str | Path,
     *,
-    measures: Iterable[str | Measure] | None = None,
     size: str = "default",
     only: Iterable[str] | None = None,
     executor: Executor | None = None,
-    memory: int | str = "half",
     progress: Progress | None = None,
+    **options: Any,
 ) -> Result:
     """Run the experiments of the paper in a folder, or continue there, and return the result.
 
     The folder is a study of the stability suite, so either continues the work of the other.
     ``size``: ``"small"`` (under a minute; claims that need more have no data), ``"default"``
     (minutes), or ``"paper"`` (the paper's 15 seeds and 10,000 bootstraps, and larger models).
-    ``only``: experiments by name. The other parameters are those of
+    ``only``: experiments by name. The others are options of
     :func:`resemblance.suites.stability.run`.
 
     Raises ``ValueError`` for a size, an experiment or a measure that does not exist.
@@ -70,16 +68,8 @@ def run(
     names = [name for name in ORDER if name in wanted]
     sections, seconds, labels = dict[str, Section](), dict[str, float](), dict[str, str]()
     if "canary" in names:
-        canary = stability.run(
-            folder,
-            measures=measures,
-            size=size,
-            only=["canary"],
-            executor=executor,
-            memory=memory,
-            progress=progress,
-            claims=CLAIMS,
-        )
+        options |= {"size": size, "executor": executor, "progress": progress}
+        canary = stability.run(folder, only=["canary"], claims=CLAIMS, **options)
         sections |= {"canary": canary["canary"]}
         labels |= canary.labels
     with study_folder(folder, Purpose("stability", size)) as (place, _):
@@ -120,40 +110,35 @@ def _section(experiment: Experiment, run: Run) -> Section:
 
 
 CANARY_MEASURES = ("RDM drift", "CKA, debiased", "Procrustes (root)", "Procrustes (squared)")
-Written = Callable[[Entry], str]
 
 
 def tables(result: Result) -> Tables:
     """Return the tables of the documentation: alarms of the canary, transfer with few labels."""
-    canary = {t.name: t for t in result["canary"].tables}
     (foretold,) = (t for t in result["fewshot"].tables if t.name == "fewshot_foretold")
-    return {
-        "canary": _canary(canary["canary_measures"], canary["canary_alarms"]),
-        "fewshot": _fewshot(foretold),
-    }
+    return {"canary": _canary(result["canary"]), "fewshot": _fewshot(foretold)}
 
 
-def _canary(measures: Table, alarms: Table) -> str:
+def _canary(section: Section) -> str:
     """How well four drifts follow accuracy, and their alarms by three thresholds."""
-    rows: list[tuple[str, Table, str, Written]] = [
-        ("Spearman with the accuracy lost, noise", measures, "Spearman, noise", fixed),
-        ("AUC for more than 2 points lost", measures, "AUC, 2 points", fixed),
-        ("first α beyond 0.05, as in the paper (median)", alarms, "first α, 0.05", fixed),
+    entries = {
+        (of.name.removeprefix("canary_"), row[0], column): entry
+        for of in section.tables
+        for row in of.rows
+        for column, entry in zip(of.columns, row)
+    }
+    rows: list[tuple[str, str, str, Callable[[Entry], str]]] = [
+        ("Spearman with the accuracy lost, noise", "measures", "Spearman, noise", fixed),
+        ("AUC for more than 2 points lost", "measures", "AUC, 2 points", fixed),
+        ("first α beyond 0.05, as in the paper (median)", "alarms", "first α, 0.05", fixed),
     ]
     for threshold in ("0.05", "5 % of the scale", "calibrated"):
         for what in ("false alarms", "caught"):
-            name = f"{what}, {threshold}"
-            rows.append((name, alarms, name, percent))
+            rows.append((f"{what}, {threshold}", "alarms", f"{what}, {threshold}", percent))
     lines = [
-        (title, *(write(_entry(of, measure, column)) for measure in CANARY_MEASURES))
+        (title, *(write(entries[of, measure, column]) for measure in CANARY_MEASURES))
         for title, of, column, write in rows
     ]
     return table(("", *CANARY_MEASURES), lines)
-
-
-def _entry(of: Table, row: str, column: str) -> Entry:
-    (cells,) = (cells for cells in of.rows if cells[0] == row)
-    return cells[of.columns.index(column)]
 
 
 def _fewshot(foretold: Table) -> str:
