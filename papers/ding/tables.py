@@ -102,7 +102,7 @@ Record = dict[str, Entry]
 Row = Callable[[PublishedValue], tuple[Record, Record, Findings | None, Sequence[int] | None]]
 
 
-def _beside(
+def _records(
     cells: Iterable[PublishedValue], names: Mapping[str, str], quality: Quality, row: Row
 ) -> list[Record]:
     """Return a record for every printed row: what it is of, the paper's values, and ours; where
@@ -143,7 +143,7 @@ def _table_1(by_benchmark: ByBenchmark, quality: Quality) -> Table:
     )
     note += f" {AUDIT}" if quality == QUALITIES[0] else ""
     return Table.of(
-        _beside((c for c in cells if c.test != "average"), SHORT, quality, row),
+        _records((c for c in cells if c.test != "average"), SHORT, quality, row),
         f"paper {quality}",
         f"The paper's Table 1 and ours: {quality.capitalize()}",
         note,
@@ -161,7 +161,7 @@ def by_layer(language: Mapping[str, Findings], quality: Quality) -> Table:
 
     cells = [cell for table in BY_LAYER[quality] for cell in published(table, paper="ding")]
     return Table.of(
-        _beside((cell for cell in cells if cell.test in language), NAMES, quality, row),
+        _records((cell for cell in cells if cell.test in language), NAMES, quality, row),
         f"paper layers {quality}",
         f"The paper's layers and ours: {quality.capitalize()}",
         "The paper's Tables 3 to 14. Ours: the language models, mean over functionalities, in the "
@@ -195,7 +195,7 @@ def by_corruption(vision: Findings, quality: Quality) -> Table:
 
     two = {spec: NAMES[spec] for spec in (PROCRUSTES, CKA)}
     return Table.of(
-        _beside(published(CORRUPTIONS[quality], paper="ding"), two, quality, row),
+        _records(published(CORRUPTIONS[quality], paper="ding"), two, quality, row),
         f"paper corruptions {quality}",
         f"The paper's corruptions and ours: {quality.capitalize()}",
         f"The paper's Table {CORRUPTIONS[quality]}. Ours: small networks on digits of 8 x 8 "

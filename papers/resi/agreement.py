@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -225,8 +226,8 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
 def _of_study(document: Mapping[str, Any]) -> Iterator[str]:
     yield (
         f"**{document['name']}.** {document['models']} models, {document['measures']} measures, "
-        f"protocol `{document['protocol']}`, hyperparameters `{document['hyperparameters']}`. "
-        f"{document['headline']}"
+        f"protocol `{document['protocol']}`, hyperparameters `{document['hyperparameters']}`, "
+        f"computed {document['date']}. {document['headline']}"
     )
     if document["agreements"]:
         yield table(COLUMNS, map(_line, document["agreements"]))
@@ -252,6 +253,7 @@ def document_of(evaluation: Evaluation, name: str = "", draws: int = DRAWS) -> d
     has_groups = any(group.accuracies for group in evaluation.groups)
     return {
         "name": name,
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "headline": result.headline(),
         "groups": groups_table(result) if has_groups else "",
         "protocol": evaluation.options.protocol,
