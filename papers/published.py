@@ -179,11 +179,11 @@ def columns(paper: str = "resi") -> dict[tuple[str, ...], dict[str, float]]:
     """Return the values that can be read without doubt, without examples that other tables repeat
     and runtimes, by column (test, quality, domain, data set, architecture, pooling) and by the
     label of a measure, or for ``paper="mka"`` its specification."""
-    found: defaultdict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
+    readable: defaultdict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
     for cell in published(paper=paper):
         if cell.value is not None and not cell.doubtful and cell.table not in REPEATED:
-            found[cell[3:9]][getattr(cell, KEYS[paper])] = cell.value
-    return dict(found)
+            readable[cell[3:9]][getattr(cell, KEYS[paper])] = cell.value
+    return dict(readable)
 
 
 # ----------------------------------------------------------------------------- numbers of Raju 2026

@@ -57,8 +57,8 @@ def of_models(
 ) -> Facts:
     """Return what a function finds in every model with several layers."""
     size = SIZES[run.size]
-    found = run.each(of_model, [(recipe, size) for recipe in models.deep_models(run.size)])
-    return correlations.gathered(found, size.bootstraps)
+    cases = run.each(of_model, [(recipe, size) for recipe in models.deep_models(run.size)])
+    return correlations.gathered(cases, size.bootstraps)
 
 
 def cases_of(
@@ -76,9 +76,9 @@ def cases_of(
     """
     reasons = dict[str, str]()
     tasks, layers = models.tasks_of(folder, recipe), models.layers_of(folder, recipe)
-    found: Splits = {}
+    cases: Splits = {}
     for task, *labelled in cells:
-        of_cell = found.setdefault(
+        of_cell = cases.setdefault(
             ", ".join([family(recipe.name), task, *(f"{n} labels" for n in labelled)]), {}
         )
         for layer, x, outputs in layers:
@@ -86,7 +86,7 @@ def cases_of(
             of_cell[f"{recipe.name} {layer}"] = [
                 case(x, outputs, tasks[task], reasons, (*names, split)) for split in range(splits)
             ]
-    return found, {f"{recipe.name}: {spec}": why for spec, why in reasons.items()}
+    return cases, {f"{recipe.name}: {spec}": why for spec, why in reasons.items()}
 
 
 # ----------------------------------------------------------------------------------------- steering
@@ -214,10 +214,10 @@ def _foretold(
 ) -> Interval:
     """How well a statistic foretells a quantity, with controls held fixed."""
     correlations.enough(facts.cells)
-    found = over_cells(facts.cells, (spec, quantity, *controls), value, draws=facts.draws)
-    if found is None:
+    interval = over_cells(facts.cells, (spec, quantity, *controls), value, draws=facts.draws)
+    if interval is None:
         raise NoData("too few embeddings")
-    return found
+    return interval
 
 
 @STEERING.claim("8 supervised", "Supervised stability foretells steerability", "ρ = 0.89 to 0.96")
