@@ -189,7 +189,7 @@ def model_like(n: int, d: int, count: int, seed: int = 0) -> dict[str, np.ndarra
         u, s, vt = np.linalg.svd(
             mixed + 0.02 * (1 + i) * rng.standard_normal((n, d)), full_matrices=False
         )
-        made[f"model {i}"] = (u * s * np.arange(1, d + 1) ** -0.5) @ vt + 0.1 * rng.standard_normal(
-            d
-        )
+        made[f"model {i}"] = (
+            u * s * np.arange(1, len(s) + 1) ** -0.5
+        ) @ vt + 0.1 * rng.standard_normal(d)
     return made

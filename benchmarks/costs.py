@@ -1,6 +1,6 @@
 """Measure what views and pairs cost every measure, from which ``rs.plan`` tells what work takes.
 
-    python benchmarks/costs.py              # measure all (ten minutes), check, write tables
+    python benchmarks/costs.py              # measure all (twenty minutes), check, write tables
     python benchmarks/costs.py --small      # few sizes, into a temporary file: tries the script
     python benchmarks/costs.py --check      # only repeat the checks, predicted against measured
     python benchmarks/costs.py --table      # measure nothing; only write the tables of docs/
@@ -15,9 +15,10 @@ any list of measures is a sum over what they need, each part once. What would ta
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,9 +30,10 @@ from view_clock import Ledger, timed_pair
 
 import resemblance as rs
 from resemblance.engine.costs import MEASURED, cost_table, yardstick
+from resemblance.engine.costs import SAMPLES as STEEPEST
 from resemblance.measure import Measure
 
-SAMPLES, FEATURES = (250, 500, 501, 1000, 4000), (16, 128, 768)  # RTD draws subsets of 500
+SAMPLES, FEATURES = (250, 500, 501, 1000, 4000), (16, 128, 768, 3072)  # RTD draws subsets of 500
 SMALL_SAMPLES, SMALL_FEATURES = (120, 240), (8, 32)
 MANY = 8  # representations on each side, where pairs are computed together
 LONGEST = 20.0  # seconds
@@ -46,6 +48,8 @@ CHECKS = (
     (1500, 512, 3, ("default",)),
     (300, 32, 40, ("cka", "procrustes", "mutual_knn")),
     (5000, 512, 2, ("rsa", "distance_correlation")),
+    (512, 4096, 4, ("default",)),
+    (200, 8192, 4, ("cka", "procrustes", "rsa", "jaccard")),
 )  # samples, features, representations, measures
 KINDS = ("views", "pair views", "values")
 
@@ -84,7 +88,7 @@ def arrays(n: int, d: int, is_output: bool = False) -> list[np.ndarray]:
 
 
 def measured(
-    n: int, d: int, before: Sequence[Size], narrower: Size | None, some: Sequence[Measure]
+    n: int, d: int, before: Mapping[int, Size], narrower: Size | None, some: Sequence[Measure]
 ) -> Size:
     """Measure at a size; ``before`` has those of fewer samples and as many features, ``narrower``
     that of as many samples and fewer features."""
@@ -115,15 +119,16 @@ def labelled(m: Measure, n: int) -> Measure:
     return m.where(labels=tuple(i % 2 for i in range(n))) if "labels" in m.defaults else m
 
 
-def left_out(spec: str, n: int, before: Sequence[Size]) -> dict[str, float]:
-    """Return what a measure costs by kind, if that is too long to be measured."""
-    if not before:
+def left_out(spec: str, n: int, before: Mapping[int, Size]) -> dict[str, float]:
+    """Return what a measure costs by kind, if that is too long to be measured: continued by the
+    power of samples between the last two sizes."""
+    if len(before) < 2:
         return {}
-    last = alone(before[-1], spec)
-    if 16 * total(last) < LONGEST and spec not in before[-1].continued:
-        return {}
-    previous = alone(before[-2], spec) if len(before) > 1 else {k: s / 16 for k, s in last.items()}
-    grown = {kind: s * min(16.0, s / max(previous[kind], 1e-6)) for kind, s in last.items()}
+    (fewer, smaller), (last, size) = list(before.items())[-2:]
+    less, grown = alone(smaller, spec), dict(alone(size, spec))
+    for kind, seconds in grown.items():
+        power = math.log(max(seconds, 1e-6) / max(less[kind], 1e-6)) / math.log(last / fewer)
+        grown[kind] = seconds * (n / last) ** min(max(power, 0), STEEPEST)
     return grown if total(grown) > LONGEST else {}
 
 
@@ -160,7 +165,7 @@ def measure_all(samples: Sequence[int], features: Sequence[int]) -> dict[str, An
         timed_pair(chosen, arrays(120, 8, both), Ledger())
     sizes = {(n, d): None for n in samples for d in features}
     for n, d in sizes:
-        before = [sizes[m, d] for m in samples if m < n]
+        before = {m: sizes[m, d] for m in samples if m < n}
         narrower = [sizes[n, e] for e in features if e < d]
         sizes[n, d] = measured(n, d, before, narrower[-1] if narrower else None, some)
     specs = [m.spec for m in some]

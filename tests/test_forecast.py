@@ -195,7 +195,7 @@ def test_the_table_knows_the_catalogue_and_is_small():
     assert [m.spec for m in rs.list_measures() if table.name_of(m) is None] == []
     for m in rs.preset("default") + rs.preset("resi"):
         assert table.name_of(m) == m.spec
-    assert MEASURED.stat().st_size < 60_000
+    assert MEASURED.stat().st_size < 70_000
     assert table.machine
 
 
@@ -224,12 +224,13 @@ def test_between_nothing_and_something_seconds_are_a_straight_line():
     assert grid.seconds(some, 1000, 5) == 0
 
 
-def test_more_features_than_samples_cost_in_proportion():
-    sizes = [(n, d) for n in (100, 1000) for d in (10, 100)]
-    shares = tuple((Share(1e-9 * n * d**2, frozenset("a")),) for n, d in sizes)
-    grid = CostGrid((100, 1000), (10, 100), shares)
-    assert grid.seconds(frozenset("a"), 1000, 1000) == pytest.approx(1.0)
-    assert grid.seconds(frozenset("a"), 1000, 20_000) == pytest.approx(20.0)
+def test_more_features_than_samples_cost_what_they_do_for_the_fewest_samples():
+    for power in (1, 2):
+        few = [(Share(1e-6 * d**power, frozenset("a")),) for d in (10, 100)]
+        many = [(Share(1e-9 * 1000 * d**2, frozenset("a")),) for d in (10, 100)]
+        grid = CostGrid((100, 1000), (10, 100), few + many)
+        assert grid.seconds(frozenset("a"), 1000, 1000) == pytest.approx(1.0)
+        assert grid.seconds(frozenset("a"), 1000, 20_000) == pytest.approx(20.0**power)
 
 
 def test_blocks_of_samples_continue_what_the_plain_function_takes():

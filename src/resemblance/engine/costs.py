@@ -45,7 +45,7 @@ class CostGrid(NamedTuple):
         """Return the seconds of these measures together for n samples and d features.
 
         What two of them share is counted once. With more features than samples, and than were
-        measured, seconds are proportional to the features: what follows are n x n matrices.
+        measured, seconds grow with the features as those of the fewest samples do.
         """
         totals = [_spent(shares, specs) for shares in self.shares]
         if not any(totals):
@@ -54,8 +54,13 @@ class CostGrid(NamedTuple):
         for i, samples in enumerate(self.samples):
             row, narrow = totals[i * count : (i + 1) * count], max(samples, self.features[-1])
             seconds = _continued(self.features, row, min(d, narrow), FEATURES)
-            by_samples.append(seconds * max(1.0, d / narrow))
+            by_samples.append(seconds * self._growth(totals[:count], narrow, max(d, narrow)))
         return _continued(self.samples, by_samples, n, SAMPLES)
+
+    def _growth(self, fewest: Sequence[float], narrow: float, wide: float) -> float:
+        """Return how many times as long ``wide`` as ``narrow`` features take of few samples."""
+        low, high = (_continued(self.features, fewest, d, FEATURES) for d in (narrow, wide))
+        return high / low if low else wide / narrow
 
 
 def _spent(shares: Iterable[Share], specs: Set[str]) -> float:
