@@ -117,10 +117,12 @@ def expected_cosine(a: PairMatrix, b: PairMatrix) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Factored(PairMatrix):
-    """The products P Pᵀ of points P, (n, d), and the entries where these are less work."""
+    """The products P Pᵀ of points P, (n, d), with views of them: the points, the entries where
+    these are less work, and the diagonal where it is needed."""
 
     points: Callable[[], Array]
     entries: Callable[[], np.ndarray] | None = None
+    on_diagonal: Callable[[], Array] | None = None
 
     def factors(self, most: int, column: np.ndarray | None = None) -> Factors | None:
         """Return the points, and columns that do not count."""
@@ -129,7 +131,7 @@ class Factored(PairMatrix):
         points = as_float64(self.points())
         more = [np.ones(len(points)), *([] if column is None else [column])]
         last = np.zeros((len(more), len(more)))
-        return np.column_stack([points, *more]), last, np.vecdot(points, points)
+        return np.column_stack([points, *more]), last, self.diagonal()
 
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
@@ -140,8 +142,8 @@ class Factored(PairMatrix):
 
     def diagonal(self) -> np.ndarray:
         """Return the diagonal, shape (n,)."""
-        if self.entries:
-            return np.diagonal(self.entries())
+        if self.on_diagonal:
+            return as_float64(self.on_diagonal())
         points = as_float64(self.points())
         return np.vecdot(points, points)
 
@@ -236,11 +238,13 @@ def kernel_gram(x: Representation, kernel: GramKernel) -> Factored | Stored:
     """Return the centred Gram matrix of a kernel."""
     numbers: dict[str, Any] = {"samples": x.n_samples, "trace": scalar(gram_trace(x, kernel))}
     numbers["square"] = scalar(gram_energy(x, kernel))
+    diagonal = partial(gram_diagonal, x, kernel)
     if kernel.name == "linear" and is_by_pairs(x, x) and not is_large(x):
-        return Factored(**numbers, points=partial(unit, x), entries=partial(gram_entries, x))
+        entries = partial(gram_entries, x)
+        return Factored(**numbers, points=partial(unit, x), entries=entries, on_diagonal=diagonal)
     if kernel.name in ("linear", "cosine"):
         points = preshape if kernel.name == "linear" else centered_directions
-        return Factored(**numbers, points=partial(points, x))
+        return Factored(**numbers, points=partial(points, x), on_diagonal=diagonal)
     pieces = partial(centred_kernel, x, kernel)
     return Stored(**numbers, entries=partial(distance_gram, x, kernel), blocks=pieces)
 

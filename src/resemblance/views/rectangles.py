@@ -233,13 +233,20 @@ def row_products(
     each at a time, not many in a product whose rounding depends on its shape.
     """
     sums = np.zeros((len(pairs), n))
+    room = np.empty((2, len(matrices), ROWS * max(ROWS, COLUMNS)))
     for at in rectangles(n):
-        sides = [[entries(at) for entries in matrices]]
-        if not at.is_square:  # the rectangle below the diagonal
-            sides.append([np.ascontiguousarray(block.T) for block in sides[0]])
-        for blocks, rows in zip(sides, (at.rows, at.columns)):
-            for place, (i, j) in enumerate(pairs):
-                sums[place, rows] += np.vecdot(blocks[i], blocks[j])
+        height, width = (min(part.stop, n) - part.start for part in at[:2])
+        blocks, turned = room[:, :, : height * width]
+        blocks = blocks.reshape(-1, height, width)
+        turned = turned.reshape(-1, width, height)
+        for place, entries in enumerate(matrices):
+            blocks[place] = entries(at)
+            if not at.is_square:  # what is below the diagonal
+                turned[place] = blocks[place].T
+        for place, (i, j) in enumerate(pairs):
+            sums[place, at.rows] += np.vecdot(blocks[i], blocks[j])
+            if not at.is_square:
+                sums[place, at.columns] += np.vecdot(turned[i], turned[j])
     return sums
 
 
