@@ -12,19 +12,22 @@ import numpy as np
 
 # any array of the array API standard; there is no static type for "NumPy or PyTorch or ..."
 Array = Any
+OF_NUMPY = frozenset({np.ndarray, np.float64, np.float32})  # most are; asking takes long
 
 # Odd numbers of hash_there, as int64 holds them: for entries, twice; for places; of SplitMix64
 HASHED = (-0x61C8864680B583EB, 0x2545F4914F6CDD1D)
 PLACE = 0x5851F42D4C957F2D
 MIXED = ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15), (31, 1))
 HASHED_AT_ONCE = 2**22
+MOST_DOTTED = 2**31  # numbers, from which on BLAS has no names for their places
 
 
 def namespace(*arrays: Array) -> Any:
     """Return the array-API namespace the arrays share (mixing libraries raises ``TypeError``)."""
-    if all(type(array) is np.ndarray for array in arrays):  # most are, and asking takes long
-        return numpy_namespace
-    return array_api_compat.array_namespace(*arrays)
+    for array in arrays:
+        if type(array) not in OF_NUMPY:
+            return array_api_compat.array_namespace(*arrays)
+    return numpy_namespace
 
 
 def library(array: Array) -> str:
@@ -34,6 +37,8 @@ def library(array: Array) -> str:
 
 def is_torch(array: Array) -> bool:
     """Say whether this is a PyTorch tensor, without importing PyTorch."""
+    if type(array) in OF_NUMPY:
+        return False
     return "torch" in sys.modules and array_api_compat.is_torch_array(array)
 
 
@@ -103,6 +108,8 @@ def device(array: Array) -> Any:
 
 def on_processor(array: Array) -> bool:
     """Say whether the values lie in the memory of the machine, not of an accelerator."""
+    if type(array) in OF_NUMPY:
+        return True
     if _is_jax(array):
         return all(place.platform == "cpu" for place in detach(array).devices())
     return "cpu" in str(device(array)).lower()
@@ -224,7 +231,9 @@ def root(values: Array) -> Array:
 def inner(a: Array, b: Array) -> Array:
     """Return the Frobenius inner product, the sum of the products of all entries, by BLAS."""
     xp = namespace(a, b)
-    return xp.vecdot(xp.reshape(a, (-1,)), xp.reshape(b, (-1,)))
+    a, b = xp.reshape(a, (-1,)), xp.reshape(b, (-1,))
+    # What the standard calls vecdot is to PyTorch a product of matrices
+    return a.dot(b) if is_torch(a) and len(a) < MOST_DOTTED else xp.vecdot(a, b)
 
 
 def reuse(function: Callable[..., Array], values: Array, other: Array) -> Array:

@@ -11,7 +11,7 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import partial, wraps
+from functools import lru_cache, partial, wraps
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, ParamSpec, Self, TypeVar
 
@@ -36,6 +36,7 @@ SHAPE = COSINE | RIGID
 COLUMNS = {"permutation", "isotropic_scaling", "translation"}
 SLACK = {"float64": 1e-6, "float32": 1e-3}  # of a value, by the precision it is computed in
 KINDS: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
+_hints_of = lru_cache(maxsize=256)(typing.get_type_hints)  # which takes long, also of few
 Claim = TypeVar("Claim")
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -106,7 +107,7 @@ class Declared(ABC):
     @property
     def choices(self) -> dict[str, tuple[Any, ...]]:
         """The values that each parameter with a fixed list of them can take."""
-        hints = typing.get_type_hints(self.function)
+        hints = _hints_of(self.function)
         return {k: typing.get_args(h) for k, h in hints.items() if typing.get_origin(h) is Literal}
 
     @property
@@ -171,7 +172,7 @@ class Declared(ABC):
     def _check(self, parameters: Mapping[str, Any]) -> None:
         """Raise ``ValueError`` for a parameter, a choice, a type or a size that the function does
         not take."""
-        choices, hints = self.choices, typing.get_type_hints(self.function)
+        choices, hints = self.choices, _hints_of(self.function)
         for name, value in parameters.items():
             if name not in self.defaults:
                 hint = did_you_mean(name, self.defaults)
@@ -237,9 +238,15 @@ def claims_under(declared: Mapping[str, Any], values: Mapping[str, Any]) -> dict
 
 def with_named(function: Callable[..., Any], values: Mapping[str, Any]) -> Callable[..., Any]:
     """Return a function with the parameters that it names fixed to these values."""
+    names, takes_all = _names_of(function)
+    return partial(function, **{k: v for k, v in values.items() if takes_all or k in names})
+
+
+@lru_cache(maxsize=1024)
+def _names_of(function: Callable[..., Any]) -> tuple[frozenset[str], bool]:
+    """Return the names of the parameters of a function, and whether it takes any others."""
     parameters = inspect.signature(function).parameters
-    takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    return partial(function, **{k: v for k, v in values.items() if takes_all or k in parameters})
+    return frozenset(parameters), any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 # --------------------------------------------------------------------------------------- parameters

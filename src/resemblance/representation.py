@@ -232,8 +232,11 @@ def _key(function: Callable[..., Any], arrays: int) -> Callable[..., Hashable]:
     """Return a function from arguments to cache keys, the same with and without the defaults."""
     parameters = dict(list(inspect.signature(function).parameters.items())[arrays:])
     defaults = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
+    plain = function, tuple(sorted(defaults.items()))
 
     def key(args: tuple[Any, ...], named: dict[str, Any]) -> Hashable:
+        if not args and not named:
+            return plain
         values = defaults | dict(zip(parameters, args)) | named
         return function, tuple(sorted(values.items()))
 
