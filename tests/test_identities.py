@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import permutations
 
 import numpy as np
@@ -257,6 +258,39 @@ def test_debiased_cka_of_independent_noise_is_zero_on_average_and_biased_cka_is_
     biased, debiased = np.mean(values, axis=0)
     assert biased > 0.7
     assert abs(debiased) < 0.01
+
+
+def test_cka_of_more_features_than_samples_needs_no_copy_of_them(rng, subtests):
+    n, d = 40, 100_000
+    common = rng.standard_normal((n, 3))
+    wide = common @ rng.standard_normal((3, d)) + rng.standard_normal((n, d)) + 100
+    wide = wide.astype(np.float32)
+    off_diagonal = ~np.eye(n, dtype=bool)
+    products = [gram(x.astype(np.float64))[off_diagonal] for x in (wide, common)]
+    expected = np.dot(*products) / np.prod([np.linalg.norm(product) for product in products])
+    cka = rs.cka.where(estimator="lange")
+    large = wide.astype(np.float64)
+    kinds = {
+        "single": rs.Representation(wide, dtype="float32"),
+        "double of single": rs.Representation(wide),
+        "columns": rs.Representation(np.asfortranarray(large)),
+        "large": rs.Representation(1e200 * large),
+        "small": rs.Representation(1e-200 * large),
+    }
+    for kind, x in kinds.items():
+        with subtests.test(kind):
+            y = rs.Representation(common, dtype=x.dtype)
+            tracemalloc.start()
+            value = cka(x, y)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert value == pytest.approx(expected, rel=1e-5 if x.dtype else 1e-12)
+            assert peak < wide.nbytes / 2 or kind in ("columns", "large", "small")
+            x.forget()
+            assert cka(x, y) == value
+    for constant in (0, 1e200):
+        with pytest.raises(rs.Undefined, match="constant"):
+            cka(np.full((n, 50), constant), common)
 
 
 def test_small_distances_keep_their_digits(subtests):

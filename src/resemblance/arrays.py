@@ -282,6 +282,12 @@ def has_safe_squares(sums: Array) -> bool:
     return tiny < scalar(smallest) and scalar(largest) <= float(limits.max)
 
 
+def have_safe_squares(blocks: Iterable[Array]) -> bool:
+    """Say so of the sum of the squares of all entries of some matrices."""
+    with np.errstate(over="ignore"):
+        return has_safe_squares(sum(namespace(b).sum(sum_of_squares(b, axis=1)) for b in blocks))
+
+
 def svd(matrix: Array) -> tuple[Array, Array, Array]:
     """Return the thin singular value decomposition (u, s, vt).
 

@@ -20,13 +20,12 @@ from .arrays import (
     carries_gradient,
     detach,
     has_float64,
-    has_safe_squares,
     hash_there,
+    have_safe_squares,
     is_torch,
     namespace,
     on_processor,
     scalar,
-    sum_of_squares,
     to_numpy,
     working_precision,
 )
@@ -213,9 +212,8 @@ def with_rows(
 def _layout_of(array: Any) -> dict[str, Any]:
     """Return what maps the array of a file again without its header, which threads of Python 3.11
     can fail to read."""
-    order = "C" if array.flags.c_contiguous else "F"
-    layout = {"dtype": array.dtype, "shape": array.shape, "order": order}
-    return layout | {"offset": array.offset, "mode": "r"}
+    layout = {"dtype": array.dtype, "shape": array.shape, "offset": array.offset, "mode": "r"}
+    return layout | {"order": "C" if array.flags.c_contiguous else "F"}
 
 
 def without_gradient(x: Representation) -> Representation:
@@ -235,10 +233,8 @@ def _key(function: Callable[..., Any], arrays: int) -> Callable[..., Hashable]:
     plain = function, tuple(sorted(defaults.items()))
 
     def key(args: tuple[Any, ...], named: dict[str, Any]) -> Hashable:
-        if not args and not named:
-            return plain
-        values = defaults | dict(zip(parameters, args)) | named
-        return function, tuple(sorted(values.items()))
+        named = dict(zip(parameters, args)) | named
+        return (function, tuple(sorted((defaults | named).items()))) if named else plain
 
     return key
 
@@ -439,9 +435,10 @@ def finite(x: Representation) -> bool:
     Values so large that a sum over rows or columns could overflow are refused, too. Two numbers
     come from the device, unless there is something to name.
     """
-    with np.errstate(over="ignore"):
-        squares = sum(x.xp.sum(sum_of_squares(block, axis=1)) for block in value_blocks(x))
-    if has_safe_squares(squares):
+    # Squares of single precision that are safe are so in double: it takes no copy to see that
+    is_plain = isinstance(x.source, np.ndarray) and x.source.flags.c_contiguous
+    as_they_are = [x.source] if is_plain and x.source.dtype in (np.float32, x.precision) else []
+    if (as_they_are and have_safe_squares(as_they_are)) or have_safe_squares(value_blocks(x)):
         return True
     largest = max(scalar(x.xp.max(x.array)), -scalar(x.xp.min(x.array)))
     if not math.isfinite(largest):

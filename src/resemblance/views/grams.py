@@ -14,6 +14,7 @@ from ..arrays import (
     detach,
     device,
     epsilon,
+    has_safe_squares,
     inner,
     like,
     namespace,
@@ -57,6 +58,7 @@ from .rectangles import (
     squared_lengths,
 )
 
+COLUMNS = 2**12  # features at a time of those that are more than the samples, or 2 n
 Pairs = Literal["distinct", "all"]
 Estimator = Literal["biased", "debiased", "lange", "features"]
 
@@ -143,16 +145,47 @@ def is_by_pairs(x: Representation, y: Representation) -> bool:
     return is_rotated(x) or is_rotated(y) or 3 * min(x.shape[1], y.shape[1]) >= x.shape[0]
 
 
-@view
-@lasting(1.5)  # n (n - 1) / 2 numbers are fewer than that for 3 d >= n
 def gram_pairs(x: Representation) -> Array:
     """Inner products of all pairs of different centred points in unit size, shape (n (n - 1) /
     2,)."""
+    products = by_columns(x)
+    return by_rows(x) if products is None else products[: -x.shape[0]]
+
+
+@view
+@lasting(1.5)  # n (n - 1) / 2 numbers are fewer than that for 3 d >= n
+def by_rows(x: Representation) -> Array:
+    """:func:`gram_pairs`, a block of rows at a time."""
     points, n = unit(x), x.shape[0]
     columns = x.xp.matrix_transpose(points)
     pieces = (above(points[i:j, :] @ columns[:, i:]) for i, j in row_blocks(n))
     into = x.xp.empty(n * (n - 1) // 2, dtype=points.dtype, device=device(points))
     return stacked(pieces, into)
+
+
+@view
+@lasting(1.5)
+def by_columns(x: Representation) -> np.ndarray | None:
+    """:func:`gram_pairs` of more features than samples, and the n numbers of :func:`gram_diagonal`,
+    added up over blocks of features, each of which is centred by itself: without a copy of all.
+
+    None for other shapes and libraries, and where unscaled products could over- or underflow.
+    """
+    if not is_rotated(x) or x.origin or not isinstance(x.source, np.ndarray):
+        return None
+    source, (n, d) = np.asarray(x.source), x.shape
+    gram, width = np.zeros((n, n), dtype=x.precision), max(COLUMNS, 2 * n)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for start in range(0, d, width):
+            block = source[:, start : start + width].astype(x.precision, order="C")
+            block -= block[0].copy()
+            block -= block.mean(axis=0)
+            gram += block @ block.T  # of which NumPy computes one triangle
+    total = np.trace(gram)
+    if not has_safe_squares(total):
+        return None
+    pairs = (above(gram[i:j, i:]) for i, j in row_blocks(n))
+    return np.concatenate([*pairs, np.diagonal(gram)]) / total
 
 
 @view
@@ -174,6 +207,8 @@ def inner_of_pairs(x: Representation, y: Representation) -> Array:
 @view
 def gram_diagonal(x: Representation, kernel: GramKernel) -> Array:
     """Diagonal of the centred Gram matrix, shape (n,)."""
+    if kernel.name == "linear" and (products := by_columns(x)) is not None:
+        return products[-x.shape[0] :]
     if kernel.name in ("linear", "cosine"):
         blocks = unit_blocks(x) if kernel.name == "linear" else [centered_directions(x)]
         return x.xp.concat([x.xp.vecdot(points, points) for points in blocks])
