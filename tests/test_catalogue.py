@@ -113,8 +113,8 @@ def test_where_with_the_default_value_is_the_measure_itself():
     debiased = rs.cka.where(estimator="debiased")
     assert debiased.where(estimator="biased").range == (0, 1)
     assert debiased.spec == "cka[estimator=debiased]"
-    assert debiased.all_pairs is None
-    assert debiased.where(estimator="biased").all_pairs is not None
+    assert debiased.where(kernel="cosine").all_pairs is None
+    assert debiased.where(kernel="cosine").where(kernel="linear").all_pairs is not None
 
 
 def plain(x, y):

@@ -10,12 +10,13 @@ import tracemalloc
 import zlib
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
-from itertools import islice
+from itertools import islice, product
 from multiprocessing import get_context
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 import resemblance as rs
 from resemblance.comparison import Comparison, Failure, info_of
@@ -415,13 +416,27 @@ def test_scores_become_a_column():
     assert found.seconds == 2.0
 
 
-def test_linear_alignments_of_many_pairs_are_the_single_ones_to_the_last_bit(many):
-    inputs = [rs.Representation(data, name) for name, data in list(many.items())[:9]]
-    wide = rs.Representation(np.random.default_rng(5).standard_normal((30, 50)), "wide")
-    scores = rs.cka.all_pairs([*inputs, wide], [*inputs, wide])
-    for i, x in enumerate([*inputs, wide]):
-        for j, y in enumerate([*inputs, wide]):
-            assert scores.values[i, j] == rs.cka(x, y)
-    square = [*inputs, wide]
-    upper = np.triu(scores.values)
-    assert np.array_equal(np.triu(rs.cka.all_pairs(square, square).values), upper)
+def test_linear_alignments_of_many_pairs_are_the_single_ones_to_the_last_bit(many, subtests):
+    rng, arrays = np.random.default_rng(5), list(many.values())[:5]
+    arrays += [np.tanh(arrays[0] @ rng.standard_normal((4, d))) for d in (14, 14, 50, 4200)]
+    libraries = {"numpy": np.asarray, "torch": torch.as_tensor}
+    for (library, made), dtype, estimator in product(
+        libraries.items(), ("float64", "float32"), ("biased", "debiased", "lange", "features")
+    ):
+        with subtests.test(library=library, dtype=dtype, estimator=estimator):
+            inputs = [rs.Representation(made(data), dtype=dtype) for data in arrays]
+            cka = rs.cka.where(estimator=estimator)
+            values = cka.all_pairs(list(inputs), list(inputs)).values
+            single = [[float(cka.evaluate(x, y)) for y in inputs] for x in inputs]
+            assert np.array_equal(np.clip(values, *cka.range), single)
+            of_square = cka.all_pairs(inputs, inputs).values
+            assert np.array_equal(np.triu(of_square), np.triu(values))
+            assert np.array_equal(of_square, of_square.T)
+            names = {str(i): x for i, x in enumerate(inputs)}
+            compared, specs = {}, [cka.spec, "procrustes"]  # of which one has no such way
+            for measures in (specs, specs[:1]):
+                compared[len(measures)] = rs.compare(names, measures=measures, progress=False)
+            for result in compared.values():
+                assert np.array_equal(np.triu(result[cka]), np.triu(single))
+            alone, beside = (result.numbers[cka.spec]["chance"] for result in compared.values())
+            assert np.array_equal(alone, beside, equal_nan=True)

@@ -448,7 +448,8 @@ class AllPairs(NamedTuple):
 
     It takes the place of the plain function for more than ``above`` samples, in a single call as in
     a comparison, and equals it at 1e-10, or within the bound that it records. With ``above=None``
-    it equals it to the last bit for NumPy arrays, and is for comparisons of many pairs.
+    it equals it to the last bit for arrays of NumPy and PyTorch, and is for comparisons of many
+    pairs.
     """
 
     function: Callable[..., Scores]

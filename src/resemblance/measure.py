@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .arrays import Array, carries_gradient, detach, library, like, scalar, to_numpy
+from .arrays import Array, carries_gradient, detach, is_torch, library, like, scalar, to_numpy
 from .claims import SHAPE, AllPairs, Declared, Product, argument, in_range, invariance, needs_claims
 from .display import did_you_mean
 from .extras import EXTRA, check
@@ -268,8 +268,11 @@ def together(
     """
     blocked = tuple(m for m in measures if m.is_in_blocks(*representations))
     is_fast = all(m in blocked or (m.all_pairs and m.all_pairs.above is None) for m in measures)
-    is_numpy = all(isinstance(r.source, np.ndarray) for r in representations)
-    return tuple(measures) if is_fast and is_numpy else blocked
+    are_at_hand = all(
+        isinstance(r.source, np.ndarray) or (is_torch(r.source) and not carries_gradient(r.source))
+        for r in representations
+    )
+    return tuple(measures) if is_fast and are_at_hand else blocked
 
 
 def require(measure: Measure) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from ..arrays import Array, as_float64, at_most_one, scalar
+from ..arrays import Array, as_float64, at_most_one, inner, scalar
 from ..claims import COLUMNS, COSINE, ROTATION, SHAPE, AllPairs, Product, Scores
 from ..engine.scores import CHANCE
 from ..measure import measure
@@ -18,11 +18,14 @@ from ..views.grams import (
     Estimator,
     GramKernel,
     Pairs,
+    gram_diagonal,
     gram_inner,
+    gram_trace,
     hsic,
     hsic_norm,
     is_by_pairs,
     median_distance,
+    without_diagonal,
 )
 from ..views.matrices import LINEAR, Factored, Stored, centred_gram, expected_cosine, kernel_gram
 from ..views.points import is_rotated, preshape
@@ -64,7 +67,9 @@ def _cka_claims(kernel: str, estimator: Estimator) -> dict[str, Any]:
     """Return the claims that depend on the kernel and the estimator."""
     if kernel == "linear" and estimator == "biased":
         return {"invariant_to": SHAPE | ROTATION}
-    claims: dict[str, Any] = {"invariant_to": SHAPE, "all_pairs": None}
+    claims: dict[str, Any] = {"invariant_to": SHAPE}
+    if kernel != "linear":
+        claims["all_pairs"] = None
     if estimator != "biased":
         claims |= {"range": (-1, 1), "min_samples": 4}
     if estimator == "lange":  # it takes diagonals that its matrices lack
@@ -306,45 +311,95 @@ def _at_places(vector: np.ndarray, n: int, places: np.ndarray) -> np.ndarray:
 # --------------------------------------------------------------------------------------- many pairs
 
 STACKED = 2**22  # numbers in the products that are in memory at a time
+SMALL = 2**16  # values up to which products take no longer than calls of functions
 
 
 @cka.claim("all_pairs")
 @AllPairs
-def linear_alignments(xs: Sequence[Representation], ys: Sequence[Representation]) -> Scores:
-    """CKA with the linear kernel and the biased estimator, of NumPy arrays.
+def linear_alignments(
+    xs: Sequence[Representation], ys: Sequence[Representation], estimator: Estimator = "biased"
+) -> Scores:
+    """CKA with the linear kernel: the inner products of each pair as it alone has them, and what
+    follows from these for all pairs at once."""
+    sides, xp = (xs, ys), xs[0].xp
+    x_norms, y_norms = (xp.stack([hsic_norm(r, LINEAR, estimator) for r in s]) for s in sides)
+    values = _products(xs, ys)
+    if estimator != "biased":
+        x_traces, y_traces = (xp.stack([gram_trace(r, LINEAR) for r in s]) for s in sides)
+        traces, diagonals = x_traces[:, None] * y_traces, _of_each(_inner_of_diagonals, xs, ys)
+        values = without_diagonal(values, diagonals, traces, xs[0].n_samples, estimator)
+    values = values / (x_norms[:, None] * y_norms)
+    values = as_float64(values if estimator == "features" else at_most_one(values))
+    if estimator == "biased":
+        needs_asking = not all(is_low(r, r) for r in (*xs, *ys))
+    else:
+        needs_asking = any(r.shape[0] == r.shape[1] for r in (*xs, *ys))  # dissimilarities?
+    return Scores(values, {CHANCE: _chances(xs, ys, estimator)}, None if needs_asking else {})
+
+
+def _chances(
+    xs: Sequence[Representation], ys: Sequence[Representation], estimator: Estimator
+) -> np.ndarray:
+    chances = np.zeros((len(xs), len(ys)))
+    if estimator != "features":
+        of: Any = ("linear", estimator, 1.0, "distinct")
+        grams = [[centred_gram(r, *of) for r in side] for side in (xs, ys)]
+        chances[:] = [[expected_cosine(a, b) for b in grams[1]] for a in grams[0]]
+    chances[[[x is y for y in ys] for x in xs]] = math.nan
+    return chances
+
+
+def _products(xs: Sequence[Representation], ys: Sequence[Representation]) -> Array:
+    """Inner products of the linear Gram matrices of all pairs, shape (rows, columns).
 
     NumPy multiplies stacks of matrices one by one, in the way in which it multiplies two, so the
     products are those of single pairs to the last bit.
     """
-    grams = [[kernel_gram(r, LINEAR) for r in side] for side in (xs, ys)]
-    norms = [np.array([math.sqrt(gram.square) for gram in side]) for side in grams]
-    chance = np.array([[expected_cosine(a, b) for b in grams[1]] for a in grams[0]])
-    products, is_square = np.empty((len(xs), len(ys))), ys is xs
+    if not isinstance(xs[0].source, np.ndarray):
+        return _of_each(_inner_of_grams, xs, ys)
+    products, is_square = np.empty((len(xs), len(ys)), dtype=xs[0].precision), ys is xs
     stacks = _stacks(ys)
     for i, x in enumerate(xs):
         for members, points in stacks:
             later = members[sum(j < i for j in members) if is_square else 0 :]
             if points is None or has_many_values(x) or is_by_pairs(x, ys[members[0]]):
-                products[i, later] = [scalar(gram_inner(x, ys[j], LINEAR)) for j in later]
+                products[i, later] = [gram_inner(x, ys[j], LINEAR) for j in later]
             else:
                 _fill(products[i], preshape(x).T, later, points[len(members) - len(later) :])
         for j in (j for j, y in enumerate(ys) if y is x):
-            products[i, j], chance[i, j] = scalar(gram_inner(x, x, LINEAR)), math.nan
-    if is_square:
-        products = np.triu(products) + np.triu(products, 1).T
-    values = products / np.outer(norms[0], norms[1])
-    has_caveats = not all(is_low(r, r) for r in (*xs, *ys))
-    return Scores(np.where(values > 1, 1.0, values), {CHANCE: chance}, None if has_caveats else {})
+            products[i, j] = gram_inner(x, x, LINEAR)
+    return np.triu(products) + np.triu(products, 1).T if is_square else products
+
+
+def _inner_of_grams(x: Representation, y: Representation) -> Array:
+    return gram_inner(x, y, LINEAR)
+
+
+def _inner_of_diagonals(x: Representation, y: Representation) -> Array:
+    return inner(gram_diagonal(x, LINEAR), gram_diagonal(y, LINEAR))
+
+
+def _of_each(
+    function: Callable[[Representation, Representation], Array],
+    xs: Sequence[Representation],
+    ys: Sequence[Representation],
+) -> Array:
+    """Return a number of each pair, shape (rows, columns), the same in both orders of a pair."""
+    rows: list[list[Array]] = []
+    for i, x in enumerate(xs):
+        known = [row[i] for row in rows] if ys is xs else []
+        rows.append([*known, *(function(x, y) for y in ys[len(known) :])])
+    return xs[0].xp.stack([xs[0].xp.stack(row) for row in rows])
 
 
 def _stacks(representations: Sequence[Representation]) -> list[tuple[list[int], np.ndarray | None]]:
     """Return the positions of all representations of each width, and their points; none of those
-    with more features than samples, or with many values."""
+    with more features than samples, or too large for a copy to save time."""
     members: dict[int, list[int]] = {}
     for j, r in enumerate(representations):
         members.setdefault(r.shape[1], []).append(j)
     return [
-        (of, None if is_rotated(r) or has_many_values(r) else _points(representations, of))
+        (of, None if is_rotated(r) or math.prod(r.shape) > SMALL else _points(representations, of))
         for of in members.values()
         for r in [representations[of[0]]]
     ]

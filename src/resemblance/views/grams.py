@@ -295,11 +295,18 @@ def estimated(
     """
     if estimator == "biased":
         return product
-    n, (k, l) = pair[0].n_samples, (gram_diagonal(r, kernel) for r in pair)
-    diagonal = inner(k, l)
+    k, l = (gram_diagonal(r, kernel) for r in pair)
+    traces = gram_trace(pair[0], kernel) * gram_trace(pair[1], kernel)
+    return without_diagonal(product, inner(k, l), traces, pair[0].n_samples, estimator)
+
+
+def without_diagonal(
+    product: Array, diagonal: Array, traces: Array, n: int, estimator: Estimator
+) -> Array:
+    """Return :func:`estimated` HSIC from the inner products of two matrices and of their diagonals,
+    and the product of their traces; of one pair or of many."""
     if estimator == "lange":
         return product - diagonal
-    traces = gram_trace(pair[0], kernel) * gram_trace(pair[1], kernel)
     return product - diagonal * n / (n - 2) + traces / ((n - 1) * (n - 2))
 
 
