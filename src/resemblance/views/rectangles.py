@@ -233,7 +233,8 @@ def row_products(
     each at a time, not many in a product whose rounding depends on its shape.
     """
     sums = np.zeros((len(pairs), n))
-    room = np.empty((2, len(matrices), ROWS * max(ROWS, COLUMNS)))
+    largest = min(n, ROWS) * min(n, max(ROWS, COLUMNS))
+    room = np.empty((2, len(matrices), largest))  # once, as the system is slow to give it
     for at in rectangles(n):
         height, width = (min(part.stop, n) - part.start for part in at[:2])
         blocks, turned = room[:, :, : height * width]
