@@ -240,7 +240,7 @@ class LeftOut:
             return {}
         wanted = [(i, j) for i, j, positions in cells if p in positions]
         pairs = [(i, j) for i, j in wanted if product.by_rows(of[i], of[j], self.partners)]
-        return dict(zip(pairs, product.of_rows(of, pairs)))
+        return dict(zip(pairs, product.of_rows(of, pairs))) if pairs else {}
 
 
 def _value_or_nan(measure: Measure, x: Representation, y: Representation) -> float:
