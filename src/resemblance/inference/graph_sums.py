@@ -14,7 +14,6 @@ powers up to the third if it is symmetric, 65 if not.
 from __future__ import annotations
 
 import math
-import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -70,10 +69,6 @@ class Offset:
     def __len__(self) -> int:
         return int(self.sparse.shape[0])
 
-    @cached_property
-    def T(self) -> Offset:
-        return Offset(self.sparse.T.tocsr(), self.constant)
-
     def diagonal(self) -> np.ndarray:
         return np.asarray(self.sparse.diagonal() + self.constant)
 
@@ -83,9 +78,24 @@ class Offset:
     def __matmul__(self, weights: np.ndarray) -> np.ndarray:
         return np.asarray(self.sparse @ weights + self.constant * weights.sum())
 
-    def __mul__(self, other: Offset) -> Offset:
-        (s, c), (t, d) = ((m.sparse, m.constant) for m in (self, other))
-        return Offset((s.multiply(t) + d * s + c * t).tocsr(), c * d)
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, ...]:
+        """Rows and columns of the places that, or whose mirrors, S has an entry for; the entries of
+        both."""
+        n, entries = len(self), self.sparse.tocoo()
+        rows, columns = (side.astype(np.int64) for side in entries.coords)
+        places = np.concatenate([rows * n + columns, columns * n + rows])
+        places, at = np.unique(places, return_inverse=True)
+        both = (np.bincount(part, entries.data, len(places)) for part in np.split(at, 2))
+        return places // n, places % n, *(part + self.constant for part in both)
+
+    def along(self, ways: tuple[str, ...], weights: np.ndarray) -> np.ndarray:
+        """Return the products of a vector with those of entries along parallel edges, (n,)."""
+        rows, columns, ahead, back = self._pairs
+        common = self.constant ** len(ways)
+        products = math.prod(ahead if way == "out" else back for way in ways) - common
+        sums = np.bincount(rows, products * weights[columns], len(self))
+        return sums + common * weights.sum()
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +168,8 @@ def without_means(matrix: Matrix, factor: float, mean: float, of_diagonal: float
 def sum_of_squares(matrix: Matrix) -> float:
     """Return <A, A>."""
     if isinstance(matrix, Offset):
-        return float(((matrix * matrix) @ np.ones(len(matrix))).sum())
+        entries, constant = matrix.sparse.data, matrix.constant
+        return float(entries @ (entries + 2 * constant) + (len(matrix) * constant) ** 2)
     if isinstance(matrix, Factors):
         gram = matrix.weighted(matrix.points.T @ matrix.points)
         within = matrix.on_diagonal**2 - (matrix.on_diagonal - matrix.rest) ** 2
@@ -377,7 +388,7 @@ def _sparse_triangles(matrix: Offset) -> tuple[float, float]:
     paths, offset = sparse @ sparse, constant * n
     common = constant * (rows @ columns + 3 * offset * rows.sum() + offset * offset * n)
     passed = (paths * sparse).sum() + constant * (rows @ rows + columns @ columns) + common
-    cycled = (paths * matrix.T.sparse).sum() + 2 * constant * (rows @ columns) + common
+    cycled = (paths * sparse.T).sum() + 2 * constant * (rows @ columns) + common
     return float(passed), float(cycled)
 
 
@@ -426,21 +437,14 @@ def folded(branch: Any, matrix: Matrix, symmetric: bool, memo: dict[Any, Any]) -
         elif isinstance(matrix, Factors) or (symmetric and not isinstance(matrix, Offset)):
             for count, sums in zip(POWERS[1:], _sums_of_powers(matrix, weights)):
                 memo[("out",) * count, further] = sums
+        elif isinstance(matrix, Offset):
+            memo[branch] = matrix.along(ways, weights)
         else:
-            memo[branch] = _sums_of_products(matrix, ways, weights)
+            sides = [matrix if way == "out" else matrix.T for way in ways]
+            pieces = [[side[i:j] for side in sides] for i, j in row_blocks(len(matrix))]
+            memo[branch] = np.concatenate([reduce(np.multiply, p) @ weights for p in pieces])
     vector: np.ndarray = memo[branch]
     return vector
-
-
-def _sums_of_products(
-    matrix: np.ndarray | Offset, ways: tuple[str, ...], weights: np.ndarray
-) -> np.ndarray:
-    """Return the product of a vector with the products of entries along parallel edges, (n,)."""
-    sides: list[Any] = [matrix if way == "out" else matrix.T for way in ways]
-    if len(sides) == 1 or isinstance(matrix, Offset):
-        return np.asarray(reduce(operator.mul, sides) @ weights)
-    pieces = [[side[i:j] for side in sides] for i, j in row_blocks(len(matrix))]
-    return np.concatenate([reduce(np.multiply, piece) @ weights for piece in pieces])
 
 
 def _sums_of_powers(matrix: np.ndarray | Factors, weights: np.ndarray) -> np.ndarray:
