@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from itertools import compress
+from itertools import chain, compress, groupby
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from .layout import Layout, Pair
 
 PIECES_PER_WORKER = 2
 Wanted = Mapping[Measure, list[Pair]]
+Chunk = TypeVar("Chunk")
 VectorKey = tuple[str, int, str, str, str]  # measure, version, data of both sides, kind
 
 
@@ -29,7 +31,8 @@ VectorKey = tuple[str, int, str, str, str]  # measure, version, data of both sid
 class Bench:
     """Carries out tasks of a layout, and keeps their vectors, also in the file of the options.
 
-    ``vectors`` are those computed so far, in this run or an earlier one with the same file.
+    ``vectors`` are those computed so far, in this run or an earlier one with the same file;
+    ``notes`` say why some lack numbers.
     ``advance`` counts what there is of each pair: its value, chunks of draws, and values on parts.
     """
 
@@ -37,6 +40,7 @@ class Bench:
     options: RunOptions
     advance: Callable[[int], None]
     vectors: dict[VectorKey, np.ndarray] = field(default_factory=dict)
+    notes: dict[VectorKey, str] = field(default_factory=dict)
 
     @property
     def memory(self) -> int:
@@ -69,6 +73,18 @@ class Bench:
         """Return a vector that was computed."""
         return self.vectors[self._key(m, pair, kind)]
 
+    def note(self, m: Measure, pair: Pair, kind: str) -> str:
+        """Return why a vector lacks numbers, empty where it does not."""
+        return self.notes.get(self._key(m, pair, kind), "")
+
+    def pieces_of(self, missing: Mapping[Chunk, Wanted]) -> Iterator[tuple[Wanted, list[Chunk]]]:
+        """Yield chunks that lack the same pairs, those of a task together, with these pairs."""
+        for wanted, group in groupby(missing, key=missing.__getitem__):
+            chunks = list(group)
+            size = math.ceil(len(chunks) / self.pieces)
+            for start in range(0, len(chunks), size):
+                yield wanted, chunks[start : start + size]
+
     def tasks(
         self,
         wanted: Wanted,
@@ -96,7 +112,9 @@ class Bench:
 
         ``lent``: workers find the views of representations that another task has computed.
         """
-        executor, save = self.options.get("executor"), self.options.get("save")
+        executor, save, tasks = self.options.get("executor"), self.options.get("save"), iter(tasks)
+        if (first := next(tasks, None)) is None:
+            return
         with ExitStack() as file, ExitStack() as stack:
             store = file.enter_context(Store(save)) if save is not None else None
             workers_write = store is not None and store.is_shared and shares_files(executor)
@@ -107,7 +125,9 @@ class Bench:
                 file.close()
                 store = None
             keep = self.options.get("keep", False)
-            batches = run_tasks([tasks], executor, views, save, workers_write, "evidence", keep)
+            batches = run_tasks(
+                [chain([first], tasks)], executor, views, save, workers_write, "evidence", keep
+            )
             for batch in stack.enter_context(closing(batches)):
                 self._take(batch)
                 if store:
@@ -117,10 +137,13 @@ class Bench:
 
     def _take(self, columns: Iterable[Column]) -> None:
         for c in columns:
-            for x, y, numbers in zip(c.x.tolist(), c.y.tolist(), c.values):
+            for entry, (x, y, numbers) in enumerate(zip(c.x.tolist(), c.y.tolist(), c.values)):
                 key = c.measure, c.version, c.data[x], c.data[y], c.kind
                 if len(numbers) >= len(self.vectors.get(key, ())):  # of fewer draws
                     self.vectors[key] = numbers
+                    self.notes.pop(key, None)
+                    if entry in c.reasons:
+                        self.notes[key] = c.reasons[entry]
 
     def _key(self, m: Measure, pair: Pair, kind: str) -> VectorKey:
         tokens = self.layout.tokens

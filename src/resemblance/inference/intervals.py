@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
-from ..compare import compare_many
 from ..comparison import Comparison, Failure
-from ..engine.work import Work
 from ..measure import Measure
+from ..representation import title
 from ..significance.orders import Design
 from ..significance.resampling import HALVES, Kind, groups_of, halves_of
-from .bench import Bench
-from .jackknife import is_closed, on_rows, rows_of
-from .layout import Layout, Pair
-from .tasks import LEFT_OUT, LeftOut
+from .bench import Bench, Wanted
+from .jackknife import is_closed
+from .layout import Pair
+from .tasks import LEFT_OUT, LeftOut, Parts
 
 # Their values depend on ever fewer neighbours when single samples are left out, and the jackknife
 # of a value that jumps is too wide or too narrow; random halves are not.
 HALVED_FAMILIES = ("neighbours", "topology")
 HALVED = ("mka", "kcka")
 VIEWS = 4  # times the memory of the views of a value that all values without a sample take
+CHUNK = 5  # parts whose values are stored together
 FEWEST = 3  # samples that have to be left
 SLACK = 1e-9  # of values that are equal but for rounding
 SAMPLES_PER_DIMENSION = 4  # from which halves are used for canonical correlations
@@ -72,8 +73,9 @@ def parts_of(kind: Kind, design: Design) -> list[np.ndarray]:
 
 
 def steps_of(kind: Kind, design: Design) -> int:
-    """Return how many steps the interval of a pair takes: one for all values without a sample."""
-    return 1 if kind == "left_out" else len(parts_of(kind, design))
+    """Return how many steps the interval of a pair takes: chunks of parts, or one for all values
+    without a sample."""
+    return 1 if kind == "left_out" else len(_chunks(kind, design))
 
 
 def intervals_of(
@@ -101,7 +103,7 @@ def intervals_of(
         if m not in few and m not in closed
     }
     cells |= {m.spec: PartCells("left_out", closed[m]) for m in closed}
-    cells |= dict(_by_comparing(bench, rest, design))
+    cells |= dict(_on_parts(bench, rest, comparison, design))
     return {spec: _varying(comparison, spec, of) for spec, of in cells.items()}
 
 
@@ -166,52 +168,73 @@ def _table(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> np.ndarray | None
 # ------------------------------------------------------------------------------- halves and groups
 
 
-def _by_comparing(
-    bench: Bench, kinds: dict[Measure, Kind], design: Design
-) -> Iterator[tuple[str, PartCells]]:
-    """Yield the values on parts of the samples, each a comparison of its own."""
-    for kind in dict.fromkeys(kinds.values()):
-        measures = [m for m in kinds if kinds[m] == kind]
-        parts = parts_of(kind, design)
-        values = _on_parts(bench, parts, measures, design)
-        for m in measures:
-            specs = [on_rows(m, rows, design.n).spec for rows in parts]
-            table = np.stack([c[spec] for c, spec in zip(values, specs)], -1)
-            if bench.layout.is_square:  # nothing is tested with itself
-                table[np.diag_indices(len(table))] = np.nan
-            yield m.spec, PartCells(kind, table, tuple(_reasons(m, kind, values, specs)))
+@lru_cache(maxsize=4)
+def _chunks(kind: Kind, design: Design) -> Mapping[str, Sequence[np.ndarray]]:
+    """Return the parts whose values are stored together, by the kind of these."""
+    parts, chunks = parts_of(kind, design), dict[str, Sequence[np.ndarray]]()
+    for start in range(0, len(parts), CHUNK):
+        rows = parts[start : start + CHUNK]
+        digest = hashlib.blake2b(b"".join(r.tobytes() for r in rows), digest_size=8).hexdigest()
+        chunks[f"{kind} {digest}"] = rows
+    return chunks
 
 
 def _on_parts(
-    bench: Bench, parts: Sequence[np.ndarray], measures: list[Measure], design: Design
-) -> list[Comparison]:
-    """Compare parts of the samples, as many at a time as fit the memory."""
+    bench: Bench, kinds: Mapping[Measure, Kind], comparison: Comparison, design: Design
+) -> Iterator[tuple[str, PartCells]]:
+    """Yield the values on parts of the samples."""
     layout = bench.layout
-    # Values without each sample that were tried before count already.
-    counted = (m for m in measures if kind_of(m, design, layout.widest) != "left_out")
-    pairs = sum(len(layout.pairs(m)) for m in counted)
-    batch = max(1, bench.memory // (2 * sum(8 * math.prod(r.shape) for r in layout.all)))
-    comparisons: list[Comparison] = []
-    options = bench.options | {"keep": False}
-    for start in range(0, len(parts), batch):
-        works = [_work_on(layout, rows, measures) for rows in parts[start : start + batch]]
-        comparisons += compare_many(works, **options, described=False)
-        bench.advance(len(works) * pairs)
-    return comparisons
+    for kind in dict.fromkeys(kinds.values()):
+        chunks, measures = _chunks(kind, design), [m for m in kinds if kinds[m] == kind]
+        # Values without each sample that were tried before count already.
+        tried = [m for m in measures if kind_of(m, design, layout.widest) == "left_out"]
+        for some in (tried, [m for m in measures if m not in tried]):
+            _compute(bench, {m: layout.pairs(m) for m in some}, chunks, counted=some is not tried)
+        for m in measures:
+            yield m.spec, _cells_on(bench, m, kind, chunks, comparison)
 
 
-def _reasons(
-    m: Measure, kind: Kind, comparisons: Sequence[Comparison], specs: Sequence[str]
-) -> Iterator[Failure]:
-    """Yield for each pair the first reason for which it has no value on a part."""
-    seen = set()
-    for comparison, spec in zip(comparisons, specs):
-        for _, x, y, reason in (f for f in comparison.failures if f.measure == spec):
-            if (x, y) not in seen:
-                seen.add((x, y))
-                yield Failure(m.spec, x, y, f"no interval by {kind}: {reason}")
+def _compute(
+    bench: Bench, wanted: Wanted, chunks: Mapping[str, Sequence[np.ndarray]], counted: bool
+) -> None:
+    """Compute what is missing of the values on parts."""
+    missing = {name: bench.missing(wanted, name, len(chunks[name])) for name in chunks}
+    left = sum(len(pairs) for lacking in missing.values() for pairs in lacking.values())
+    known = len(chunks) * sum(map(len, wanted.values())) - left
+    bench.advance(known if counted else 0)
+    blocks = math.ceil(math.sqrt(2 * bench.pieces / len(chunks)))
+    tasks = (
+        task
+        for lacking, names in bench.pieces_of(missing)
+        for task in bench.tasks(
+            lacking,
+            partial(Parts, {name: chunks[name] for name in names}),
+            bench.memory // 2,  # of all samples, and of a part
+            blocks,
+        )
+    )
+    bench.run(tasks, counted=counted)
 
 
-def _work_on(layout: Layout, rows: np.ndarray, measures: list[Measure]) -> Work:
-    sides = [[rows_of(r, rows) for r in side] for side in (layout.rows, layout.columns or ())]
-    return Work.of(sides[0], [on_rows(m, rows, layout.n) for m in measures], sides[1] or None)
+def _cells_on(
+    bench: Bench,
+    m: Measure,
+    kind: Kind,
+    chunks: Mapping[str, Sequence[np.ndarray]],
+    comparison: Comparison,
+) -> PartCells:
+    """Put the values on parts into a matrix, and say why pairs lack some."""
+    layout, reasons = bench.layout, list[Failure]()
+    table = np.full((*layout.shape, sum(map(len, chunks.values()))), np.nan)
+    for pair in layout.pairs(m):
+        numbers = np.concatenate([bench.vector(m, pair, name) for name in chunks])
+        why = next(filter(None, (bench.note(m, pair, name) for name in chunks)), "")
+        for end in pair:
+            why = why.replace(f"{{{layout.tokens[end]}}}", title(layout.all[end]))
+        for i, j in layout.cells(m, pair):
+            if len(numbers) == table.shape[-1]:
+                table[i, j] = numbers
+            if why:
+                names = comparison.rows[i], comparison.columns[j]
+                reasons.append(Failure(m.spec, *names, f"no interval by {kind}: {why}"))
+    return PartCells(kind, table, tuple(reasons))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from inspect import unwrap
 from typing import Any
 
@@ -10,9 +11,20 @@ import numpy as np
 
 from ..arrays import scalar
 from ..measure import Measure
-from ..representation import Representation, Undefined, comparing, with_rows, without_gradient
+from ..representation import (
+    Representation,
+    Undefined,
+    comparing,
+    fingerprint,
+    finite,
+    with_rows,
+    without_gradient,
+)
 from ..views.neighbours import nearest, nearest_in_part
 from ..views.similarities import take_rows
+
+# As keys of views.
+NEAREST, FINITE, FINGERPRINT = unwrap(nearest), unwrap(finite), unwrap(fingerprint)
 
 
 def is_closed(measure: Measure, n: int) -> bool:
@@ -68,16 +80,23 @@ def values_without(
     return np.asarray(values, dtype=np.float64)
 
 
-def rows_of(x: Representation, rows: np.ndarray) -> Representation:
-    """Return a representation of some of the samples; of the views of all of them it has the
-    nearest neighbours, where these are among the samples."""
+def rows_of(x: Representation, rows: np.ndarray, token: str = "") -> Representation:
+    """Return a representation of some of the samples. From the views of all of them it has that its
+    values are finite, and the nearest neighbours that are among the samples.
+
+    ``token`` takes the place of the fingerprint.
+    """
     ids = None if x.ids is None else [x.ids[i] for i in rows]
     part = with_rows(x, take_rows(x.source, rows), ids)
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
         function, parameters = key
-        is_known = function is unwrap(nearest)
-        return nearest_in_part(x, rows, **dict(parameters)) if is_known else None
+        if function is NEAREST:
+            return nearest_in_part(x, rows, **dict(parameters))
+        if function is FINITE:
+            with suppress(Undefined):  # what is not finite may be in other rows
+                return finite(x)
+        return token or None if function is FINGERPRINT else None
 
     part._carry = carry
     return part

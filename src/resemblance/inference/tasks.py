@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import chain
 
 import numpy as np
 
 from ..arrays import scalar
 from ..comparison import MeasureInfo
-from ..engine.scores import Column
+from ..engine.scores import NO_MEMORY, Column
+from ..engine.scoring import scores_of
 from ..engine.work import TileTask
-from ..measure import Measure
+from ..measure import Measure, no_diagnostics
 from ..reasons import is_out_of_memory, reason_of
 from ..representation import Representation, Undefined, comparing
 from ..significance.orders import Design
@@ -22,6 +24,7 @@ from .reorder import Permutation
 from .reordered_views import RECOMPUTE, Moves, agrees, merged, moves_of, reordered
 
 Place = int  # among the representations of a task
+Cell = tuple[Place, Place, int]  # x, y, and the position of a measure
 # x and y, and the position of each measure with whether it has views computed anew
 PairOfDraws = tuple[Place, Place, list[tuple[int, bool]]]
 Sides = Callable[[Place, Place, bool], tuple[Representation, Representation]]
@@ -241,6 +244,52 @@ class LeftOut:
         wanted = [(i, j) for i, j, positions in cells if p in positions]
         pairs = [(i, j) for i, j in wanted if product.by_rows(of[i], of[j], self.partners)]
         return dict(zip(pairs, product.of_rows(of, pairs))) if pairs else {}
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Values on parts of the samples. ``chunks``: the rows of those whose values are stored
+    together, by their kind."""
+
+    chunks: Mapping[str, Sequence[np.ndarray]]
+    tokens: tuple[str, ...]
+
+    def __call__(self, task: TileTask) -> Iterator[list[Column]]:
+        """Yield the values of each cell on the parts of a chunk, with the first reason for which it
+        lacks one; no values where memory was short: another run tries again."""
+        cells = [(x, y, p) for x, y, positions in pairs_of(task) for p in positions]
+        for kind, parts in self.chunks.items():
+            found = [dict(self._scores(task, rows)) for rows in parts]
+            for p, m in enumerate(task.measures):
+                batch = []
+                for x, y in (cell[:2] for cell in cells if cell[2] == p):
+                    scores = [of[x, y, p] for of in found]
+                    note = next((reason for _, reason in scores if reason), None)
+                    is_short = note is not None and note.startswith(NO_MEMORY)
+                    numbers = np.array([] if is_short else [value for value, _ in scores])
+                    batch.append(vector(m, (self.tokens[x], self.tokens[y]), kind, numbers, note))
+                yield batch
+
+    def _scores(self, task: TileTask, rows: np.ndarray) -> Iterator[tuple[Cell, tuple[float, str]]]:
+        """Yield values on a part, or the reason for none, by their places in the task."""
+        n = task.rows[0].shape[0]
+        measures = tuple(_values_only(on_rows(m, rows, n)) for m in task.measures)
+        position = {m.spec: p for p, m in enumerate(measures)}
+        parts = [rows_of(x, rows, str(place)) for place, x in enumerate(task.representations)]
+        part = task.on(parts[: len(task.rows)], parts[len(task.rows) :])
+        for c in chain.from_iterable(scores_of(part._replace(measures=measures, job=None))):
+            for entry, ends in enumerate(zip(c.x.tolist(), c.y.tolist())):
+                x, y = (int(c.data[end]) for end in ends)
+                reason = c.reasons.get(entry, "")
+                for place in {x, y} if reason else ():
+                    reason = reason.replace(f"{{{place}}}", f"{{{self.tokens[place]}}}")
+                yield (x, y, position[c.measure]), (float(c.values[entry]), reason)
+
+
+@lru_cache(maxsize=64)
+def _values_only(measure: Measure) -> Measure:
+    """Return a measure of which nothing is recorded but its values."""
+    return replace(measure, chance=None, uninformative=None, diagnostics=no_diagnostics)
 
 
 def _value_or_nan(measure: Measure, x: Representation, y: Representation) -> float:
