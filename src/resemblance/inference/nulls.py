@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -180,15 +180,19 @@ def _continuous(
     """
     clumped = {m: clumps for m, known in profiles.items() if (clumps := _clumped(known))}
     tried = {m: clumps for m, clumps in clumped.items() if moves_of(m).of_view is not None}
-    probes, guards = replace(design, draws=PROBES), Guards(frozenset(), frozenset())
-    missing = _missing(bench, tried, probes, PROBE)
-    bench.run(_tasks(bench, missing, probes, guards, PROBE), lent=True)
-    coarse = clumped.keys() - tried.keys() | {
-        m
-        for m, clumps in tried.items()
-        for pair in clumps
-        if takes_few_values(m, _draws(bench, m, pair, probes, PROBE), *profiles[m][pair], design.n)
-    }
+    coarse, guards = clumped.keys() - tried.keys(), Guards(frozenset(), frozenset())
+
+    def takes_few(m: Measure, pair: Pair, probes: Design) -> bool:
+        drawn = _draws(bench, m, pair, probes, PROBE)
+        return takes_few_values(m, drawn, *profiles[m][pair], design.n)
+
+    for draws in (PROBES // 2, PROBES):  # half of them show of most values that they are many
+        probes = replace(design, draws=draws)
+        missing = _missing(bench, tried, probes, PROBE)
+        bench.run(_tasks(bench, missing, probes, guards, PROBE), lent=True)
+        few = {m: [p for p in pairs if takes_few(m, p, probes)] for m, pairs in tried.items()}
+        tried = {m: pairs for m, pairs in few.items() if pairs}
+    coarse |= tried.keys()
     return {m: known for m, known in profiles.items() if m not in coarse}
 
 
@@ -249,15 +253,12 @@ def _tasks(
     layout, kind = bench.layout, _kind(design, bench.layout, what)
     anew = frozenset((m, layout.tokens[j]) for m, j in guards.anew)
     by_measures = dict[tuple[Measure, ...], list[TileTask]]()
-    for wanted, group in groupby(missing, key=missing.__getitem__):
-        chunks = list(group)
-        size = math.ceil(len(chunks) / bench.pieces)
-        for part in (chunks[i : i + size] for i in range(0, len(chunks), size)):
-            ends = part[0].start, part[-1].stop
-            job = partial(Draws, design, layout.is_square, kind, anew, *ends)
-            memory = bench.memory // _copies(wanted, bench, design)
-            for task in bench.tasks(wanted, job, memory):
-                by_measures.setdefault(task.measures, []).append(task)
+    for wanted, chunks in bench.pieces_of(missing):
+        ends = chunks[0].start, chunks[-1].stop
+        job = partial(Draws, design, layout.is_square, kind, anew, *ends)
+        memory = bench.memory // _copies(wanted, bench, design)
+        for task in bench.tasks(wanted, job, memory):
+            by_measures.setdefault(task.measures, []).append(task)
     return chain.from_iterable(by_measures.values())
 
 
