@@ -14,7 +14,7 @@ import resemblance as rs
 from resemblance.inference.jackknife import rows_of
 from resemblance.views import search as searching
 from resemblance.views.distances import row_blocks
-from resemblance.views.neighbours import nearest, nearest_in_part
+from resemblance.views.neighbours import nearest, nearest_in_part, searching_in_parts
 from resemblance.views.search import nearest_to, pays, search
 from resemblance.views.similarities import Similarity, similarity_of
 from resemblance.views.ties import Nearest, stacked, top
@@ -112,6 +112,9 @@ def test_those_of_a_part_are_taken_from_the_neighbours_of_all_samples(subtests):
                     anew = rs.Representation(data[half])
                     a, b = (nearest(r, k=k, metric=metric) for r in (part, anew))
                     assert_same(a, b)
+                    with searching_in_parts(True):
+                        first = nearest(rs.Representation(data), k=k, metric=metric)
+                    assert_same(first, nearest(rs.Representation(data), k=k, metric=metric))
     whole = rs.Representation(gaussian())
     assert nearest_in_part(whole, half, 10, "cosine", "exact") is not None
     with pytest.raises(rs.Undefined, match="k must be"):

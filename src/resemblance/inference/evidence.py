@@ -21,6 +21,7 @@ from ..progress import Progress, reporting
 from ..representation import title
 from ..significance.orders import DRAWS, design_of
 from ..streamed import need_samples_at_hand
+from ..views.neighbours import searching_in_parts
 from .bench import Bench
 from .cautions import cautions_of
 from .intervals import VIEWS, intervals_of, kind_of, steps_of
@@ -122,11 +123,13 @@ def evidence(
     options["keep"] = VIEWS * views <= parse_bytes(options["memory"])
     pairs = {m: len(layout.pairs(m)) for m in chosen}
     of_null = 1 + len(chunks_of(design))
-    of_interval = {m: steps_of(kind_of(m, design, layout.widest), design) for m in chosen}
-    steps = sum(pairs[m] * (of_null + of_interval[m]) for m in chosen)
+    kinds = {m: kind_of(m, design, layout.widest) for m in chosen}
+    steps = sum(pairs[m] * (of_null + steps_of(kinds[m], design)) for m in chosen)
+    are_kept = options["keep"] and executor is None
     with reporting(progress, steps, "evidence") as advance:
         bench = Bench(layout, options, advance)
-        (comparison,) = compare_many([Work.of(rows, chosen, columns)], **options)
+        with searching_in_parts(are_kept and "halves" in kinds.values()):
+            (comparison,) = compare_many([Work.of(rows, chosen, columns)], **options)
         advance(sum(pairs.values()))
         bench.remember()
         nulls = nulls_of(bench, comparison, chosen, design, exact)

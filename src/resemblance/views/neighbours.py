@@ -3,6 +3,9 @@ equally near."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +20,7 @@ from .ties import Nearest, largest_of, no_ties
 Index = Literal["exact", "hnsw"]
 MORE_OF_ALL = 6  # times as many neighbours among all samples as are needed in a half of them
 FEW = 8  # samples for each that is listed, below which searching the part is faster
+_IN_PARTS: ContextVar[bool] = ContextVar("in_parts", default=False)
 
 
 class NeighbourSearch(NamedTuple):
@@ -46,7 +50,12 @@ def nearest(x: Representation, k: int, metric: Affinity, index: Index = "exact")
             f"neighbours of {title(x)}: k must be from 1 to {n - 1} for its {n} samples; got k={k}"
         )
     similarity = similarity_of(x, metric)
-    return search(similarity, k) if index == "exact" else _best_proposed(x, similarity, k)
+    if index != "exact":
+        return _best_proposed(x, similarity, k)
+    if _IN_PARTS.get() and _has_more(x, k, metric, index):
+        listed = _certainly_nearest(x, k=MORE_OF_ALL * k, metric=metric)[:, :k].copy()
+        return completed(similarity, listed, listed[:, -1] < n)
+    return search(similarity, k)
 
 
 def neighbours(x: Representation, k: int, metric: Affinity, index: Index = "exact") -> np.ndarray:
@@ -68,12 +77,11 @@ def nearest_in_part(
     no rounding can change their order. Other rows are searched in full. Euclidean distances are
     rounded by the mean of the part.
     """
-    more, is_double = MORE_OF_ALL * k, x.precision == "float64"
-    if metric == "euclidean" or index != "exact" or not is_double or FEW * more > x.shape[0]:
+    if not _has_more(x, k, metric, index):
         return None
     places = np.full(x.shape[0] + 1, -1)
     places[rows] = np.arange(len(rows))
-    listed = places[_certainly_nearest(x, k=more, metric=metric)[rows]]
+    listed = places[_certainly_nearest(x, k=MORE_OF_ALL * k, metric=metric)[rows]]
     usable = listed >= 0
     count = np.count_nonzero(usable, axis=1)
     is_full = count >= k
@@ -85,6 +93,23 @@ def nearest_in_part(
         return Nearest(first, no_ties(k))
     part = with_rows(x, take_rows(x.source, rows))
     return completed(similarity_of(part, metric), first, is_full)
+
+
+@contextmanager
+def searching_in_parts(is_needed: bool) -> Iterator[None]:
+    """Search inside this block as parts of the samples need it, which then costs no other search,
+    or as usual."""
+    token = _IN_PARTS.set(is_needed)
+    try:
+        yield
+    finally:
+        _IN_PARTS.reset(token)
+
+
+def _has_more(x: Representation, k: int, metric: Affinity, index: Index) -> bool:
+    """Say whether there are neighbours enough to find those in a part among them."""
+    is_exact = metric != "euclidean" and index == "exact" and x.precision == "float64"
+    return is_exact and FEW * MORE_OF_ALL * k <= x.shape[0]
 
 
 @view
