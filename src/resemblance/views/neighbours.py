@@ -81,14 +81,15 @@ def nearest_in_part(
         return None
     places = np.full(x.shape[0] + 1, -1)
     places[rows] = np.arange(len(rows))
-    listed = places[_certainly_nearest(x, k=MORE_OF_ALL * k, metric=metric)[rows]]
-    usable = listed >= 0
-    count = np.count_nonzero(usable, axis=1)
-    is_full = count >= k
+    of_all = _certainly_nearest(x, k=MORE_OF_ALL * k, metric=metric)
+    listed = places.take(of_all.take(rows, axis=0))
+    found = np.flatnonzero(listed >= 0)
+    begins = np.searchsorted(found, np.arange(0, listed.size + 1, listed.shape[1]))
+    is_full = np.diff(begins) >= k
     if 2 * np.count_nonzero(is_full) < len(rows):
         return None
-    first, begins = np.zeros((len(rows), k), dtype=np.int64), np.cumsum(count) - count
-    first[is_full] = listed[usable][begins[is_full, None] + np.arange(k)]
+    first = np.zeros((len(rows), k), dtype=np.int64)
+    first[is_full] = listed.take(found[begins[:-1][is_full, None] + np.arange(k)])
     if is_full.all():
         return Nearest(first, no_ties(k))
     part = with_rows(x, take_rows(x.source, rows))
