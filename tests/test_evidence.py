@@ -18,6 +18,7 @@ from scipy.stats import t
 import resemblance as rs
 from resemblance.engine.store import Store
 from resemblance.inference import BiasedDifferenceWarning
+from resemblance.inference.intervals import parts_of
 from resemblance.inference.nulls import EXACT, FIXED, SMALLEST
 from resemblance.report.of_comparison import result_of
 from resemblance.report.output import as_json
@@ -441,6 +442,46 @@ def test_an_interval_that_cannot_be_made_has_a_reason():
     assert np.isnan(found.low("cka")[0, 0])
     assert not np.isnan(found.p("cka")[0, 0])
     assert "needs at least 4 samples" in found.failures[0].reason
+
+
+def test_values_on_parts_are_those_of_arrays_of_their_samples(subtests):
+    measures = {"jaccard[k=3]": "halves", "riemannian": "groups"}
+    found = rs.evidence(three(), measures=measures, draws=9, progress=False)
+    for spec, kind in measures.items():
+        with subtests.test(spec):
+            m, values = rs.get_measure(spec), found.parts[spec].values
+            assert found.parts[spec].kind == kind
+            for rows, value in zip(parts_of(kind, found.design), values[0, 2], strict=True):
+                assert value == m(three()["A"][rows], three()["C"][rows])
+            assert np.isnan(values[1, 1]).all()
+    arrays = {"A": three()["A"], "D": np.r_[np.zeros((N - 3, 2)), np.eye(3, 2)]}
+    failing = rs.evidence(arrays, measures="jaccard[k=3]", draws=9, progress=False).failures
+    assert [(f.x, f.y) for f in failing] == [("A", "D"), ("D", "A")]
+    assert failing[0].reason.startswith("no interval by halves: representation 'D' is constant")
+
+
+def test_parts_for_which_memory_was_short_are_tried_again(tmp_path):
+    least, known = [N], []
+
+    @rs.measure(
+        label="Short", family="topology", larger_is_more_similar=True, range=(0, 1), reference="own"
+    )
+    def short(x, y):
+        """A correlation that takes too much memory for few samples."""
+        if x.shape[0] < least[0]:
+            raise MemoryError
+        known.append(x.shape[0])
+        return abs(float(np.corrcoef(x.array[:, 0], y.array[:, 0])[0, 1]))
+
+    options = {"draws": 9, "progress": False, "save": tmp_path / "evidence.db"}
+    X, Y = three()["A"], three()["B"]
+    first = rs.evidence(X, Y, measures=short, **options)
+    assert first.failures[0].reason.startswith("no interval by halves: not enough memory")
+    least[0] = 0
+    assert np.isfinite(rs.evidence(X, Y, measures=short, **options).low("short")).all()
+    known.clear()
+    rs.evidence(X, Y, measures=short, **options)
+    assert N // 2 not in known  # all are in the file
 
 
 def test_three_samples_have_no_interval():
