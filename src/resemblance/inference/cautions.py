@@ -37,7 +37,7 @@ def equal_rows(X: Any) -> np.ndarray:
     Raises ``ValueError`` as :func:`as_representation` does.
     """
     source = to_numpy(as_representation(X).source)
-    numbers, starts = dict[bytes, int](), [(row[:FIRST] + 0).tobytes() for row in source]
+    numbers, starts = dict[bytes, int](), [row.tobytes() for row in source[:, :FIRST] + 0]
     count = Counter(starts)
     keys = (start if count[start] == 1 else _digest(row) for start, row in zip(starts, source))
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys])
