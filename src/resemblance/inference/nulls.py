@@ -190,8 +190,9 @@ def _continuous(
         probes = replace(design, draws=draws)
         missing = _missing(bench, tried, probes, PROBE)
         bench.run(_tasks(bench, missing, probes, guards, PROBE), lent=True)
-        few = {m: [p for p in pairs if takes_few(m, p, probes)] for m, pairs in tried.items()}
-        tried = {m: pairs for m, pairs in few.items() if pairs}
+        for m, clumps in tried.items():
+            tried[m] = [pair for pair in clumps if takes_few(m, pair, probes)]
+        tried = {m: clumps for m, clumps in tried.items() if clumps}
     coarse |= tried.keys()
     return {m: known for m, known in profiles.items() if m not in coarse}
 

@@ -259,11 +259,11 @@ class Parts:
         lacks one; no values where memory was short: another run tries again."""
         cells = [(x, y, p) for x, y, positions in pairs_of(task) for p in positions]
         for kind, parts in self.chunks.items():
-            found = [dict(self._scores(task, rows)) for rows in parts]
+            by_part = [dict(self._scores(task, rows)) for rows in parts]
             for p, m in enumerate(task.measures):
                 batch = []
                 for x, y in (cell[:2] for cell in cells if cell[2] == p):
-                    scores = [of[x, y, p] for of in found]
+                    scores = [of_part[x, y, p] for of_part in by_part]
                     note = next((reason for _, reason in scores if reason), None)
                     is_short = note is not None and note.startswith(NO_MEMORY)
                     numbers = np.array([] if is_short else [value for value, _ in scores])

@@ -83,13 +83,13 @@ def nearest_in_part(
     places[rows] = np.arange(len(rows))
     of_all = _certainly_nearest(x, k=MORE_OF_ALL * k, metric=metric)
     listed = places.take(of_all.take(rows, axis=0))
-    found = np.flatnonzero(listed >= 0)
-    begins = np.searchsorted(found, np.arange(0, listed.size + 1, listed.shape[1]))
+    inside = np.flatnonzero(listed >= 0)
+    begins = np.searchsorted(inside, np.arange(0, listed.size + 1, listed.shape[1]))
     is_full = np.diff(begins) >= k
     if 2 * np.count_nonzero(is_full) < len(rows):
         return None
     first = np.zeros((len(rows), k), dtype=np.int64)
-    first[is_full] = listed.take(found[begins[:-1][is_full, None] + np.arange(k)])
+    first[is_full] = listed.take(inside[begins[:-1][is_full, None] + np.arange(k)])
     if is_full.all():
         return Nearest(first, no_ties(k))
     part = with_rows(x, take_rows(x.source, rows))
