@@ -137,7 +137,7 @@ def test_measures_of_outputs_are_never_recommended():
         ({"domain": "graph"}, "did you mean 'graphs'"),
         ({"invariant_to": "affine", "must_see": "translation"}, "which affine implies"),
         ({"invariant_to": "orthogonal", "must_see": "orthogonal"}, "drop one"),
-        ({"n": 1}, "n must be at least 2; got 1"),
+        ({"n": 1}, "n must be at least 2 and a whole number; got 1"),
         ({"d": 0}, "d must be at least 1"),
         ({"pairs": 0}, "pairs must be at least 1"),
         ({"n": 9, "d": 9, "budget": float("nan")}, "budget must be at least 0; got nan"),

@@ -530,7 +530,7 @@ IMPOSTOR = declared("CKA")(cka)
         (lambda r: rs.compare({}), "nothing to compare"),
         (lambda r: rs.compare(r, measures=[]), "measures is empty"),
         (lambda r: rs.compare(r, measures=["ckaa"]), "did you mean 'cka'"),
-        (lambda r: rs.compare(r, tile=0), "tile must be at least 1"),
+        (lambda r: rs.compare(r, tile=0), "tile must be a whole number of at least 1"),
         (lambda r: rs.compare(r, measures=[rs.cka, IMPOSTOR]), "a name that is taken"),
         (lambda r: rs.compare(r, memory="lots"), "memory must be"),
         (lambda r: rs.compare(r, memory=0), "memory must be"),

@@ -176,7 +176,7 @@ def test_several_poolings_of_one_run(config):
     modules = watched_modules(model, ["embeddings", "encoder.layer.1"])
     batch = batch_of(torch, BATCHES[0], torch.device("cpu"), inputs_of(model), None)
     with evaluating(torch, model):
-        rows, logits, pooled = rows_of_batch(model, batch, modules, pools)
+        rows, logits, pooled, _ = rows_of_batch(model, batch, modules, pools)
     assert len(runs) == 1
     assert (logits, pooled) == (None, {"tokens"})
     assert list(rows) == list(pools)
@@ -417,6 +417,24 @@ def test_nothing_is_said_of_rounding(images, config, subtests):
     for name, (model, batches) in cases.items():
         with subtests.test(name):
             subject_from_model(model, batches)
+
+
+class ChannelsLast(nn.Module):
+    """A block that works on the last axis of maps, as those of Swin."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 5, 2), nn.LayerNorm(5)
+
+    def forward(self, x):
+        return self.norm(self.conv(x).permute(0, 2, 3, 1))
+
+
+def test_maps_with_channels_last_are_named():
+    with pytest.warns(UserWarning, match=r"'norm' returns maps with channels last.*flatten"):
+        subject_from_model(ChannelsLast(), [IMAGES], "norm")
+    flat = subject_from_model(ChannelsLast(), [IMAGES], "norm", pool="flatten")
+    assert flat.last.shape == (7, 5 * 49)
 
 
 def test_that_it_is_noticed_changes_no_batch():

@@ -8,6 +8,7 @@ import os
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse
 import torch
@@ -324,6 +325,105 @@ def test_each_kind_has_its_remedy(data, message):
     ):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+WIDE = np.random.default_rng(0).standard_normal((40, 6))
+CLASSES = np.repeat(range(4), 10)
+TITLES = [f"i{i}" for i in range(40)]
+TABLE = pd.DataFrame(WIDE, index=TITLES)
+MIXED = pd.Series(CLASSES, index=TITLES[::-1])  # in another order than the rows
+SUBJECTS = {f"s{i}": TABLE + i for i in range(3)}
+NET = torch.nn.Linear(6, 3)
+BATCHES = [torch.from_numpy(WIDE).float()]
+
+
+def comparison() -> rs.Comparison:
+    parts = {f"m{i}": WIDE[:, i:] for i in range(4)}
+    return rs.compare(parts, measures="cka", progress=False)
+
+
+def streamed(**options) -> rs.Stream:
+    stream = rs.Stream(**options)
+    stream.update({"a": WIDE, "b": WIDE**2})
+    return stream
+
+
+SLIPS = {
+    "blocks in another order": (lambda: rs.across(SUBJECTS, {"m": TABLE}, blocks=MIXED), "blocks="),
+    "folds in another order": (lambda: rs.across(SUBJECTS, {"m": TABLE}, folds=MIXED), "folds="),
+    "conditions in another order": (lambda: rs.dissimilarities(TABLE, MIXED), "conditions="),
+    "runs in another order": (
+        lambda: rs.dissimilarities(TABLE, CLASSES, runs=MIXED), "runs= has the samples"
+    ),
+    "conditions of noise": (lambda: rs.noise_covariance(TABLE, MIXED), "conditions="),
+    "workers as a number": (lambda: rs.compare([WIDE], measures="cka", executor=4), "ProcessPool"),
+    "workers of across": (lambda: rs.across(SUBJECTS, {"m": TABLE}, executor=4), "ProcessPool"),
+    "two of one name": (lambda: rs.compare([("a", WIDE), ("a", WIDE)]), "two .* called 'a'"),
+    "names of measures by place": (lambda: rs.compare([WIDE], ["cka"]), "go by keyword"),
+    "measures in one text": (lambda: rs.compare([WIDE], measures="cka,rsa"), "as a list"),
+    "half a tile": (lambda: rs.compare([WIDE], measures="cka", tile=1.5), "tile must be a whole"),
+    "a table of Excel": (lambda: comparison().save("a.xlsx"), "writes a table, of the kinds .csv"),
+    "groups as a table": (lambda: comparison().groups("cka", np.ones((4, 1))), "not a table"),
+    "groups as lists": (lambda: comparison().groups("cka", [[0], [1]] * 2), "one word or number"),
+    "no nested": (lambda: comparison().groups("cka", [0, 1] * 2, nested=[]), "nested has 0"),
+    "nested without a name": (
+        lambda: comparison().groups("cka", [0, 0, 1, 1], nested=[1, np.nan, 2, 2]), "'m1' has no"
+    ),
+    "width of a mean": (lambda: rs.mean_shape([WIDE, WIDE], width=2.5), "width must be a whole"),
+    "a flag in words": (lambda: streamed(directions="no"), "directions must be True or False"),
+    "pairs as words": (lambda: streamed(pairs=["ab"]), "two names each"),
+    "layers in a list": (lambda: streamed().representations(["a", "b"]), "one by one"),
+    "samples as a float": (lambda: rs.recommend(n=1e3, d=9), "n must be at least 2 and a whole"),
+    "metric in words": (lambda: rs.recommend(metric="no"), "metric must be True or False"),
+    "a frame for a board": (lambda: rs.recommend(board=TABLE), "read_board returns"),
+    "detect in words": (lambda: rs.samples_for(detect="0.1"), "detect must be between"),
+    "infinite dimensions": (
+        lambda: rs.samples_for(chance=0.1, dimensions=(np.inf, 5)), "two participation ratios"
+    ),
+    "arrays for a measure": (lambda: rs.get_measure(WIDE), "not a measure: an array"),
+    "ids without an order": (lambda: rs.Representation(WIDE, ids=set(TITLES)), "must be a list"),
+    "text of NaN": (
+        lambda: rs.stability.class_separation(WIDE, np.where(CLASSES, CLASSES, np.nan).astype(str)),
+        "text nan",
+    ),
+    "a label among features": (lambda: rs.Representation(TABLE.assign(label=CLASSES)), "a label"),
+    "rows numbered from 1": (lambda: rs.Representation(TABLE.assign(k=range(1, 41))), "numbers"),
+    "samples last": (
+        lambda: rs.Representation(xr.DataArray(WIDE.T, dims=("unit", "trial"))), "samples last"
+    ),
+    "a lazy frame": (lambda: rs.Representation(pl.DataFrame(WIDE).lazy()), r"collect\(\)"),
+    "a layer as a module": (lambda: rs.subject_from_model(NET, BATCHES, NET), "names of model"),
+    "a function for a model": (lambda: rs.subject_from_model(len, BATCHES), "must be a torch.nn"),
+    "a model without weights": (
+        lambda: rs.subject_from_model(torch.nn.Linear(6, 3, device="meta"), BATCHES), "no weights"
+    ),
+    "layers without names": (lambda: rs.Subject("net", [rs.Representation(WIDE)]), "a mapping"),
+    "nothing to join": (lambda: rs.join_samples(), "nothing to join"),
+    "a page of a list": (lambda: rs.report.write_page([1], "p.html"), "must be a result"),
+}  # fmt: skip
+
+
+def test_slips_are_named_with_their_remedy(subtests):
+    for slip, (call, message) in SLIPS.items():
+        with subtests.test(slip), pytest.raises(ValueError, match=message):
+            call()
+    with pytest.raises(KeyError, match=r"comparison\[measure, x, y\]"):
+        comparison()["cka", "m0"]
+
+
+def test_what_can_be_understood_is_understood():
+    result, parts = comparison(), {f"m{i}": WIDE[:, i:] for i in range(4)}
+    for given in (parts.items(), zip(parts, parts.values()), iter(parts.items())):
+        pairs = rs.compare(given, measures="cka", progress=False)
+        assert pairs.rows == result.rows
+        np.testing.assert_array_equal(pairs["cka"], result["cka"])
+    by_name = dict(zip(parts, "aabb"))
+    expected = result.groups("cka", by_name).f
+    for labels in (pd.Series(by_name)[::-1], torch.tensor([0, 0, 1, 1]), np.array([*"aabb"])):
+        assert result.groups("cka", labels).f == expected
+    nested = pd.Series([1, 2, 1, 2], index=[*parts])
+    assert result.groups("cka", by_name, nested=nested[::-1]).nested == (1, 2, 1, 2)
+    assert rs.across(SUBJECTS, iter({"m": TABLE}.items()), progress=False).models == ("m",)
 
 
 def test_rows_that_are_kept_as_objects():

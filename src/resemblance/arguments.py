@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -82,19 +82,24 @@ def _entries(
     if isinstance(argument, Subject):
         yield from _layers(_title(argument, models), argument)
         return
-    argument = dict(argument) if holds_named(argument) else argument
-    if isinstance(argument, Mapping):
-        for name, data in argument.items():
+    argument = list(argument) if isinstance(argument, Iterator | ItemsView) else argument
+    if isinstance(argument, Mapping) or holds_named(argument):
+        for name, data in argument.items() if isinstance(argument, Mapping) else argument:
             yield from _layers(str(name), data)
         return
     if is_single(argument) or not isinstance(argument, Iterable):
         argument = [argument]
     for position, data in enumerate(argument):
-        if isinstance(data, Measure):
+        if isinstance(data, Measure) or _is_name_of_measure(data):
             raise ValueError("measures go by keyword: compare(representations, measures=[...])")
         is_model = isinstance(data, Subject)
         name = _title(data, models) if is_model else _default_name(data, f"{prefix}{position}")
         yield from _layers(name, data)
+
+
+def _is_name_of_measure(data: Any) -> bool:
+    names = {word.lower() for m in list_measures() for word in (m.name, m.label)}
+    return isinstance(data, str) and data.partition("[")[0].lower() in names
 
 
 def _layers(name: str, data: Any) -> Iterator[tuple[str, Any]]:

@@ -88,7 +88,8 @@ def _specified(spec: object, kind: str, entries: Mapping[str, Entry]) -> Entry:
     if not isinstance(spec, str):
         called = getattr(spec, "__name__", None)
         remedy = f"decorate {called} with @resemblance.{kind}(...)" if called else "give a name"
-        raise ValueError(f"not a {kind}: {spec!r}; {remedy}")
+        shown = "an array" if hasattr(spec, "shape") else repr(spec)
+        raise ValueError(f"not a {kind}: {shown}; {remedy}")
     match = re.fullmatch(r"\s*([^\[\]]+?)\s*(?:\[(.*)\])?\s*", spec)
     if match is None:
         raise ValueError(f"not a {kind}: {spec!r}; write a name, or name[parameter=value,...]")
@@ -96,7 +97,9 @@ def _specified(spec: object, kind: str, entries: Mapping[str, Entry]) -> Entry:
     by_name = dict(entries) | {e.label: e for e in entries.values()}
     lowered = {key.lower(): e for key, e in by_name.items()}
     if name.lower() not in lowered:
+        several = [part for part in name.lower().split(",") if part.strip() in lowered]
         hint = did_you_mean(name.lower(), lowered, show=entries)
+        hint = "; give several as a list" if len(several) > 1 else hint
         raise ValueError(f"no {kind} {name!r}{hint}")
     entry = lowered[name.lower()]
     return entry.where(**parse_parameters(parameters)) if parameters else entry

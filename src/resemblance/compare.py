@@ -24,6 +24,7 @@ from .engine.workers import shares_files, single_threaded, workers_of
 from .measure import Measure
 from .progress import Progress, reporting
 from .representation import Representation
+from .significance.resampling import check_whole
 
 # With more tasks the load is more even, but each computes views unless they are lent.
 TASKS_PER_WORKER = 2
@@ -166,8 +167,8 @@ def _take(
 def checked_budget(options: RunOptions) -> int:
     """Return the bytes for the views of one task; ``ValueError`` for options that cannot be."""
     tile = options.get("tile")
-    if tile is not None and tile < 1:
-        raise ValueError(f"compare: tile must be at least 1; got {tile}")
+    if tile is not None:
+        check_whole("compare", tile=tile)
     return budget_of(options.get("memory", HALF), options.get("executor"))
 
 

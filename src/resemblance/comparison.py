@@ -19,7 +19,7 @@ from .engine.scores import CAVEAT, CHANCE, Matrix
 from .engine.store import Store
 from .extras import need
 from .measure import Measure
-from .populations import DRAWS, Clusters, Groups, clusters_of, groups_of
+from .populations import DRAWS, Clusters, Groups, clusters_of, groups_of, label_of_each
 from .representation import title
 
 NOT_COMPUTED = "not computed"  # the reason of a pair that an interrupted run did not reach
@@ -205,6 +205,8 @@ class Comparison:
         """
         if not isinstance(key, tuple) or isinstance(key, MeasureInfo):
             return self.values[self.info(key).spec]
+        if len(key) != 3:
+            raise KeyError(f"a value is comparison[measure, x, y]; got {key!r}")
         measure, x, y = key
         for name, side in ((x, self.rows), (y, self.columns)):
             if name not in side:
@@ -288,24 +290,12 @@ class Comparison:
 
         Reference: Anderson 2001. Groups that are spread differently are noticed, too.
         """
-        group, block = self._by_row("labels", labels), self._by_row("nested", nested or self.rows)
+        group = label_of_each("labels", self.rows, labels)
+        block = label_of_each("nested", self.rows, self.rows if nested is None else nested)
         names, differences = complete_differences(self, measure, 3)
         groups = [group[name] for name in names]
         shared = None if nested is None else [block[name] for name in names]
         return groups_of(names, differences, groups, nested=shared, draws=draws, seed=seed)
-
-    def _by_row(self, what: str, labels: Any) -> dict[str, Hashable]:
-        """Return a label for each row, of a mapping or a sequence."""
-        if isinstance(labels, Mapping):
-            if missing := [name for name in self.rows if name not in labels]:
-                raise ValueError(f"groups: {what} has none for {missing[0]!r}")
-            return {name: labels[name] for name in self.rows}
-        listed = np.asarray(labels).tolist() if isinstance(labels, np.ndarray) else list(labels)
-        if len(listed) != len(self.rows):
-            raise ValueError(
-                f"groups: {what} has {len(listed)} entries for {len(self.rows)} representations"
-            )
-        return dict(zip(self.rows, listed))
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record per measure and pair: measure, label, x, y, value, reason.

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .arrays import as_float64, scalar, to_numpy
-from .inputs import array_file, open_array
+from .inputs import array_file, check_labels, open_array
 from .representation import Representation, Signed, Undefined, as_representation, finite, title
 from .significance.labels import numbers_of
 from .views.distances import dissimilarity_matrix
@@ -127,6 +127,7 @@ def dissimilarities(
     x = _trials("dissimilarities", X, name)
     if runs is not None and conditions is None:
         raise ValueError("dissimilarities: runs need conditions, a label for each trial")
+    check_labels("dissimilarities", title(x), x.order, conditions=conditions, runs=runs)
     points, (ids, numbers) = _values(x), _conditions(x, conditions)
     _check_kind(kind, points, noise, runs, prior)
     factors = _factors(kind, points, noise, prior)
@@ -193,6 +194,7 @@ def noise_covariance(
     numbers = np.zeros(n, int)
     if conditions is not None:
         numbers = numbers_of("noise_covariance", conditions, n, "conditions")
+        check_labels("noise_covariance", title(x), x.order, conditions=conditions)
     dof = n - int(numbers.max()) - 1 if dof is None else dof
     if not isinstance(dof, Real) or dof < 1:
         raise ValueError(

@@ -22,6 +22,8 @@ Order = tuple[Hashable, ...] | range | None
 TRANSPOSED = "; did you pass (n_features, n_samples)?"
 MANY_ROWS = 10  # from here on a column 0, 1, 2, ... of a table is no feature but its old index
 NUMBERS = ("bool", "integral", "real floating")
+LABELS = ("label", "labels", "class", "target")  # names of columns of small whole numbers
+SAMPLES = ("sample", "samples", "trial", "trials", "stimulus", "stimuli", "presentation")
 
 
 class LabelledArray(NamedTuple):
@@ -95,7 +97,12 @@ def order_of(data: Any, called: str) -> Order:
 
 
 def plain_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Return ids as numbers and words of Python, which are equal whatever library they came in."""
+    """Return ids as numbers and words of Python, which are equal whatever library they came in.
+
+    Raises ``ValueError`` for a set, which has no order.
+    """
+    if isinstance(ids, set | frozenset):
+        raise ValueError(f"ids must be a list, one for each row; got {type(ids).__name__}")
     kind = getattr(getattr(ids, "dtype", None), "kind", "")  # lists of times lose their unit
     return tuple(ids.tolist() if hasattr(ids, "tolist") and kind not in ("m", "M") else ids)
 
@@ -127,6 +134,13 @@ def check_order(called: str, x: str, of_x: Order, y: str, of_y: Order) -> None:
         f"{called}: {y} has sample ids of other samples than {x}, such as {first!r}; "
         "rs.join_samples keeps the samples that both have"
     )
+
+
+def check_labels(called: str, x: str, of_x: Order, **labels: Any) -> None:
+    """Raise ``ValueError`` for labels, by their role, whose index has other samples than x, or
+    another order."""
+    for role, values in labels.items():
+        check_order(called, x, of_x, f"{role}=", order_of(values, f"{role}="))
 
 
 def is_single(data: Any) -> bool:
@@ -268,13 +282,25 @@ def _table_values(data: Any, called: str) -> np.ndarray:
     if values.dtype == object:  # columns of pandas that may be missing
         values = data.to_numpy(dtype="float64", na_value=np.nan)
     if len(values) >= MANY_ROWS and values.shape[1] > 1:
-        are_counts = (values == np.arange(len(values))[:, None]).all(axis=0)
-        if numbers := [n for n, is_count in zip(data.columns, are_counts) if is_count]:
+        first, steps = values[:1], np.arange(len(values))[:, None]
+        are_counts = (values == first + steps).all(axis=0) & (first % 1 == 0)[0]
+        numbers = [name for name, is_count in zip(data.columns, are_counts) if is_count]
+        labels = [name for name, column in zip(data.columns, values.T) if _is_label(name, column)]
+        if numbers or labels:
+            what = "numbers its rows" if numbers else "looks like a label"
+            remedy = _without(data, numbers or labels)
+            remedy = remedy if numbers else remedy.partition(", or make")[0]
             raise ValueError(
-                f"{called} has a column that numbers its rows: {_some(numbers)}; "
-                f"{_without(data, numbers)}; if it is a feature, pass X.to_numpy(), and ids=X.index"
+                f"{called} has a column that {what}: {_some(numbers or labels)}; {remedy}; if it "
+                "is a feature, pass X.to_numpy(), and ids=X.index"
             )
     return values
+
+
+def _is_label(name: Any, column: np.ndarray) -> bool:
+    if str(name).lower() not in LABELS or (column % 1 != 0).any():
+        return False
+    return 2 * len(np.unique(column)) <= len(column)
 
 
 def _without(data: Any, names: Sequence[Any]) -> str:
@@ -315,6 +341,10 @@ def _problem(data: Any) -> str:
             "is an AnnData; pass rs.Representation(adata.X, ids=adata.obs_names), or an array of "
             "its obsm"
         )
+    if type(data).__name__ == "LazyFrame":
+        return "is a LazyFrame, which has no values yet: pass X.collect()"
+    if _is_labelled(data) and [str(d).lower() in SAMPLES for d in data.dims] == [False, True]:
+        return f"has the dimensions {data.dims}, samples last: pass X.T"
     if hasattr(data, "named_modules"):
         return (
             "is a model; pass its activations for your inputs: rs.subject_from_model(model, loader)"

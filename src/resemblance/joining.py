@@ -24,6 +24,8 @@ def join_samples(*representations: Any) -> tuple[Representation, ...]:
             "join_samples: it takes representations one by one; for a mapping write "
             "dict(zip(x, rs.join_samples(*x.values())))"
         )
+    if not representations:
+        raise ValueError("join_samples: there is nothing to join")
     inputs = [as_representation(data) for data in representations]
     for r in inputs:
         repeated = [i for i, uses in Counter(r.order or ()).items() if uses > 1]

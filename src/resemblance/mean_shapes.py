@@ -11,6 +11,7 @@ import numpy as np
 
 from .arrays import to_numpy
 from .representation import Representation, Undefined, as_representation, check_same_samples, title
+from .significance.resampling import check_whole
 from .views.points import centered
 
 TURNS = 2000
@@ -51,6 +52,8 @@ def mean_shape(
     if len(arrays) < 2:
         raise ValueError(f"mean_shape: a mean needs two representations; got {len(arrays)}")
     n, columns = len(arrays[0]), sum(x.shape[1] for x in arrays)
+    if width is not None:
+        check_whole("mean_shape", width=width)
     if width is not None and not 1 <= width <= n:
         raise ValueError(f"mean_shape: width of {n} samples is 1 to {n}; got {width}")
     largest = max(np.abs(x).max(initial=0.0) for x in arrays) or 1.0

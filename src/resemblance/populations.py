@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .inputs import order_of
 from .representation import Undefined
 from .rng import generator
 from .significance.labels import is_missing
@@ -174,6 +175,26 @@ class Groups:
         return records
 
 
+def label_of_each(what: str, rows: Sequence[str], labels: Any) -> dict[str, Hashable]:
+    """Return the label of each name, of a mapping, a sequence or a Series."""
+    if getattr(labels, "ndim", 1) != 1:
+        raise ValueError(f"groups: {what} must be one for each representation, not a table")
+    if isinstance(names := order_of(labels, what), tuple):
+        labels = dict(zip(names, labels))
+    if isinstance(labels, Mapping):
+        if missing := [name for name in rows if name not in labels]:
+            raise ValueError(f"groups: {what} has none for {missing[0]!r}")
+        return {name: labels[name] for name in rows}
+    listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    if not all(isinstance(label, Hashable) for label in listed):
+        raise ValueError(f"groups: {what} must be one word or number for each representation")
+    if len(listed) != len(rows):
+        raise ValueError(
+            f"groups: {what} has {len(listed)} entries for {len(rows)} representations"
+        )
+    return dict(zip(rows, listed))
+
+
 def groups_of(
     names: tuple[str, ...],
     differences: np.ndarray,
@@ -184,7 +205,7 @@ def groups_of(
     seed: int = 0,
 ) -> Groups:
     """Test groups by the differences (n, n) of their members, symmetric with a zero diagonal."""
-    for name, label in zip(names, labels):
+    for name, label in (*zip(names, labels), *zip(names, nested or ())):
         if is_missing(label):
             raise ValueError(f"groups: {name!r} has no label; give it one, or compare the others")
     sizes = Counter(labels)

@@ -40,6 +40,10 @@ class Subject:
     maps: Mapping[str, MapShape] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.layers, Mapping):
+            raise ValueError(
+                f"subject {self.name!r}: layers are a mapping, {{name: representation}}"
+            )
         if not self.layers:
             raise ValueError(f"subject {self.name!r} has no layers")
         counts = {layer: r.shape[0] for layer, r in self.layers.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from typing import NamedTuple
 
 from ..boards.views import DOMAINS, IsChosen, domain_of
@@ -185,9 +186,14 @@ def checked(
     if needs.domain is not None:
         _check_word("domain", needs.domain, DOMAINS)
     for name, least in (("n", 2), ("d", 1), ("pairs", 1), ("budget", 0)):
-        value = getattr(needs, name)
-        if value is not None and not value >= least:
-            raise ValueError(f"{name} must be at least {least}; got {value}")
+        value, kind = getattr(needs, name), Real if name == "budget" else Integral
+        is_number = isinstance(value, kind) and not isinstance(value, bool)
+        if value is not None and not (is_number and value >= least):
+            whole = "" if name == "budget" else " and a whole number"
+            raise ValueError(f"{name} must be at least {least}{whole}; got {value!r}")
+    for name in ("metric", "differentiable", "symmetric"):
+        if not isinstance(value := getattr(needs, name), bool):
+            raise ValueError(f"{name} must be True or False; got {value!r}")
     if needs.budget is not None and needs.size is None:
         raise ValueError("a budget needs n and d: what a measure costs depends on them")
     return needs._replace(invariant_to=closed, must_see=seen)
@@ -203,7 +209,7 @@ def _least(needs: Needs) -> tuple[str, ...]:
 
 
 def _words(words: str | Iterable[str]) -> tuple[str, ...]:
-    several = words.split(",") if isinstance(words, str) else words
+    several = words.split(",") if isinstance(words, str) else words or ()
     return tuple(dict.fromkeys(word.strip() for word in several if word.strip()))
 
 

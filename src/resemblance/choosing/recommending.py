@@ -84,6 +84,11 @@ def recommend(
     plain = Needs(frozenset(), (), n, d, task, domain, metric, differentiable, symmetric, budget)
     needs = checked(invariant_to, must_see, plain._replace(pairs=pairs))
     scores = read_board() if board is None else board
+    if not isinstance(scores, Board):
+        raise ValueError(
+            "recommend: board must be what resemblance.boards.read_board returns; got "
+            f"{type(scores).__name__}"
+        )
     measures = dict.fromkeys((*list_measures(), *preset("board")))
     reasons = {m: reasons_against(m, needs, scores) for m in measures}
     passed = [m for m, why in reasons.items() if not why]

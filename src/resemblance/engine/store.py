@@ -43,6 +43,9 @@ FIGURE = "result.plot(measure).figure.savefig(path) writes a figure"
 # What to call for files that mean something else, by their suffix.
 INSTEAD = {".html": PAGE, ".htm": PAGE, **dict.fromkeys(sorted(TABLES), TABLE)}
 INSTEAD |= dict.fromkeys((".pdf", ".png", ".svg"), FIGURE)
+INSTEAD |= dict.fromkeys(
+    (".xlsx", ".xls", ".tsv"), f"{TABLE}, of the kinds {', '.join(sorted(TABLES))}"
+)
 TIMEOUT = 60.0  # seconds to wait for another process
 WITHOUT_LOCKS = "?vfs=unix-none"  # the name that SQLite has for its way to files without locks
 

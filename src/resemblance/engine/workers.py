@@ -94,12 +94,21 @@ def workers_of(executor: object) -> int:
     threads of all workers that the scheduler knows, or one for each worker that its cluster has
     asked for, if these are more. For any other it is the number of processors here.
     """
+    _check_executor(executor)
     client = getattr(executor, "_client", None)
     if client is not None:
         planned = len(getattr(client.cluster, "plan", ()))
         threads: int = sum(client.nthreads().values())
         return max(1, planned, threads)
     return int(getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
+
+
+def _check_executor(executor: object) -> None:
+    if isinstance(executor, int | str):
+        raise ValueError(
+            "executor must be one of concurrent.futures, such as ProcessPoolExecutor(4), or take "
+            f"calls as these do; got {executor!r}"
+        )
 
 
 def shares_files(executor: object) -> bool:
@@ -134,6 +143,7 @@ def run(
     if executor is None:
         yield from ((call, _here(call)) for call in calls)
         return
+    _check_executor(executor)
     pool = WorkerPool.like(executor)
     submit: Callable[..., Future[Any]] = (pool or executor).submit
     # Dask takes equal calls for one and the same unless it is told that functions do more than

@@ -18,7 +18,8 @@ from ..catalogue import get_measure
 from ..claims import cosine
 from ..display import drawn, written
 from ..engine.workers import Call, check_travel, run, single_threaded, workers_of
-from ..inputs import holds_named, is_single
+from ..extras import need
+from ..inputs import check_labels, holds_named, is_single
 from ..measure import Measure
 from ..progress import Progress, reporting
 from ..representation import Representation, Undefined, title
@@ -141,9 +142,7 @@ class Across:
 
     def to_pandas(self) -> Any:
         """Return :meth:`records` as a DataFrame."""
-        import pandas
-
-        return pandas.DataFrame(self.records())
+        return need("pandas").DataFrame(self.records())
 
     def save(self, path: str | Path) -> None:
         """Write a file as the command does with ``-o``: .csv, .json, .parquet, .md, .tex or .txt.
@@ -245,6 +244,8 @@ def across(
     columns = columns or []
     _check_features(rows + columns)
     _check_ids(rows, columns)
+    for x in rows + columns:
+        check_labels("across", title(x), x.order, blocks=blocks, folds=folds)
     if len(rows) < 2:
         raise ValueError("across: it takes two subjects or more; for one use rs.evidence")
     m, n = get_measure(measure) if isinstance(measure, str) else measure, rows[0].n_samples

@@ -15,7 +15,7 @@ from ..compare import compare_many
 from ..engine.memory import budget_of, parse_bytes
 from ..engine.view_sizes import bytes_of_views
 from ..engine.work import RunOptions, Work
-from ..inputs import check_order, order_of
+from ..inputs import check_labels
 from ..measure import Measure
 from ..progress import Progress, reporting
 from ..representation import title
@@ -109,9 +109,8 @@ def evidence(
     rows, columns = sides_of(representations, other, "evidence")
     everything = rows + (columns or [])
     need_samples_at_hand("evidence", *everything)
-    for role, labels in (("within", within), ("blocks", blocks)):
-        for r in everything:
-            check_order("evidence", title(r), r.order, f"{role}=", order_of(labels, f"{role}="))
+    for r in everything:
+        check_labels("evidence", title(r), r.order, within=within, blocks=blocks)
     chosen, _ = select_measures(DEFAULT if measures is None else measures)
     layout = layout_of(rows, columns)
     design = design_of(

@@ -271,6 +271,8 @@ class Evidence:
         spec, values, parts, kinds = self.comparison.info(measure).spec, [], [], []
         warn_of_bias(spec)
         for evidence, pair in ((self, one), (of or self, other)):
+            if isinstance(pair, str) or len(pair) != 2:
+                raise ValueError(f'difference: a pair is two names, ("a", "b"); got {pair!r}')
             place = evidence.place(*pair)
             kind, table, _ = evidence.parts[spec]
             if np.isnan(table[place]).any():

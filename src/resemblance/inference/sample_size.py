@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from statistics import NormalDist
+
+import numpy as np
 
 CENTRE, SLOPE = 2.7, 2.14  # of samples times similarity, for a power of 50 %, and by its quantile
 POWERS = (0.5, 0.95)
@@ -84,12 +87,14 @@ def _check(
             f"participation ratios of both sides; got chance={chance}, dimensions={dimensions}"
         )
     for name, value in (("detect", detect), ("chance", chance)):
-        if value is not None and not 0 < value < 1:
+        if value is not None and not (isinstance(value, Real) and 0 < value < 1):
             raise ValueError(f"samples_for: {name} must be between 0 and 1; got {value!r}")
     low, high = POWERS
-    if not low <= power <= high:
+    if not (isinstance(power, Real) and low <= power <= high):
         raise ValueError(f"samples_for: power must be from {low} to {high}; got {power!r}")
-    if dimensions is not None and (len(dimensions) != 2 or not all(d >= 1 for d in dimensions)):
+    both = dimensions if np.ndim(dimensions) == 1 else ()
+    are_ratios = len(both) == 2 and all(isinstance(d, Real) and 1 <= d < math.inf for d in both)
+    if dimensions is not None and not are_ratios:
         raise ValueError(
             "samples_for: dimensions must be two participation ratios, each at least 1; got "
             f"{dimensions!r}"

@@ -101,6 +101,8 @@ def write_page(
         result = drift_result(result)
     elif isinstance(result, Upgrade):
         result = upgrade_result(result)
+    elif not isinstance(result, Result):
+        raise ValueError(f"write_page: result must be a result; got {type(result).__name__}")
     result = replace(result, provenance={**result.provenance, **(provenance or {})})
     write_atomically(Path(path), page_text(result, title, introduction, facts or {}))
     return Path(path)

@@ -28,7 +28,7 @@ def numbers_of(called: str, values: Any, n: int, role: str = "labels") -> np.nda
     if np.ma.getmaskarray(values).any() if masked else any(map(_is_unusable, array)):
         raise ValueError(
             f"{called}: {role} are missing, NaN or infinite for some samples; leave those samples "
-            "out"
+            f"out{'; the text nan counts as missing' if 'nan' in array.tolist() else ''}"
         )
     kinds = {_kind(v) for v in array.tolist()}
     if len(kinds) > 1:
@@ -54,7 +54,8 @@ def is_missing(value: Any) -> bool:
 
 def _is_unusable(value: Any) -> bool:
     infinite = isinstance(value, float | np.floating) and not math.isfinite(value)
-    return infinite or is_missing(value)
+    # That is what astype(str) makes of NaN
+    return infinite or is_missing(value) or (isinstance(value, str) and value == "nan")
 
 
 def _label_array(values: Any) -> np.ndarray:

@@ -131,6 +131,8 @@ def extract(
     count = samples.count if samples.read else None
     about = {"name": samples.name, "kind": samples.kind, "n_samples": count}
     about |= {"fingerprint": samples.fingerprint, **samples.facts}
+    if folder.is_file():
+        raise ValueError(f"{folder} is a file: features are kept in a folder; name another")
     facts = StoreFacts(loaded.name, loaded.facts, about, settings)
     with writing(folder):
         tidy(folder)

@@ -237,11 +237,13 @@ def _joined(title: str, parts: list[np.ndarray]) -> np.ndarray:
 
 class BatchResult(NamedTuple):
     """The rows of a batch by pooling, and then by (layer, number of its call) in the order of
-    execution, its logits, and what was pooled: "tokens", "positions", both, or nothing."""
+    execution, its logits, what was pooled: "tokens", "positions", both, or nothing, and a layer
+    whose maps have their channels last."""
 
     rows: dict[str, dict[tuple[str, int], Any]]
     logits: np.ndarray | None
     pooled: frozenset[str]
+    turned: str
 
 
 @contextmanager
@@ -254,6 +256,8 @@ def evaluating(torch: Any, model: Any) -> Iterator[Any]:
         # is restored.
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             model.eval()
+            if weights is not None and weights.is_meta:
+                raise ValueError("the model has no weights: they are on the device 'meta'")
             yield torch.device("cpu") if weights is None else weights.device
     finally:
         for module in training:
@@ -279,10 +283,10 @@ def rows_of_batch(
     forward pass fails.
     """
     calls: Counter[str] = Counter()
-    axes, faults = set[int](), list[Exception]()
+    axes, faults, turned = set[int](), list[Exception](), list[str]()
     rows: dict[str, dict[tuple[str, int], Any]] = {name: {} for name in pools}
 
-    def take(layer: str, result: Any) -> None:
+    def take(layer: str, module: Any, result: Any) -> None:
         if lenient and not _is_plain(result, batch.samples):
             return
         calls[layer] += 1
@@ -293,13 +297,15 @@ def rows_of_batch(
             word = pool or "mean"
             if isinstance(word, Mapping):
                 word = word.get(f"{layer}#{call}", word.get(layer, "mean"))
+            if word != "flatten" and _has_channels_last(module, values.shape):
+                turned.append(layer)
             # Pooled, or copied, at once: the next module may work in place
             rows[name][layer, call] = _pooled(values, layer, word, batch.mask)
 
     def watch(layer: str) -> Callable[..., None]:
         def hook(module: Any, arguments: Any, result: Any) -> None:
             try:
-                take(layer, result)
+                take(layer, module, result)
             except Exception as error:  # raised below, where it is no fault of the model
                 faults.append(error)
 
@@ -321,7 +327,16 @@ def rows_of_batch(
     if faults:
         raise faults[0].with_traceback(None)
     pooled = frozenset(FORMS[n] for n in axes if n in FORMS)
-    return BatchResult(rows, _logits(result, batch.samples) if outputs else None, pooled)
+    logits = _logits(result, batch.samples) if outputs else None
+    return BatchResult(rows, logits, pooled, "".join(turned[:1]))
+
+
+def _has_channels_last(module: Any, shape: Sequence[int]) -> bool:
+    """Say whether a module returns square maps and works on their last axis, as in Swin."""
+    if len(shape) != 4 or not shape[1] == shape[2] != shape[3]:
+        return False
+    widths = [getattr(part, "normalized_shape", ()) for part in module.modules()]
+    return (shape[3],) in map(tuple, widths)
 
 
 def warn_of_variation(
@@ -332,6 +347,11 @@ def warn_of_variation(
     ``first``: what ``run`` gave for the batch. The last samples run again alone: the last, because
     a recurrent network that takes samples for steps gives the first ones the same.
     """
+    if first.turned:
+        warn(
+            f"{called}: its layer {first.turned!r} returns maps with channels last, and they are "
+            'read as (samples, channels, height, width); pool="flatten" is right for both'
+        )
     few = last_of(batch, min(AGAIN, batch.samples - 1))
     # What later batches draw stays as it is
     with need("torch").random.fork_rng(devices=[device] if device.type == "cuda" else []):

@@ -20,6 +20,8 @@ def watched_modules(model: Any, layers: Layers) -> dict[str, Any]:
     A module with several names goes by the first that was asked for. Raises ``ValueError`` for a
     layer that does not exist.
     """
+    if not hasattr(model, "named_modules"):
+        raise ValueError(f"the model must be a torch.nn.Module; got {type(model).__name__}")
     modules = dict(model.named_modules(remove_duplicate=False))
     modules = {name: module for name, module in modules.items() if name} or {WHOLE: model}
     if layers is None:
@@ -151,7 +153,13 @@ def with_blocks(module: Any, layers: Any) -> tuple[str, ...] | None:
     if layers is None:
         return None
     names: list[str] = []
-    for word in (layers,) if isinstance(layers, str) else layers:
+    words = [layers] if isinstance(layers, str) or not isinstance(layers, Iterable) else [*layers]
+    if wrong := [word for word in words if not isinstance(word, str)]:
+        raise ValueError(
+            "layers are names of model.named_modules(), or patterns; got "
+            f"{type(wrong[0]).__name__}: {str(wrong[0])[:40]}"
+        )
+    for word in words:
         names += block_names(module) if word == "blocks" else [word]
     return tuple(dict.fromkeys(names))
 

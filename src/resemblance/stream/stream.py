@@ -68,8 +68,15 @@ class Stream:
     ):
         if method not in get_args(Method):
             raise ValueError(f"Stream: method must be 'gram' or 'qr'; got {method!r}")
+        if not isinstance(directions, bool | np.bool_):
+            raise ValueError(f"Stream: directions must be True or False; got {directions!r}")
+        listed: list[Any] = [] if pairs is None else list(pairs)
+        if wrong := [pair for pair in listed if isinstance(pair, str) or len(pair) != 2]:
+            raise ValueError(
+                f'Stream: pairs are two names each, [("a", "b"), ...]; one is {wrong[0]!r}'
+            )
         self.method: Method = method
-        self.pairs = None if pairs is None else tuple((str(a), str(b)) for a, b in pairs)
+        self.pairs = None if pairs is None else tuple((str(a), str(b)) for a, b in listed)
         self.directions = bool(directions)
         if self.pairs is not None and (method == "qr" or not self.pairs):
             problem = "method='qr' keeps all pairs" if self.pairs else "pairs is empty"
@@ -253,6 +260,8 @@ class Stream:
         """Return the layers asked for, by default all; they exist, and their products are kept."""
         names = layers or self.layers
         for name in names:
+            if not isinstance(name, str):
+                raise ValueError(f"Stream: layers are named one by one, not in a list: {name!r}")
             if name not in self._facts:
                 raise ValueError(f"Stream: no layer {name!r}{did_you_mean(name, self.layers)}")
             if 0 < self._facts[name].largest < SMALLEST:

@@ -156,6 +156,8 @@ def _near(path: Path) -> str:
         inside = sorted(path.glob("*/config.json"))
         more = f", but {inside[0].parent} does" if inside else ""
         return f": it holds no config.json{more}"
+    if path.is_file():
+        return ": it is a file of another kind"
     above = next((folder for folder in path.parents if folder.is_dir()), Path())
     missing, *rest = path.relative_to(above).parts or ("",)
     close = get_close_matches(missing, [entry.name for entry in above.iterdir()], n=1)
