@@ -78,7 +78,7 @@ def test_all_architectures_make_all_tests_that_the_paper_has(finished):
     expected = {(a, test) for a in DATASETS["cora"].architectures for test in TESTS}
     assert expected - made_here == {("pgnn", "augmentation")}
     (absence,) = facts.absent
-    assert (absence.test, absence.architecture) == ("augmentation", "pgnn")
+    assert (absence.test, absence.family.architecture) == ("augmentation", "pgnn")
     assert "the paper does not make this test" in absence.reason
     assert facts.size == "paper-slice"
     assert facts.is_trial

@@ -194,7 +194,8 @@ def _cell_texts(
     are_whole = all(float(value).is_integer() for value in values)
     words = [[cell_text(value, tiny, are_whole) for value in row] for row in heat.values]
     longest = max((len(word) for row in words for word in row), default=0)
-    font = min(FONT, 0.5 * cells.pitch_y, 0.88 * cells.pitch_x / (CHARACTER * max(longest, 1)))
+    room = CHARACTER * max(longest, len("1.00"))
+    font = min(FONT, 0.5 * cells.pitch_y, 0.88 * cells.pitch_x / room)
     return (words, font) if font >= SMALLEST_NUMBER else ([], 0.0)
 
 
