@@ -125,8 +125,9 @@ class Factored(PairMatrix):
     on_diagonal: Callable[[], Array] | None = None
 
     def factors(self, most: int, column: np.ndarray | None = None) -> Factors | None:
-        """Return the points, and columns that do not count."""
-        if self.points().shape[1] > most:
+        """Return the points, and columns that do not count; none where entries are less work, as
+        wide points would have to be made."""
+        if self.entries or self.points().shape[1] > most:
             return None
         points = as_float64(self.points())
         more = [np.ones(len(points)), *([] if column is None else [column])]
