@@ -55,7 +55,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.size == "default":
             store(paper, result)
     for name, text in files_made().items() if options.size == "default" else ():
-        (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
         write_atomically(ROOT / name, text)
     return 0
 

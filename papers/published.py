@@ -94,10 +94,6 @@ def published(table: str | None = None, *, paper: str = "resi") -> list[Publishe
     that of the opposite side, ``reason`` says so.
 
     Raises ``ValueError`` for a paper or a table that is not there.
-
-    Reference: Klabunde et al., "ReSi: A Comprehensive Benchmark for Representational Similarity
-    Measures", ICLR 2025; Islam et al. 2025 (arXiv 2510.22953); Ding et al., "Grounding
-    Representation Similarity Through Statistical Testing", NeurIPS 2021.
     """
     if paper not in PAPERS:
         raise ValueError(f"no paper {paper!r}; known: {', '.join(PAPERS)}")

@@ -33,7 +33,6 @@ from resemblance.suites.training import ModelFamily, readable
 
 STORED = Path(__file__).parent / "results" / "published.json"
 PAGE = "papers/resi/published.md"
-HEADING = "# Studies of the paper's models next to its tables"
 MADE = (
     "<!-- made by `python -m papers resi-published NAME=STUDY`; change the code, not this file -->"
 )
@@ -220,7 +219,8 @@ def page(documents: Sequence[Mapping[str, Any]]) -> str:
     """Return the page that shows studies as they are stored."""
     parts = [part for document in documents for part in _of_study(document)]
     once = dict.fromkeys(parts)  # two studies may have the same models
-    return "\n\n".join([MADE, HEADING, ABOUT, *once]) + "\n"
+    heading = "# Studies of the paper's models next to its tables"
+    return "\n\n".join([MADE, heading, ABOUT, *once]) + "\n"
 
 
 def _of_study(document: Mapping[str, Any]) -> Iterator[str]:

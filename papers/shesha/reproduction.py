@@ -3,7 +3,7 @@ tables in the documentation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -142,7 +142,7 @@ def _canary(section: Section) -> str:
 
 
 def _fewshot(foretold: Table) -> str:
-    labels: Sequence[str] = [c for c in foretold.columns if c.endswith(" labels")]
+    labels = (c for c in foretold.columns if c.endswith(" labels"))
     columns = ("statistic", "Spearman, mean [95 %]", *labels)
     lines = [
         (cell(row[0]), *(fixed(row[foretold.columns.index(c)]) for c in columns[1:]))
