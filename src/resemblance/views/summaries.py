@@ -11,7 +11,7 @@ from ..arrays import Array, detach, device, inner, like, namespace, norm, scalar
 from ..representation import Representation, view
 from ..rng import generator
 from .distances import squared_distances_above
-from .points import centered, mean, mean_direction, preshape, size, unit_rows
+from .points import centered, mean, mean_direction, norm_of, preshape, size, unit_rows
 from .spectra import decomposition, resolution
 
 
@@ -27,7 +27,8 @@ def concentricity(x: Representation) -> Array:
     points, and has no direction."""
     length, rounding = magnitude(x), 16 * float(np.finfo(x.precision).eps)
     rounding = max(rounding, 4 * resolution(x) / x.shape[0])  # of sums, and of what was stored
-    if scalar(length) <= rounding * scalar(size(x)):
+    sizes = (scalar(of(x)) for of in (norm_of, size))  # the second, never larger, takes long
+    if all(scalar(length) <= rounding * s for s in sizes):
         return 0 * x.xp.sum(mean(x))  # with a gradient, of 0
     direction = mean(x) / length
     return inner(mean_direction(x), direction)
