@@ -20,6 +20,7 @@ from ..arrays import Array, carries_gradient, device, scalar
 from ..measure import Measure
 from ..representation import Representation, fingerprint, values, with_rows
 from ..rng import generator
+from ..views.grams import by_columns
 from ..views.points import is_rotated, preshape
 from ..views.similarities import take_rows
 from .reorder import Move, Permutation, read, reorder, reorder_pairs, square
@@ -28,7 +29,8 @@ COLUMNS = 7  # of a probe with fewer columns than samples
 ORDERS = 3  # in which a probe is compared
 COMPARED = 2  # orders in which the real data are
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4}  # relative difference that is rounding
-OF_SOURCE = (unwrap(values), unwrap(fingerprint))  # the views that read the source
+# the views that read the source
+OF_SOURCE = (unwrap(values), unwrap(fingerprint), unwrap(by_columns))
 NOT_READ = (*OF_SOURCE, square)
 ROWS = Move("axes", (0,))  # on the points
 
