@@ -122,6 +122,24 @@ def test_several_poolings_in_one_run(tmp_path):
         rs.open_features(tmp_path)
 
 
+class Dropping(Counting):
+    """A network whose dropout does not end with training."""
+
+    def forward(self, x):
+        return super().forward(nn.functional.dropout(x, 0.3))
+
+
+def test_what_a_model_depends_on_besides_its_samples_stays_known(tmp_path):
+    torch.manual_seed(0)
+    models = ("drop", Dropping()), ("plain", Counting(1))
+    options = {"measures": "cka", "draws": 19, "progress": False, "save": tmp_path}
+    with pytest.warns(UserWarning, match="drop: its layer 'blocks.0' depends on chance"):
+        first = rs.compare_models(*models, SAMPLES, **options)
+    again = rs.compare_models(*models, SAMPLES, **options)  # of the features that are kept
+    for result in (first, again):
+        assert result.provenance["inputs"].endswith("; drop depends on chance")
+
+
 def test_another_model_other_data_and_other_batches_are_refused(tmp_path):
     extract(Counting(), tmp_path, name="net")
     with pytest.raises(ValueError, match=r"another model .*choose another name"):
