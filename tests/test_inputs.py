@@ -304,6 +304,7 @@ KINDS = {
     "numbers as objects": (X.astype(object), r"X.astype\(float\)"),
     "objects": (np.array([[{}]]), "Python objects, the first of type dict"),
     "rows of several lengths": (pd.Series([np.ones(2), np.ones(3)]), "rows have different lengths"),
+    "records of a table": (TEXT.to_records(), r"fields index, a, species: .*_to_unstructured"),
     "records": (RECORDS, r"fields a, b: np.lib.recfunctions.structured_to_unstructured\(X\)"),
     "sparse": (scipy.sparse.csr_array(X), "toarray"),
     "sparse tensor": (torch.eye(3).to_sparse(), r"X.to_dense\(\)"),
@@ -354,6 +355,9 @@ SLIPS = {
     "conditions in another order": (lambda: rs.dissimilarities(TABLE, MIXED), "conditions="),
     "runs in another order": (
         lambda: rs.dissimilarities(TABLE, CLASSES, runs=MIXED), "runs= has the samples"
+    ),
+    "labels of a measure": (
+        lambda: rs.accuracy_difference(TABLE, TABLE, labels=MIXED), "labels= has the samples"
     ),
     "conditions of noise": (lambda: rs.noise_covariance(TABLE, MIXED), "conditions="),
     "workers as a number": (lambda: rs.compare([WIDE], measures="cka", executor=4), "ProcessPool"),

@@ -43,7 +43,8 @@ def receive(data: Any, called: str, ids: Iterable[Hashable] | None = None) -> La
         raise ValueError(f"{called} {problem}")
     data = data.to_pandas() if hasattr(data, "column_names") else data  # a table of pyarrow
     array = _table_values(data, called) if _is_table(data) else _values(data, called)
-    if not namespace(array).isdtype(array.dtype, NUMBERS):
+    has_fields = bool(getattr(array.dtype, "names", None))
+    if has_fields or not namespace(array).isdtype(array.dtype, NUMBERS):
         raise ValueError(
             f"{called} must hold real numbers; got dtype {array.dtype}; {_conversion(array)}"
         )

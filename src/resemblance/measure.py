@@ -16,13 +16,14 @@ from .arrays import Array, carries_gradient, detach, is_torch, library, like, sc
 from .claims import SHAPE, AllPairs, Declared, Product, argument, in_range, invariance, needs_claims
 from .display import did_you_mean
 from .extras import EXTRA, check
-from .inputs import TRANSPOSED, hint_of_counts, transposition
+from .inputs import TRANSPOSED, check_labels, hint_of_counts, transposition
 from .representation import (
     Representation,
     Undefined,
     check_same_samples,
     comparing,
     finite,
+    title,
     without_gradient,
 )
 from .streamed import check_streamed, need_features
@@ -93,6 +94,7 @@ class Measure(Declared):
             )
         measure = self.where(**parameters) if parameters else self
         x = argument(X, "X")
+        check_labels(self.name, title(x), x.order, **parameters)
         y = x if Y is X else argument(Y, "Y")
         value = measure.evaluate(x, y)
         if caveat := measure.caveat(x, y):
