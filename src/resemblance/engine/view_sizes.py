@@ -130,8 +130,7 @@ class ProbeShapes(NamedTuple):
     def scale(self, n: int, d: float) -> dict[int, float]:
         """Return what the lengths of the probe become for arrays of shape (n, d)."""
         rows = self.rows
-        pairs = {rows * (rows + i) // 2: n * (n + i) // 2 for i in (-1, 1)}
-        return {rows: n, rows - 1: n - 1, self.columns: d, **pairs}
+        return {rows: n, rows - 1: n - 1, self.columns: d, rows * (rows - 1) // 2: n * (n - 1) // 2}
 
 
 def _probe_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:

@@ -145,17 +145,20 @@ def is_by_pairs(x: Representation, y: Representation) -> bool:
     return is_rotated(x) or is_rotated(y) or 3 * min(x.shape[1], y.shape[1]) >= x.shape[0]
 
 
-def gram_pairs(x: Representation) -> Array:
-    """Inner products of all pairs of different centred points in unit size, shape (n (n - 1) /
-    2,)."""
-    products = by_columns(x)
-    return by_rows(x) if products is None else products[: -x.shape[0]]
+def has_columns(x: Representation) -> bool:
+    """Say whether :func:`by_columns` serves: by the shape, and the library."""
+    return is_rotated(x) and not x.origin and isinstance(x.source, np.ndarray)
 
 
 @view
 @lasting(1.5)  # n (n - 1) / 2 numbers are fewer than that for 3 d >= n
-def by_rows(x: Representation) -> Array:
-    """:func:`gram_pairs`, a block of rows at a time."""
+def gram_pairs(x: Representation) -> Array:
+    """Inner products of all pairs of different centred points in unit size, shape (n (n - 1) /
+    2,)."""
+    return by_columns(x)[0] if has_columns(x) else _pairs_by_rows(x)
+
+
+def _pairs_by_rows(x: Representation) -> Array:
     points, n = unit(x), x.shape[0]
     columns = x.xp.matrix_transpose(points)
     pieces = (above(points[i:j, :] @ columns[:, i:]) for i, j in row_blocks(n))
@@ -164,15 +167,19 @@ def by_rows(x: Representation) -> Array:
 
 
 @view
-@lasting(1.5)
-def by_columns(x: Representation) -> np.ndarray | None:
-    """:func:`gram_pairs` of more features than samples, and the n numbers of :func:`gram_diagonal`,
-    added up over blocks of features, each of which is centred by itself: without a copy of all.
+@lasting(1.5)  # as long as those of pairs, which come from the same products
+def wide_diagonal(x: Representation) -> np.ndarray:
+    """:func:`gram_diagonal` of more features than samples."""
+    return by_columns(x)[1]
 
-    None for other shapes and libraries, and where unscaled products could over- or underflow.
+
+@view
+def by_columns(x: Representation) -> tuple[np.ndarray, np.ndarray]:
+    """:func:`gram_pairs` and :func:`gram_diagonal` of more features than samples, added up over
+    blocks of features, each of which is centred by itself: without a copy of all.
+
+    Where unscaled products could over- or underflow, the points are scaled first.
     """
-    if not is_rotated(x) or x.origin or not isinstance(x.source, np.ndarray):
-        return None
     source, (n, d) = np.asarray(x.source), x.shape
     gram, width = np.zeros((n, n), dtype=x.precision), max(COLUMNS, 2 * n)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -183,9 +190,9 @@ def by_columns(x: Representation) -> np.ndarray | None:
             gram += block @ block.T  # of which NumPy computes one triangle
     total = np.trace(gram)
     if not has_safe_squares(total):
-        return None
-    pairs = (above(gram[i:j, i:]) for i, j in row_blocks(n))
-    return np.concatenate([*pairs, np.diagonal(gram)]) / total
+        return _pairs_by_rows(x), np.vecdot(unit(x), unit(x))
+    pairs = np.concatenate([above(gram[i:j, i:]) for i, j in row_blocks(n)])
+    return pairs / total, np.diagonal(gram) / total
 
 
 @view
@@ -207,8 +214,8 @@ def inner_of_pairs(x: Representation, y: Representation) -> Array:
 @view
 def gram_diagonal(x: Representation, kernel: GramKernel) -> Array:
     """Diagonal of the centred Gram matrix, shape (n,)."""
-    if kernel.name == "linear" and (products := by_columns(x)) is not None:
-        return products[-x.shape[0] :]
+    if kernel.name == "linear" and has_columns(x):
+        return wide_diagonal(x)
     if kernel.name in ("linear", "cosine"):
         blocks = unit_blocks(x) if kernel.name == "linear" else [centered_directions(x)]
         return x.xp.concat([x.xp.vecdot(points, points) for points in blocks])
