@@ -13,7 +13,7 @@ import torch
 from test_claims import MEMBERS
 
 import resemblance as rs
-from resemblance.arrays import on_processor, to_numpy
+from resemblance.arrays import full_precision, on_processor, to_numpy
 from resemblance.checks.trial import labelled
 from resemblance.views.points import centered
 from resemblance.views.spectra import decomposition
@@ -54,6 +54,50 @@ def test_tensors_of_every_kind_are_computed_in_float64(subtests):
                 assert value.dtype == torch.float64
                 expected = measure(x.double().numpy(), y.double().numpy())
                 assert float(value) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+
+
+@rs.measure(
+    label="Digits",
+    family="statistic",
+    larger_is_more_similar=True,
+    range=(0, np.inf),
+    reference="none2026",
+)
+def digits(x: rs.Representation, y: rs.Representation) -> Any:
+    """Say whether matrices are multiplied with all their digits."""
+    half = torch.asarray([1 + 2**-12])  # bfloat16 and TF32 have no such number
+    products = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
+    is_set = all(p.fp32_precision in ("none", "ieee") for p in products)
+    return torch.asarray(float(is_set and bool(half[None] @ half[:, None] > 1 + 2**-12)))
+
+
+def test_measures_take_all_digits_where_the_program_takes_fewer(subtests):
+    x, y = (torch.asarray(data, dtype=torch.float32) for data in SQUARE)
+    ways = {
+        "a call": lambda: float(digits(x, y)),
+        "compare": lambda: rs.compare([x, y], measures=digits, progress=False)["digits"][0, 1],
+    }
+    for name, way in ways.items():
+        for setting in ("high", "medium"):
+            with subtests.test(f"{name}, {setting}"):
+                torch.set_float32_matmul_precision(setting)
+                try:
+                    assert way() == 1
+                    assert torch.get_float32_matmul_precision() == setting
+                finally:
+                    torch.set_float32_matmul_precision("highest")
+        with subtests.test(f"{name}, autocast"), torch.autocast("cpu", torch.bfloat16):
+            assert (x @ y.T).dtype == torch.bfloat16
+            assert way() == 1
+
+
+def test_all_digits_are_taken_by_the_older_names_of_pytorch(monkeypatch):
+    monkeypatch.setattr(torch.backends.cuda, "matmul", object())
+    torch.set_float32_matmul_precision("high")
+    with full_precision():
+        assert torch.get_float32_matmul_precision() == "highest"
+    assert torch.get_float32_matmul_precision() == "high"
+    torch.set_float32_matmul_precision("highest")
 
 
 def test_compare_takes_tensors():

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -92,6 +93,28 @@ def test_values_in_single_precision_are_near_those_of_numpy(measures, subtests):
 
 
 @pytest.mark.usefixtures("single")
+def test_products_take_all_digits_on_every_device():
+    used = []
+
+    @rs.measure(
+        label="Seen",
+        family="statistic",
+        larger_is_more_similar=True,
+        range=(0, np.inf),
+        reference="none2026",
+    )
+    def seen(x: rs.Representation, y: rs.Representation) -> Any:
+        """Record the precision of products."""
+        used.append(jax.config.jax_default_matmul_precision)
+        return x.xp.sum(x.array)
+
+    x, y = jnp.ones((5, 2)), jnp.ones((5, 2))
+    seen(x, y)
+    rs.compare([x, y], measures=seen, progress=False)
+    assert set(used) == {"highest"}
+    assert jax.config.jax_default_matmul_precision is None
+
+
 def test_ties_need_no_integers_of_64_bits():
     """Of which JAX would warn."""
     assert float(rs.rsa(*map(jnp.asarray, TIED))) == pytest.approx(rs.rsa(*TIED), rel=1e-5)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import array_api_compat
@@ -87,6 +88,37 @@ def working_precision(array: Array) -> str:
     """Return the default dtype to compute in: float64 on the CPU, at least float32 elsewhere."""
     is_wide = (is_double(array) or on_processor(array)) and has_float64(array)
     return "float64" if is_wide else "float32"
+
+
+@contextmanager
+def full_precision() -> Iterator[None]:
+    """Multiply matrices with all digits of their precision inside this block.
+
+    On a GPU JAX takes fewer of float32, and PyTorch does where a program asked for speed, by TF32
+    or autocast: then nearest neighbours are others.
+    """
+    torch, jax = (sys.modules.get(name) for name in ("torch", "jax"))
+    with ExitStack() as stack:
+        if jax:
+            stack.enter_context(jax.default_matmul_precision("highest"))
+        if torch:
+            for kind in filter(torch.is_autocast_enabled, ("cpu", "cuda")):
+                stack.enter_context(torch.autocast(kind, enabled=False))
+            _take_all_digits(torch, stack)
+        yield
+
+
+def _take_all_digits(torch: Any, stack: ExitStack) -> None:
+    """Set PyTorch to multiply float32 as such, and back at the end of the stack."""
+    backends = torch.backends
+    if not hasattr(backends.cuda.matmul, "fp32_precision"):  # before PyTorch 2.9
+        stack.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
+        torch.set_float32_matmul_precision("highest")
+        return
+    for products in (backends.cuda.matmul, backends.mkldnn.matmul):
+        if products.fp32_precision not in ("none", "ieee"):
+            stack.callback(setattr, products, "fp32_precision", products.fp32_precision)
+            products.fp32_precision = "ieee"
 
 
 def detach(array: Array) -> Array:

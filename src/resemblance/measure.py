@@ -6,13 +6,24 @@ import inspect
 import typing
 import warnings
 from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from .arrays import Array, carries_gradient, detach, is_torch, library, like, scalar, to_numpy
+from .arrays import (
+    Array,
+    carries_gradient,
+    detach,
+    full_precision,
+    is_torch,
+    library,
+    like,
+    scalar,
+    to_numpy,
+)
 from .claims import SHAPE, AllPairs, Declared, Product, argument, in_range, invariance, needs_claims
 from .display import did_you_mean
 from .extras import EXTRA, check
@@ -96,8 +107,9 @@ class Measure(Declared):
         x = argument(X, "X")
         check_labels(self.name, title(x), x.order, **parameters)
         y = x if Y is X else argument(Y, "Y")
-        value = measure.evaluate(x, y)
-        if caveat := measure.caveat(x, y):
+        with nullcontext() if isinstance(x.source, np.ndarray) else full_precision():
+            value, caveat = measure.evaluate(x, y), measure.caveat(x, y)
+        if caveat:
             warnings.warn(f"{measure}: {caveat}", UninformativeWarning, stacklevel=2)
         return value
 

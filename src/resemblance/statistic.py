@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Set
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from .arrays import full_precision
 from .claims import Declared, argument, in_range, invariance, needs_claims
 from .display import did_you_mean
 from .inputs import check_order, order_of
@@ -61,7 +63,8 @@ class Statistic(Declared):
         """Return the value of the statistic for a representation."""
         statistic, inputs = self.with_data(parameters)
         x = argument(X, "X")
-        return statistic.evaluate(x, *self.prepare(x, *data, **inputs))
+        with nullcontext() if isinstance(x.source, np.ndarray) else full_precision():
+            return statistic.evaluate(x, *self.prepare(x, *data, **inputs))
 
     def with_data(self, named: Mapping[str, Any]) -> tuple[Statistic, dict[str, Any]]:
         """Split arguments by name: the statistic with its parameters fixed, and what it needs in

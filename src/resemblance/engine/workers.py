@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from threadpoolctl import threadpool_limits
 
+from ..arrays import full_precision
 from ..display import warn
 
 ATTEMPTS = 3  # of a call whose worker is lost; Dask has the same number
@@ -248,10 +249,10 @@ def _lost(call: Call) -> Future[Any]:
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Run BLAS, OpenMP and PyTorch on one thread inside this block."""
+    """Run BLAS, OpenMP and PyTorch on one thread, and in full precision, inside this block."""
     torch = sys.modules.get("torch")
     threads = torch.get_num_threads() if torch else 1
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1), full_precision():
         if torch:
             torch.set_num_threads(1)
         try:
