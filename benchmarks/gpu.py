@@ -8,8 +8,8 @@ Values: each measure of one pair, in float64 and float32, with PyTorch, and with
 ``--libraries "PyTorch CuPy JAX"`` says so, against NumPy in float64. Copies: what PyTorch's
 profiler sees leave the device for one pair. Times: each default measure for all pairs of some
 representations, and debiased CKA of all layers against all, in seconds on the wall, with the
-device's queue empty before and after. One pair is scaled to all if it shows that they would take
-more than ``--limit`` seconds. Of the CPU, one thread is timed.
+device's queue empty before and after. Two representations are timed alone if all would take more
+than ``--limit`` seconds; the table has ratios of like with like. Of the CPU, one thread is timed.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def timed(
         run({name: x[:300] for name, x in few.items()})  # libraries are loaded at their first use
         pairs, spent = comb(len(inputs), 2), seconds(lambda: run(few), device)  # noqa: B023
         if spent * pairs > limit:
-            spent *= pairs
+            pairs = 1
         else:
             spent = seconds(lambda: run(inputs), device)  # noqa: B023
         moved = copied(lambda: run(few), device)  # noqa: B023
@@ -262,10 +262,10 @@ def tables(rows: list[Row]) -> str:
         double, single = (
             known[device, "PyTorch", precision, measure] for precision in ("float64", "float32")
         )
-        slow = row.seconds / row.pairs
-        cells = [f"`{measure}`", short(slow)]
-        for fast in (double.seconds / double.pairs, single.seconds / single.pairs):
-            cells += [short(fast), short(slow / fast)]
+        cells = [f"`{measure}`", _each(row)]
+        for fast in (double, single):
+            is_like = row.pairs == fast.pairs  # pairs of many share views
+            cells += [_each(fast), short(row.seconds / fast.seconds) if is_like else ""]
         lines.append(cells)
     ways = [
         [r.device, r.library, r.precision, short(1000 * r.seconds / r.pairs)]
@@ -275,6 +275,11 @@ def tables(rows: list[Row]) -> str:
     return "\n\n".join(
         (grid(head, lines), grid(["device", "way", "precision", "a pair of layers, ms"], ways))
     )
+
+
+def _each(row: Row) -> str:
+    """Return the seconds of a pair, with a mark if it shared views with others."""
+    return short(row.seconds / row.pairs) + (" *" if row.pairs > 1 else "")
 
 
 def short(x: float) -> str:

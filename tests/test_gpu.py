@@ -50,12 +50,12 @@ def test_it_checks_every_measure_and_writes_what_it_timed(run, capsys):
     assert run(only="none", layers=0) != rows  # those of a device are replaced
 
 
-def test_one_pair_is_scaled_over_the_limit(run, monkeypatch):
+def test_two_representations_are_timed_alone_over_the_limit(run, monkeypatch):
     monkeypatch.setattr(gpu, "seconds", lambda function, device: function() or 2.0)
     rows = run(only="cka", layers=0, limit=5)
-    assert [row.seconds for row in rows if row.pairs] == [6.0]
+    assert [(row.seconds, row.pairs) for row in rows if row.pairs] == [(2.0, 1)]
     rows = run(only="cka", layers=0, limit=7)
-    assert [row.seconds for row in rows if row.pairs] == [2.0]
+    assert [(row.seconds, row.pairs) for row in rows if row.pairs] == [(2.0, 3)]
 
 
 def test_a_measure_that_differs_or_fails_is_reported(run, monkeypatch, capsys):
