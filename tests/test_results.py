@@ -544,14 +544,13 @@ def test_clouds_fill_their_squares_and_those_that_moved_share_a_scale():
     assert ways == ["M220.0 220.0L325.0 220.0", "M220.0 220.0L430.0 220.0"]
 
 
-def test_a_diagonal_and_labels_that_cover_nothing():
+def test_labels_cover_nothing():
     points = ((1.0, 1.0), (1.01, 1.0), (3.0, 2.0))
     line = Line("CKA", points, titles=("A: first", "B: second", "C: third"))
-    figure = CLOUD._replace(lines=(line,), is_labelled=True, has_diagonal=True)
+    figure = CLOUD._replace(lines=(line,), is_labelled=True)
     drawn = charts.chart(figure, {"CKA": charts.Key(0, True)})
     assert "<title>B: second</title>" in drawn
     assert re.findall(r'class="tick">([^<]*)<', drawn) == ["A", "B", "C"]
-    assert drawn.count('class="diagonal"') == 1
 
 
 # ------------------------------------------------------------------------------------- in a browser

@@ -89,7 +89,9 @@ def chart(figure: Chart, keys: Mapping[str, Key]) -> str:
     )
     frame = Frame(figure, *axes, len(points) <= MOST_TITLES)
     around = _box(figure) if figure.is_plane else [*_grid(frame.y), *_below(frame, points)]
-    parts = [*around, *_guides(frame)]
+    parts = list(around)
+    if (at := figure.threshold) is not None:
+        parts.append(limit(at, f"M{LEFT:g} {frame.y(at):.1f}H{WIDTH - RIGHT:g}"))
     parts += [_line(line, keys[line.name], frame) for line in reversed(figure.lines)]
     parts += _labels(lines, frame) if figure.is_labelled else []
     count = f"{len(lines)} {'line' if len(lines) == 1 else 'lines'}"
@@ -114,7 +116,7 @@ def known(line: Line) -> Line:
 def x_axis(points: Sequence[Point], figure: Chart) -> Axis:
     """Return the horizontal axis; on a logarithmic one 0 has a place of its own."""
     start, end = LEFT + 10, WIDTH - RIGHT - 10
-    xs = [x for x, _ in points] if figure.span_x is None else list(figure.span_x)
+    xs = [x for x, _ in points]
     if figure.log_x:
         return log_axis(xs, start, end, figure.name)
     return Axis(*apart(min(xs), max(xs)), start, end)
@@ -168,19 +170,6 @@ def _below(frame: Frame, points: Iterable[Point]) -> list[str]:
         *numbers_below(x, at, HEIGHT - BOTTOM + 17),
         text(name, middle, HEIGHT - 4, class_="mid axis"),
     ]
-
-
-def _guides(frame: Frame) -> list[str]:
-    """Draw the threshold and the diagonal, where there is one."""
-    parts, (figure, x, y, _) = [], frame
-    if figure.threshold is not None:
-        at = figure.threshold
-        parts.append(limit(at, f"M{LEFT:g} {y(at):.1f}H{WIDTH - RIGHT:g}"))
-    if figure.has_diagonal:
-        low, high = max(x.low, y.low), min(x.high, y.high)
-        d = f"M{x(low):.1f} {y(low):.1f}L{x(high):.1f} {y(high):.1f}"
-        parts.append(tag("path", d=d, class_="diagonal"))
-    return parts
 
 
 def _line(line: Line, key: Key, frame: Frame) -> str:

@@ -27,10 +27,9 @@ class Chart(NamedTuple):
     """Lines, or clouds of points, over common axes.
 
     ``threshold`` draws a horizontal line that ``note`` explains; ``joined``: points of a line are
-    connected. ``span_x`` and ``span_y``: the ends of the axes; by default as the points need.
+    connected. ``span_y``: the ends of the vertical axis; by default as the points need.
     ``is_labelled``: the title of a point is written at it where there is room.
-    ``has_diagonal`` draws the line y = x. ``is_plane``: a unit is as long on both axes, which have
-    no numbers, as in a map of distances.
+    ``is_plane``: a unit is as long on both axes, which have no numbers, as in a map of distances.
     """
 
     name: str
@@ -42,10 +41,8 @@ class Chart(NamedTuple):
     joined: bool = True
     log_x: bool = False
     threshold: float | None = None
-    span_x: tuple[float, float] | None = None
     span_y: tuple[float, float] | None = None
     is_labelled: bool = False
-    has_diagonal: bool = False
     is_plane: bool = False
 
 

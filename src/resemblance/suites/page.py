@@ -165,9 +165,7 @@ def data_table(
 # ------------------------------------------------------------------------ times, failures, measures
 
 
-def times_section(
-    overview: Overview, seconds: Mapping[str, Mapping[str, float]], note: str = ""
-) -> Section:
+def times_section(overview: Overview, seconds: Mapping[str, Mapping[str, float]]) -> Section:
     """Return the milliseconds that a comparison takes under every measure, the fastest first;
     ``seconds``: by group, then by measure."""
     spent = {
@@ -192,8 +190,8 @@ def times_section(
     )
     about = (
         "Mean milliseconds of one comparison on this machine; the cost of a view that measures "
-        f"share is charged to the first that uses it. {note}"
-    ).strip()
+        "share is charged to the first that uses it."
+    )
     return Section("times", "Run times", about, (table,))
 
 

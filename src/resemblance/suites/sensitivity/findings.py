@@ -119,14 +119,12 @@ class Correlations(NamedTuple):
         chosen = of_cells if cells is None else of_cells[list(cells)]
         return known(chosen.mean()) if len(chosen) else None
 
-    def estimate(
-        self, measure: str, quality: Quality = "spearman", cells: Sequence[int] | None = None
-    ) -> Estimate:
+    def estimate(self, measure: str, quality: Quality = "spearman") -> Estimate:
         """Return the mean over cells with its interval."""
-        mean = self.mean(measure, quality, cells)
+        mean = self.mean(measure, quality)
         if mean is None:
             return Estimate(None)
-        return Estimate(mean, *_interval(self.drawn(measure, quality, cells)))
+        return Estimate(mean, *_interval(self.drawn(measure, quality)))
 
     def drawn(
         self,

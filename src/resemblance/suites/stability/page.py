@@ -52,7 +52,6 @@ TITLES = {
     "adapters": "Random adapters",
 }
 Labels = Mapping[str, str]  # of measures, by specification
-Deletions = Mapping[str, Mapping[int, float]]  # by measure and components removed
 
 
 def labels_of(measures: Iterable[MeasureInfo]) -> dict[str, str]:
