@@ -369,15 +369,15 @@ class Made(nn.Module):
 
 def kept(module, x):
     """Add what was there before, as a recurrent network that keeps its state."""
-    module.state = x.mean() + (module.state or 0)
+    module.state = 1 + (module.state or 0)
     return x + module.state
 
 
 OTHERS = "the other samples of a batch"
 STEPS = torch.linspace(-2, 2, 12 * 4 * 6).reshape(12, 4, 6).mul(7).sin()
 SHIFTED = {
-    "dropout": (Made(lambda _, x: nn.functional.dropout(x, 0.1)), STEPS[:, 0], "chance"),
-    "dropout in tokens": (Made(lambda _, x: nn.functional.dropout(x, 0.1)), STEPS, "chance"),
+    "dropout": (Made(lambda _, x: nn.functional.dropout(x, 0.5)), STEPS[:, 0], "chance"),
+    "dropout in tokens": (Made(lambda _, x: nn.functional.dropout(x, 0.5)), STEPS, "chance"),
     "one sample": (Made(lambda _, x: x + torch.rand(8)), STEPS[:1, 0], "chance"),
     "a state": (Made(kept), STEPS[:, 0], "chance"),
     "no running statistics": (
@@ -413,10 +413,38 @@ def test_nothing_is_said_of_rounding(images, config, subtests):
         "a graph": (GCNConv(6, 4), [graph]),
         "zeros": (nn.Linear(6, 8, bias=False), [torch.zeros(5, 6)]),
         "NaN": (nn.Linear(6, 8), [torch.full((5, 6), torch.nan)]),
+        "in place": (Scaling(), [STEPS[:, 0].clone()]),
+        "a set": (Pooling(), [{"x": STEPS[:, 0], "batch": torch.arange(12) // 4}]),
     }
     for name, (model, batches) in cases.items():
         with subtests.test(name):
             subject_from_model(model, batches)
+    given = STEPS[:, 0].clone()
+    subject_from_model(Scaling(), [given])
+    assert torch.equal(given, STEPS[:, 0] - 0.5)  # the model ran once on the rows of the user
+
+
+class Scaling(nn.Module):
+    """A network that works in place on its input."""
+
+    def __init__(self):
+        super().__init__()
+        self.block = nn.Linear(6, 8)
+
+    def forward(self, x):
+        return self.block(x.sub_(0.5))
+
+
+class Pooling(nn.Module):
+    """A network of sets, each row with the mean of its set."""
+
+    def __init__(self):
+        super().__init__()
+        self.block = nn.Linear(6, 8)
+
+    def forward(self, x, batch):
+        sums = torch.zeros(int(batch.max()) + 1, 6).index_add(0, batch, x)
+        return self.block(sums[batch])
 
 
 class ChannelsLast(nn.Module):

@@ -428,6 +428,8 @@ def test_what_can_be_understood_is_understood():
     nested = pd.Series([1, 2, 1, 2], index=[*parts])
     assert result.groups("cka", by_name, nested=nested[::-1]).nested == (1, 2, 1, 2)
     assert rs.across(SUBJECTS, iter({"m": TABLE}.items()), progress=False).models == ("m",)
+    words = pd.DataFrame(np.arange(120).reshape(40, 3) % 4, columns=["class", "dog", "target"])
+    assert rs.Representation(words).shape == (40, 3)
 
 
 def test_rows_that_are_kept_as_objects():

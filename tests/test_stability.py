@@ -677,6 +677,7 @@ def test_missing_and_mixed_labels_are_refused_by_name(subtests):
                 np.ma.masked_equal(labels, 1),
                 pd.Series(labels, dtype="Int64").where(labels > 0),
                 pd.Series(words, dtype="category").where(labels > 0),
+                pd.Series(words, dtype="string").where(labels > 0),
             ]
             role = s.needs[0]
             for values in missing:

@@ -133,7 +133,8 @@ def check_order(called: str, x: str, of_x: Order, y: str, of_y: Order) -> None:
     first = next((b for b in of_y if b not in set(of_x)), of_y[0])
     raise ValueError(
         f"{called}: {y} has sample ids of other samples than {x}, such as {first!r}; "
-        "rs.join_samples keeps the samples that both have"
+        "rs.join_samples keeps the samples that both have (or drop the index, if the rows belong "
+        "together: reset_index(drop=True))"
     )
 
 
@@ -284,24 +285,25 @@ def _table_values(data: Any, called: str) -> np.ndarray:
         values = data.to_numpy(dtype="float64", na_value=np.nan)
     if len(values) >= MANY_ROWS and values.shape[1] > 1:
         first, steps = values[:1], np.arange(len(values))[:, None]
-        are_counts = (values == first + steps).all(axis=0) & (first % 1 == 0)[0]
+        with np.errstate(invalid="ignore"):
+            are_whole = (values % 1 == 0).all(axis=0)
+        are_counts = (values == first + steps).all(axis=0) & are_whole
         numbers = [name for name, is_count in zip(data.columns, are_counts) if is_count]
-        labels = [name for name, column in zip(data.columns, values.T) if _is_label(name, column)]
+        whole = [] if are_whole.all() else np.flatnonzero(are_whole)  # words of a text count all
+        labels = [data.columns[i] for i in whole if _is_label(data.columns[i], values[:, i])]
         if numbers or labels:
             what = "numbers its rows" if numbers else "looks like a label"
             remedy = _without(data, numbers or labels)
             remedy = remedy if numbers else remedy.partition(", or make")[0]
             raise ValueError(
                 f"{called} has a column that {what}: {_some(numbers or labels)}; {remedy}; if it "
-                "is a feature, pass X.to_numpy(), and ids=X.index"
+                f"is a feature, pass X.to_numpy(){', and ids=X.index' * hasattr(data, 'iloc')}"
             )
     return values
 
 
 def _is_label(name: Any, column: np.ndarray) -> bool:
-    if str(name).lower() not in LABELS or (column % 1 != 0).any():
-        return False
-    return 2 * len(np.unique(column)) <= len(column)
+    return str(name).lower() in LABELS and 2 * len(np.unique(column)) <= len(column)
 
 
 def _without(data: Any, names: Sequence[Any]) -> str:
@@ -345,7 +347,10 @@ def _problem(data: Any) -> str:
     if type(data).__name__ == "LazyFrame":
         return "is a LazyFrame, which has no values yet: pass X.collect()"
     if _is_labelled(data) and [str(d).lower() in SAMPLES for d in data.dims] == [False, True]:
-        return f"has the dimensions {data.dims}, samples last: pass X.T"
+        return (
+            f"has the dimensions {data.dims}, samples last: pass X.T, or X.to_numpy() if its rows "
+            "are what you compare"
+        )
     if hasattr(data, "named_modules"):
         return (
             "is a model; pass its activations for your inputs: rs.subject_from_model(model, loader)"

@@ -179,11 +179,12 @@ def label_of_each(what: str, rows: Sequence[str], labels: Any) -> dict[str, Hash
     """Return the label of each name, of a mapping, a sequence or a Series."""
     if getattr(labels, "ndim", 1) != 1:
         raise ValueError(f"groups: {what} must be one for each representation, not a table")
+    remedy = ""
     if isinstance(names := order_of(labels, what), tuple):
-        labels = dict(zip(names, labels))
+        labels, remedy = dict(zip(names, labels)), "; pass labels.tolist() if they are in its order"
     if isinstance(labels, Mapping):
         if missing := [name for name in rows if name not in labels]:
-            raise ValueError(f"groups: {what} has none for {missing[0]!r}")
+            raise ValueError(f"groups: {what} has none for {missing[0]!r}{remedy}")
         return {name: labels[name] for name in rows}
     listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     if not all(isinstance(label, Hashable) for label in listed):

@@ -11,7 +11,7 @@ import numpy as np
 NOT_INPUTS = ("labels", "label")  # with them, models of transformers compute a loss as well
 SHUFFLING = ("RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler")  # of PyTorch
 NODES = "x"  # the entry of a graph that has one row per node
-EDGES = {"edge_index", "adj_t"}  # the entries of a graph by which its nodes depend on each other
+EDGES = {"edge_index", "adj_t", "batch"}  # the entries by which rows depend on each other
 PLAIN, STRIDED = (str, int, float, type(None)), "torch.strided"
 
 
@@ -91,7 +91,7 @@ def last_of(batch: Batch, count: int) -> Batch | None:
         return None
 
     def cut(value: Any) -> Any:
-        return value[-count:] if hasattr(value, "layout") and value.ndim else value
+        return value[-count:].clone() if hasattr(value, "layout") and value.ndim else value
 
     keywords = {name: cut(value) for name, value in batch.keywords.items()}
     mask = None if batch.mask is None else batch.mask[-count:]

@@ -353,7 +353,7 @@ def warn_of_variation(
             'read as (samples, channels, height, width); pool="flatten" is right for both'
         )
     few = last_of(batch, min(AGAIN, batch.samples - 1))
-    # What later batches draw stays as it is
+    # What PyTorch draws for later batches stays as it is
     with need("torch").random.fork_rng(devices=[device] if device.type == "cuda" else []):
         for part in (few, batch):
             with suppress(ValueError):  # of a model that takes batches of one size
@@ -369,15 +369,22 @@ def _warned(
     run: Callable[[Batch], BatchResult],
     is_smaller: bool,
 ) -> str:
+    written = _written(part)
     again = run(part)
-    if not _changed(first, again, CHANGED):
-        return ""
+    if _written(part) != written or not _changed(first, again, CHANGED):
+        return ""  # a model that works in place has other samples when it runs again
     what, layer = CHANCE, _changed(again, run(part), CHANGED)
     if not layer and is_smaller:
         what, layer = OTHERS, _changed(first, again, CHANGED_BY_SIZE)
     if layer:
         warn(f"{called}: its layer {layer!r} depends on {what}: {CAUSES[what]}")
     return what if layer else ""
+
+
+def _written(batch: Batch) -> list[int]:
+    """Return how often each tensor of a batch was written."""
+    values = (*batch.arguments, *batch.keywords.values())
+    return [v._version for v in values if hasattr(v, "layout") and not v.is_inference()]
 
 
 def _changed(before: BatchResult, after: BatchResult, limit: float) -> str:

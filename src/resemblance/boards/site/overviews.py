@@ -186,6 +186,6 @@ def first_page(content: Content, whole: View, title: str) -> Result:
         title=title,
         about="Which measure of similarity can be trusted? Every measure is computed by one "
         "program on the same pinned features, and ranked in every cell: one test on one set of "
-        f"models. The {len(content.board.results)} suites count alike, but for those of fewer than "
-        "six cells, which do not count.",
+        f"models. The {len(content.board.results)} suites count alike; those of fewer than six "
+        "cells do not count.",
     )
