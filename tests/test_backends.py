@@ -56,6 +56,9 @@ def test_tensors_of_every_kind_are_computed_in_float64(subtests):
                 assert float(value) == pytest.approx(expected, rel=1e-10, abs=1e-10)
 
 
+PRODUCTS = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
+
+
 @rs.measure(
     label="Digits",
     family="statistic",
@@ -66,8 +69,8 @@ def test_tensors_of_every_kind_are_computed_in_float64(subtests):
 def digits(x: rs.Representation, y: rs.Representation) -> Any:
     """Say whether matrices are multiplied with all their digits."""
     half = torch.asarray([1 + 2**-12])  # bfloat16 and TF32 have no such number
-    products = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
-    is_set = all(p.fp32_precision in ("none", "ieee") for p in products)
+    is_set = all(p.fp32_precision in ("none", "ieee") for p in PRODUCTS)
+    is_set &= torch.get_float32_matmul_precision() == "highest"
     return torch.asarray(float(is_set and bool(half[None] @ half[:, None] > 1 + 2**-12)))
 
 
@@ -81,9 +84,11 @@ def test_measures_take_all_digits_where_the_program_takes_fewer(subtests):
         for setting in ("high", "medium"):
             with subtests.test(f"{name}, {setting}"):
                 torch.set_float32_matmul_precision(setting)
+                before = [p.fp32_precision for p in PRODUCTS]
                 try:
                     assert way() == 1
                     assert torch.get_float32_matmul_precision() == setting
+                    assert [p.fp32_precision for p in PRODUCTS] == before
                 finally:
                     torch.set_float32_matmul_precision("highest")
         with subtests.test(f"{name}, autocast"), torch.autocast("cpu", torch.bfloat16):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -232,6 +233,25 @@ def test_a_page_shows_chance_in_the_table_the_head_of_a_map_and_its_cells(compar
     assert data["chance"][2] == 0.17
     without = heat_map(comparison, comparison.info("procrustes"))
     assert "chance" not in page_data([("map", without)]).document["maps"]["map"]
+
+
+def test_a_claim_may_be_an_object_without_a_hash():
+    @dataclass
+    class Level:
+        level: float
+
+        def __call__(self, x, y):
+            return self.level
+
+    @rs.measure(
+        label="Mine", family="statistic", larger_is_more_similar=True, range=(0, 1),
+        reference="kornblith2019similarity", chance=Level(0.5),
+    )  # fmt: skip
+    def mine(x, y):
+        return 0.75
+
+    x, y = map(rs.Representation, np.random.default_rng(5).standard_normal((2, 5, 2)))
+    assert mine.chance(x, y) == 0.5
 
 
 def test_a_measure_cannot_record_another_chance_beside_its_claim():

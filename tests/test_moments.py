@@ -15,6 +15,7 @@ from scipy.stats import pearson3
 import resemblance as rs
 from docs.inference_tables import WITHOUT_PRODUCT
 from resemblance.inference import graph_sums
+from resemblance.inference import moments as exact_moments
 from resemblance.inference.graph_sums import Factors, Offset
 from resemblance.inference.moments import (
     ExactNull,
@@ -133,6 +134,18 @@ def test_a_matrix_has_one_profile_in_all_forms(rng, subtests):
             expected = profile_of(form[everything, everything], symmetric)
             for actual, number in zip(profile_of(form, symmetric), expected):
                 assert actual == pytest.approx(number, rel=1e-10, abs=1e-12)
+
+
+def test_a_far_sample_costs_no_digits(rng, monkeypatch):
+    m, points = rs.cka.where(estimator="debiased"), rng.standard_normal((150, 6))
+    for far in (1, 1e3, 1e3):  # each time farther
+        points[0] *= far
+        few = profile(rs.Representation(points), m, "left")
+        with monkeypatch.context() as patch:
+            patch.setattr(exact_moments, "NARROW", 10**9)  # all entries
+            whole = profile(rs.Representation(points), m, "left")
+        for actual, expected in zip(few, whole):
+            assert actual == pytest.approx(expected, rel=1e-7, abs=1e-9)
 
 
 def test_blocks_of_rows_do_not_change_the_moments(rng, any_blocks):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import array_api_compat
@@ -110,15 +110,17 @@ def full_precision() -> Iterator[None]:
 
 def _take_all_digits(torch: Any, stack: ExitStack) -> None:
     """Set PyTorch to multiply float32 as such, and back at the end of the stack."""
-    backends = torch.backends
-    if not hasattr(backends.cuda.matmul, "fp32_precision"):  # before PyTorch 2.9
+    both: list[Any] = [torch.backends.cuda.matmul, getattr(torch.backends.mkldnn, "matmul", None)]
+    named = [products for products in both if hasattr(products, "fp32_precision")]
+    if named and all(products.fp32_precision in ("none", "ieee") for products in named):
+        return
+    for products in named:
+        stack.callback(setattr, products, "fp32_precision", products.fp32_precision)
+    with suppress(RuntimeError):  # of a program that uses the names of PyTorch 2.9
         stack.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
         torch.set_float32_matmul_precision("highest")
-        return
-    for products in (backends.cuda.matmul, backends.mkldnn.matmul):
-        if products.fp32_precision not in ("none", "ieee"):
-            stack.callback(setattr, products, "fp32_precision", products.fp32_precision)
-            products.fp32_precision = "ieee"
+    for products in named:
+        products.fp32_precision = "ieee"
 
 
 def detach(array: Array) -> Array:

@@ -9,7 +9,7 @@ import math
 import sys
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache, partial, wraps
 from pathlib import Path
@@ -238,7 +238,8 @@ def claims_under(declared: Mapping[str, Any], values: Mapping[str, Any]) -> dict
 
 def with_named(function: Callable[..., Any], values: Mapping[str, Any]) -> Callable[..., Any]:
     """Return a function with the parameters that it names fixed to these values."""
-    names, takes_all = _names_of(function)
+    names_of = _names_of if isinstance(function, Hashable) else _names_of.__wrapped__
+    names, takes_all = names_of(function)
     return partial(function, **{k: v for k, v in values.items() if takes_all or k in names})
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .arrays import as_float64, scalar, to_numpy
+from .arrays import as_float64, full_precision, scalar, to_numpy
 from .inputs import array_file, check_labels, open_array
 from .representation import Representation, Signed, Undefined, as_representation, finite, title
 from .significance.labels import numbers_of
@@ -147,6 +147,7 @@ def dissimilarities(
     return _signed(matrix, label, name or x.name, ids)
 
 
+@full_precision()
 def rdm(X: Any, kind: str = "correlation") -> np.ndarray:
     """Return the dissimilarities between the samples of a representation, (n, n), float64.
 

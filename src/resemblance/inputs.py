@@ -289,8 +289,10 @@ def _table_values(data: Any, called: str) -> np.ndarray:
             are_whole = (values % 1 == 0).all(axis=0)
         are_counts = (values == first + steps).all(axis=0) & are_whole
         numbers = [name for name, is_count in zip(data.columns, are_counts) if is_count]
-        whole = [] if are_whole.all() else np.flatnonzero(are_whole)  # words of a text count all
-        labels = [data.columns[i] for i in whole if _is_label(data.columns[i], values[:, i])]
+        labels = []
+        if not are_whole.all():  # as counts of words are, of which one may be "class"
+            whole = ((data.columns[i], values[:, i]) for i in np.flatnonzero(are_whole))
+            labels = [name for name, column in whole if _is_label(name, column)]
         if numbers or labels:
             what = "numbers its rows" if numbers else "looks like a label"
             remedy = _without(data, numbers or labels)

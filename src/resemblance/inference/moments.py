@@ -43,6 +43,7 @@ CLUMPED = 0.1  # of the mean distance between sorted entries: half of them are c
 SAMPLED = 200  # samples whose entries say whether they lie in clumps
 PROBES = 60  # orders drawn to see whether a value is one of few
 INTERVALS, FEWEST = 24, 15  # of equal probability; 60 continuous values reach 22 of them
+MOST_TAKEN = 1e4  # times the squares that are left on a diagonal: where it is more, digits cancel
 NARROW = 3  # times fewer dimensions than samples: from there on, sums over factors are faster
 NORMAL = 1e-5  # skewness below which Pearson III is the normal distribution, to as many digits
 
@@ -121,7 +122,10 @@ def _form_of(compared: np.ndarray | PairMatrix, symmetric: bool) -> Matrix:
     if isinstance(compared, PairMatrix):
         factors = compared.factors(compared.samples // NARROW) if symmetric else None
         if factors:
-            return Factors(*factors)
+            form = Factors(*factors)
+            taken = form.on_diagonal - form.rest
+            if taken @ taken < MOST_TAKEN * sum_of_squares(form):
+                return form
         matrix = compared.dense()
     else:
         matrix = np.array(compared, dtype=np.float64)

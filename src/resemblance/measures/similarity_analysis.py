@@ -326,7 +326,7 @@ def _above(x: Representation, weights: np.ndarray, kind: str) -> np.ndarray:
     for start, stop in row_blocks(len(order), GATHERED):
         at = weights.take(order[start:stop])  # faster than by an index
         lower = np.cumsum(at, dtype=np.float64)
-        higher = at / 2 - before - lower
+        higher = at / 2 - (before + lower)
         before += float(lower[-1])
         for side in _ends(x, kind)[:, start:stop]:
             sums += np.bincount(side, weights=higher, minlength=n)
