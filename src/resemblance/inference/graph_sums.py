@@ -165,7 +165,7 @@ def without_means(matrix: Matrix, factor: float, mean: float, of_diagonal: float
     return matrix
 
 
-def sum_of_squares(matrix: Matrix) -> float:
+def self_product(matrix: Matrix) -> float:
     """Return <A, A>."""
     if isinstance(matrix, Offset):
         entries, constant = matrix.sparse.data, matrix.constant

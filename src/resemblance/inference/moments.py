@@ -30,7 +30,7 @@ from .graph_sums import (
     expansion,
     folded,
     mean_power,
-    sum_of_squares,
+    self_product,
     without_means,
 )
 
@@ -124,7 +124,7 @@ def _form_of(compared: np.ndarray | PairMatrix, symmetric: bool) -> Matrix:
         if factors:
             form = Factors(*factors)
             taken = form.on_diagonal - form.rest
-            if taken @ taken < MOST_TAKEN * sum_of_squares(form):
+            if taken @ taken < MOST_TAKEN * self_product(form):
                 return form
         matrix = compared.dense()
     else:
@@ -148,7 +148,7 @@ def product_of(measure: Measure, called: str) -> Product:
 
 def profile_of(matrix: Matrix, symmetric: bool) -> Profile:
     """Return the profile of an (n, n) matrix; an array is overwritten, if it has a norm."""
-    square, n, known = sum_of_squares(matrix), len(matrix), dict[Any, Any]()
+    square, n, known = self_product(matrix), len(matrix), dict[Any, Any]()
     lengths = [len(expansion(power, symmetric).graphs) for power in POWERS]
     if not 0 < square < math.inf:
         return Profile(np.zeros(sum(lengths)), square, 0.0, square, True)

@@ -27,7 +27,7 @@ def numbers_of(called: str, values: Any, n: int, role: str = "labels") -> np.nda
     masked = isinstance(values, np.ma.MaskedArray)
     if np.ma.getmaskarray(values).any() if masked else any(map(_is_unusable, array)):
         has_text = any(isinstance(v, str) and v == "nan" for v in array.tolist())
-        text = "; the text nan counts as missing: write a name so spelled as NaN"
+        text = "; the text nan counts as missing: spell a name of these letters NaN"
         raise ValueError(
             f"{called}: {role} are missing, NaN or infinite for some samples; leave those samples "
             f"out{text if has_text else ''}"

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 LINEAR = GramKernel("linear")
-Factors = tuple[np.ndarray, np.ndarray, np.ndarray]
+FactorArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ class PairMatrix(ABC):
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
 
-    def factors(self, most: int, column: np.ndarray | None = None) -> Factors | None:
+    def factors(self, most: int, column: np.ndarray | None = None) -> FactorArrays | None:
         """Return F, W and the diagonal of A, where off this A is F W Fᵀ; arrays that nobody else
         has. None if unknown, or if F has more than ``most`` points.
 
@@ -124,7 +124,7 @@ class Factored(PairMatrix):
     entries: Callable[[], np.ndarray] | None = None
     on_diagonal: Callable[[], Array] | None = None
 
-    def factors(self, most: int, column: np.ndarray | None = None) -> Factors | None:
+    def factors(self, most: int, column: np.ndarray | None = None) -> FactorArrays | None:
         """Return the points, and columns that do not count; none where entries are less work, as
         wide points would have to be made."""
         if self.entries or self.points().shape[1] > most:
@@ -181,9 +181,9 @@ class Stored(PairMatrix):
     entries: Callable[[], Array]
     blocks: Callable[[], Entries] | None = None
     by_piece: Callable[[], Entries] | None = None
-    factored: Callable[[int], Factors | None] = lambda most: None
+    factored: Callable[[int], FactorArrays | None] = lambda most: None
 
-    def factors(self, most: int, column: np.ndarray | None = None) -> Factors | None:
+    def factors(self, most: int, column: np.ndarray | None = None) -> FactorArrays | None:
         """Return what the matrix is off its diagonal, if it has few dimensions there."""
         return self.factored(most) if column is None else None
 
@@ -279,7 +279,7 @@ def centred_gram(
 
 def _factors_without_diagonal(
     gram: Factored | Stored, diagonal: Array, estimator: Estimator, most: int
-) -> Factors | None:
+) -> FactorArrays | None:
     """Return the factors of :func:`_without_diagonal`."""
     k, n, last = as_float64(diagonal), gram.samples, np.zeros((2, 2))
     if estimator == "debiased":
