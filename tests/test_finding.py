@@ -164,6 +164,18 @@ def test_an_untrained_copy_is_what_similarity_is_compared_with():
     assert result_of(referred(values)).title == "Comparison of A and B"
 
 
+def test_an_untrained_copy_has_its_sentence_for_a_single_layer():
+    values = np.array([[1.0, 0.6, 0.3], [0.6, 1.0, 0.2], [0.3, 0.2, 1.0]])
+    comparison = made({"cka": values}, ["A/x", "B/x", "new/x"])
+    comparison.provenance["reference"] = "new"
+    closer = "closer to A than an untrained copy of it is"
+    assert lines(comparison)[-1] == f"B is {closer} (CKA 0.60, the copy 0.30)."
+    values = values[:, [0, 2, 1]][[0, 2, 1]]
+    comparison = made({"cka": values}, ["A/x", "B/x", "new/x"])
+    comparison.provenance["reference"] = "new"
+    assert lines(comparison)[-1] == f"B is no {closer} (CKA 0.30, the copy 0.60)."
+
+
 def test_models_of_another_depth_are_compared_at_the_nearest_share_of_it():
     names = ["A/1", "A/2", "B/1", "B/2", "C/1", "C/2", "C/3"]
     values = np.full((7, 7), 0.4)

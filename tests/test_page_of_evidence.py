@@ -376,11 +376,24 @@ def test_tables_in_a_terminal(square, pair):
     assert "adjusted p" not in emitted(pair, "table").partition("\n")[0]
 
 
-def test_many_pairs_have_a_line_per_measure(square, monkeypatch):
+def test_many_pairs_have_a_line_per_measure_in_a_terminal_and_one_per_pair_in_a_file(
+    monkeypatch, tmp_path, capsys
+):
+    """Found with 15 x 15 layers: the file of a paper had one row."""
     monkeypatch.setattr("resemblance.report.terminal.LINES", 44)
-    table = emitted(square, "table")
-    assert len([line for line in table.splitlines() if line.startswith(" cka ")]) == 1
-    assert "Every value: --format csv or json, --html FILE" in table
+    known = rs.evidence(arrays("ABCDEFGHIJK"), measures=["cka"], draws=20, progress=False)
+    emit(known, "table", None)
+    shown = capsys.readouterr().out
+    assert len([line for line in shown.splitlines() if line.startswith(" cka ")]) == 1
+    assert "Every value: --format csv or json, --html FILE" in shown
+    for name in ("table.tex", "table.md", "table.txt"):
+        known.save(tmp_path / name)
+        text = (tmp_path / name).read_text()
+        assert sum("CKA" in line and "to" in line for line in text.splitlines()) >= 55, name
+        assert "--format" not in text
+    known.comparison.save(tmp_path / "values.tex")
+    rows = (tmp_path / "values.tex").read_text().splitlines()
+    assert sum(line.endswith(r"\\") for line in rows) == 1 + 55  # a heading, and 11 x 10 / 2
 
 
 def test_one_pair_without_a_value_says_why():

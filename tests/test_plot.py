@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -21,6 +22,7 @@ from resemblance.plot.maps import model_runs, side_names
 from resemblance.plot.style import COLOURS, DASHES, MARKS, colour_map, look
 from resemblance.report.diagrams import bar_levels
 from resemblance.report.evidence_words import ALPHA
+from resemblance.report.svg import distinct_names
 from resemblance.results.result import Result
 from resemblance.results.sections import Section
 from resemblance.significance import places
@@ -295,7 +297,7 @@ def test_layers_by_depth_against_one_model(layered):
 def test_the_direction_of_a_measure_is_on_the_axis_in_the_room_there_is(layered):
     for options in ({}, {"against": "two"}):
         text = plot.layers(layered, "procrustes", **options).get_ylabel()
-        assert text.split("\n")[-1].endswith("(smaller = more similar)")
+        assert " ".join(text.split("\n")).endswith("(smaller = more similar)")
 
 
 def test_a_layer_without_a_value_is_a_gap_of_its_line():
@@ -466,6 +468,63 @@ def test_hostile_names_are_shown_as_they_are(kind):
     assert "<script>" not in page
     shown = {"mds": "_c", "layers": "a_b – _c", "intervals": "a_b/$x$ – a_b/50%"}
     assert shown.get(kind, "$x$") in page
+
+
+LONG = [f"encoder.layer.{i}.attention.output.dense" for i in range(12)]
+FAMILIES = {
+    "blocks": LONG,
+    "blocks and a head": [*LONG, "pooler", "classifier.out_proj"],
+    "two parts differ": [f"model.layers.{i}.mlp.experts.{j}.down_proj.weight" for i in (1, 11)
+                         for j in (1, 10, 11)],
+    "the end differs": [f"{'a' * 40}{i}" for i in range(12)],
+    "one is the beginning of another": ["x." * 20, "x." * 21, "x." * 22],
+    "no words": ["你" * 30 + c + "好" * 30 for c in "甲乙丙"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("longest", [8, 20, 48])
+def test_different_names_stay_different_where_they_are_cut(family, longest):
+    """Found with 12 layers of a BERT: all labels of a map were one text."""
+    names = FAMILIES[family]
+    labels = distinct_names(names, longest)
+    assert len(set(labels)) == len(names)
+    assert distinct_names([*names, names[0]], longest)[-1] == labels[0]
+
+
+def test_cut_names_keep_the_number_of_the_layer():
+    labels = distinct_names(LONG, 24)
+    assert labels[:2] == ["…layer.0.attention…", "…layer.1.attention…"]
+    assert max(map(len, labels)) <= 24
+    assert distinct_names(["short", "names"], 24) == ["short", "names"]
+
+
+@pytest.mark.parametrize("kind", ["heatmap", "mds", "tree", "intervals"])
+def test_figures_keep_the_part_in_which_names_differ(kind):
+    known = rs.evidence(arrays(LONG), measures="cka", draws=19, progress=False)
+    pairs = {"pairs": [(LONG[0], name) for name in LONG[1:]]} if kind == "intervals" else {}
+    ax = known.plot(kind=kind, **pairs)
+    texts = {text.get_text() for text in ax.findobj(matplotlib.text.Text)}
+    assert all(any(f"layer.{i}." in t or f".{i}…" in t for t in texts) for i in range(1, 12))
+
+
+@pytest.mark.parametrize("first", ["embed_tokens", "some_long_name_of_a_layer"])
+@pytest.mark.parametrize("is_styled", [False, True])
+def test_the_names_of_both_models_of_a_rectangle_are_in_the_picture(first, is_styled):
+    """Found in a saved figure: the name of one model lay left of the canvas."""
+    rows, columns = [first, "layers.0", "layers.1"], ["wte", "h.0", "h.1", "h.2"]
+    a, b = ({m: arrays(n)} for m, n in (("llama", rows), ("gpt2-medium", columns)))
+    known = rs.evidence(a, b, measures="cka[estimator=debiased]", draws=19, progress=False)
+    with plot.style() if is_styled else nullcontext():
+        figure = known.plot().figure
+        figure.canvas.draw()
+    width, height = figure.canvas.get_width_height()
+    texts = [
+        t for t in figure.findobj(matplotlib.text.Text) if t.get_text() in ("llama", "gpt2-medium")
+    ]
+    boxes = [t.get_window_extent() for t in texts if t.get_visible()]
+    assert len(boxes) >= 2
+    assert all(b.x0 >= 0 and b.y0 >= 0 and b.x1 <= width and b.y1 <= height for b in boxes)
 
 
 def test_lines_can_be_told_without_colours():

@@ -65,6 +65,22 @@ def models_of(names: Sequence[str]) -> dict[str, list[int]]:
     return models
 
 
+def between_models(rows: Sequence[str], columns: Sequence[str], reference: str = "") -> np.ndarray:
+    """Return which pairs are layers of different models, as booleans (n_rows, n_columns).
+
+    Pairs with the model ``reference`` do not count. No pair counts unless all names are layers of
+    several models, ``model/layer``.
+    """
+    models, others = ([name.rpartition("/")[0] for name in names] for names in (rows, columns))
+    known = {*models, *others}
+    if len(known) < 2 or "" in known:
+        return np.zeros((len(rows), len(columns)), dtype=bool)
+    is_copy = np.logical_or.outer(
+        [model == reference for model in models], [other == reference for other in others]
+    )
+    return np.not_equal.outer(np.array(models), np.array(others)) & ~is_copy
+
+
 def layer_name(name: str) -> str:
     """Return the name of a layer without that of its model."""
     return name.rpartition("/")[2]
@@ -124,6 +140,16 @@ def by_depth(comparison: Comparison, measure: str | Measure) -> tuple[Curve, ...
 def nearest_depths(count: int, other: int) -> list[int]:
     """Return for each of ``count`` depths the nearest of ``other`` depths of the same range."""
     return [(2 * k * (other - 1) + count - 1) // (2 * (count - 1)) for k in range(count)]
+
+
+def single_layers(comparison: Comparison, measure: str | Measure) -> tuple[Curve, ...]:
+    """Return, for every two models with one layer each, the value of these layers."""
+    values = _values(comparison, measure)
+    return tuple(
+        _curve(comparison, values, (model, other), [(i[0], j[0])])
+        for (model, i), (other, j) in _model_pairs(comparison)
+        if model and other and len(i) == len(j) == 1
+    )
 
 
 def best_matches(comparison: Comparison, measure: str | Measure) -> tuple[Curve, ...]:

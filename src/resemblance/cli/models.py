@@ -13,7 +13,7 @@ import typer
 
 from ..arrangements import Curve, by_depth
 from ..compare import compare
-from ..comparison import Comparison
+from ..comparison import Comparison, chance_of
 from ..engine.memory import parse_bytes
 from ..extras import check
 from ..models import compare_models, plan_models
@@ -110,6 +110,7 @@ DEMO: Mapping[bool, Mapping[str, int]] = {
 CALLS = ("demo --small", "demo --small --open", "demo -o layers")
 SHOWN, SHUFFLED = "cka", "shuffled"  # the measure of the answer; how networks without sense begin
 WITH_EACH_OTHER, WITH_SHUFFLED = "between readers", "with the shuffled one"
+CHANCE_COLUMN = "chance"
 
 
 def demo_command(output: Path = Path("layers"), small: bool = False, opened: bool = False) -> int:
@@ -142,21 +143,30 @@ def answer(comparison: Comparison) -> list[Any]:
     """Return which layers of equal depth agree, as a table and a sentence."""
     from ..report.terminal import plain_table
 
-    label = comparison.info(SHOWN).label
-    means = {
-        WITH_EACH_OTHER: _means([c for c in by_depth(comparison, SHOWN) if not _is_shuffled(c)]),
-        WITH_SHUFFLED: _means([c for c in by_depth(comparison, SHOWN) if _is_shuffled(c)]),
-    }
-    means = {heading: values for heading, values in means.items() if values}
+    label, means = comparison.info(SHOWN).label, _means_of_groups(comparison)
     if not means:
         return []
+    chance = _chance(comparison)
+    sentences = _in_words(means)
+    means |= {CHANCE_COLUMN: chance} if chance else {}
     layers = list(next(iter(means.values())))
     rows = [
         (layer, *(number(of_layers[layer]) for of_layers in means.values())) for layer in layers
     ]
     title = f"\n{label} of layers of equal depth (1: equal up to rotation and scale)"
     lines = [title, plain_table(("layer", *means), rows, right=range(1, 1 + len(means)))]
-    return [*lines, *_in_words(means)]
+    return [*lines, *sentences]
+
+
+def _means_of_groups(comparison: Comparison) -> dict[str, dict[str, float]]:
+    """Return the mean value of every layer over the pairs of readers, and over the pairs of a
+    reader with a shuffled network; without the groups that have no pair."""
+    curves = by_depth(comparison, SHOWN)
+    means = {
+        WITH_EACH_OTHER: _means([c for c in curves if not _is_shuffled(c)]),
+        WITH_SHUFFLED: _means([c for c in curves if _is_shuffled(c)]),
+    }
+    return {heading: values for heading, values in means.items() if values}
 
 
 def _is_shuffled(curve: Curve) -> bool:
@@ -169,6 +179,26 @@ def _means(curves: list[Curve]) -> dict[str, float]:
         return {}
     values = np.mean([curve.values for curve in curves], axis=0)
     return dict(zip(curves[0].layers, values.tolist()))
+
+
+def _chance(comparison: Comparison) -> dict[str, float]:
+    """Return the mean chance of every layer over all pairs of networks; nothing if unknown."""
+    chance = chance_of(comparison, SHOWN)
+    places = {name: i for i, name in enumerate(comparison.rows)}
+    curves = by_depth(comparison, SHOWN)
+    if not curves or not np.isfinite(chance).all():
+        return {}
+    means = np.mean(
+        [
+            [
+                chance[places[f"{c.model}/{layer}"], places[f"{c.other}/{partner}"]]
+                for layer, partner in zip(c.layers, c.partners)
+            ]
+            for c in curves
+        ],
+        axis=0,
+    )
+    return dict(zip(curves[0].layers, means.tolist()))
 
 
 def _in_words(means: Mapping[str, Mapping[str, float]]) -> list[str]:
@@ -186,14 +216,13 @@ def _in_words(means: Mapping[str, Mapping[str, float]]) -> list[str]:
 
 
 def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, str]) -> None:
-    """Write the page of the demonstration, with a sentence on how to read it."""
+    """Write the page of the demonstration, with its result and how to read it."""
+    found = " ".join(_in_words(_means_of_groups(comparison)))
     introduction = (
         "Small convolutional networks learned to read handwritten digits from different random "
         "starts; one was trained on shuffled labels. How to read the maps: a dark diagonal inside "
         "the block of two networks means that the same layer of both represents the images alike. "
-        "Networks trained on true labels show this diagonal with each other; against the network "
-        "trained on shuffled labels it fades after layer one and vanishes at the output. Measures "
-        "differ in how clearly they show this."
+        f"{found}"
     )
     write_page(
         comparison,

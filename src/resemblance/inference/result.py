@@ -235,10 +235,19 @@ class Evidence:
         parts = self.parts[self.comparison.info(measure).spec]
         return np.asarray(standard_error(parts.values, parts.kind))
 
-    def best(self, measure: AnyMeasure) -> Best:
-        """Return the pair furthest above chance, with a p-value that pays for the search."""
+    def best(self, measure: AnyMeasure, *, pairs: Sequence[tuple[str, str]] | None = None) -> Best:
+        """Return the pair furthest above chance, with a p-value that pays for the search.
+
+        ``pairs``: names of rows and columns; only these pairs are searched. Default: all.
+        """
         observed = self._standardised(measure, self._null(measure).observed)
-        standardised = np.where(self._tested(measure), observed, np.nan)
+        is_searched = self._tested(measure)
+        if pairs is not None:
+            places = [self.place(*pair) for pair in pairs]
+            is_chosen = np.zeros_like(is_searched)
+            is_chosen[tuple(np.array(places, dtype=int).reshape(-1, 2).T)] = True
+            is_searched &= is_chosen
+        standardised = np.where(is_searched, observed, np.nan)
         if np.isnan(standardised).all():
             spec = self.comparison.info(measure).spec
             raise ValueError(f"best: no pair of {spec} has a chance level")

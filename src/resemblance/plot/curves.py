@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -12,12 +13,25 @@ from ..comparison import Comparison, MeasureInfo
 from ..display import did_you_mean
 from ..inference.result import Evidence
 from ..measure import Measure
-from ..report.svg import shortened
+from ..report.svg import distinct_names, shortened
 from .arguments import chance_level, compared, direction, measure_of, taken
-from .style import GREY, POINTS, WIDTH, Axes, axes, legend, letter_size, look, plain, text_width
+from .style import (
+    GREY,
+    POINTS,
+    WIDTH,
+    Axes,
+    axes,
+    legend,
+    letter_size,
+    look,
+    plain,
+    plain_names,
+    text_width,
+)
 
 MOST_MARKED = 24  # points of a line that are marked
 MOST_LEGEND = 12  # lines with a legend
+LAID_OUT = 0.7  # of the height of axes: at least so much is left by the names below and above
 MOST_TICKS = 13  # layers named along the axis
 Name = tuple[str, str]  # of a model, and of its layer
 
@@ -134,7 +148,7 @@ def _depths(ax: Axes, curves: Sequence[Curve]) -> list[np.ndarray]:
     first = curves[0].layers
     if all(curve.layers == first for curve in curves):
         step = -(-count // MOST_TICKS)
-        names = [plain(name, 16) for name in first[::step]]
+        names = plain_names(first, 16)[::step]
         turned = 0 if _fit(ax, names, letter_size("xtick.labelsize")) else 90
         ax.set_xticks(range(1, count + 1, step), names, rotation=turned)
     else:
@@ -169,7 +183,8 @@ def _name_partners(ax: Axes, curves: Sequence[Curve], xs: Sequence[np.ndarray]) 
     highest = max(curves, key=lambda curve: np.nansum(curve.values))
     size = 0.85 * letter_size("legend.fontsize")
     for i, (curve, x) in enumerate(zip(curves, xs)):
-        if not _fit(ax, [plain(partner, 12) for partner in curve.partners], size):
+        short = dict(zip(curve.partners, plain_names(curve.partners, 12)))
+        if not _fit(ax, list(short.values()), size):
             continue
         is_above = curve is highest
         for at, value, partner in zip(x, curve.values, curve.partners):
@@ -178,17 +193,21 @@ def _name_partners(ax: Axes, curves: Sequence[Curve], xs: Sequence[np.ndarray]) 
             offset = {"xytext": (0, 4.5 if is_above else -4.5), "textcoords": "offset points"}
             va = "bottom" if is_above else "top"
             style = {"ha": "center", "va": va, "fontsize": size, "color": look(i).colour}
-            ax.annotate(plain(partner, 12), (at, value), **offset, **style)
+            ax.annotate(short[partner], (at, value), **offset, **style)
     ax.margins(y=0.14)
 
 
 def _name_values(ax: Axes, info: MeasureInfo, against: str | None) -> None:
-    """Name the axis of values and the direction of the measure, on two lines where one is short."""
+    """Name the axis of values and the direction of the measure, on as many lines as it needs."""
     label, _, which = direction(info).rpartition(" (")
     label += f" with {shortened(against, 20)}" if against else ""
-    tall = ax.get_window_extent().height * POINTS / ax.figure.dpi
-    fits = text_width(f"{label} ({which}", letter_size("axes.labelsize")) <= tall
-    ax.set_ylabel(f"{plain(label, 60)}{' ' if fits else chr(10)}({which}")
+    tall = LAID_OUT * ax.get_window_extent().height * POINTS / ax.figure.dpi
+    letters = max(int(tall / text_width("m", letter_size("axes.labelsize"))), 1)
+    lines = [plain(label, 60), f"({which}"]
+    if len(" ".join(lines)) <= letters:
+        lines = [" ".join(lines)]
+    wrapped = [part for line in lines for part in textwrap.wrap(line, letters)]
+    ax.set_ylabel("\n".join(wrapped))
 
 
 def _legend(
@@ -196,13 +215,19 @@ def _legend(
 ) -> None:
     """Name the lines; of very many, only their number."""
     if against is None:
-        names = [f"{shortened(c.model, 20)} – {shortened(c.other, 20)}" for c in curves]
+        models = list(dict.fromkeys(m for c in curves for m in (c.model, c.other)))
+        short = dict(zip(models, distinct_names(models, 20)))
+        names = [f"{short[c.model]} – {short[c.other]}" for c in curves]
     else:
         names = [c.other if c.model == against else c.model for c in curves]
     handles = list(lines)
     if len(lines) > MOST_LEGEND:
         names, handles = [f"{len(lines)} pairs of models"], handles[:1]
     if has_chance:
-        (dotted,) = ax.plot([], [], color=GREY, linestyle=":", linewidth=0.9)
+        colour = look(0).colour if len(lines) == 1 else GREY
+        (dotted,) = ax.plot([], [], color=colour, linestyle=":", linewidth=0.9)
         names, handles = [*names, "chance"], [*handles, dotted]
-    legend(ax, handles, names)
+    above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+    width = max(text_width(name, letter_size("legend.fontsize")) for name in names) + 30
+    room = ax.get_window_extent().width * POINTS / ax.figure.dpi
+    legend(ax, handles, names, ncols=max(1, min(len(names), int(room / width))), **above)

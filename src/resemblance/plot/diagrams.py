@@ -11,7 +11,7 @@ from ..results.figures import Diagram
 from ..results.result import Result
 from ..results.standing import tie_diagram
 from ..significance import SETTLING, Places
-from .style import POINTS, WIDTH, Axes, axes, plain, setting, text_width
+from .style import POINTS, WIDTH, Axes, axes, plain, plain_names, setting, text_width
 
 ROW, LEVEL, AROUND = 0.16, 0.075, 0.5  # inches of a name, of a bar, and above the axis
 
@@ -101,7 +101,7 @@ def _arm(ax: Axes, figure: Diagram, i: int, y: float, *, is_left: bool) -> None:
     """Draw the line from a value down to its name."""
     value, end = figure.values[i], ax.get_xlim()[0 if is_left else 1]
     ax.plot((value, value, end), (0.0, y, y), color=setting("text.color"), linewidth=0.7)
-    name = plain(figure.names[i])
+    name = plain_names(figure.names)[i]
     ax.annotate(
         f"{name} {value:.2f}" if is_left else f"{value:.2f} {name}",
         (end, y),

@@ -15,7 +15,19 @@ from ..measure import Measure
 from ..report.numbers import number
 from ..report.svg import label_places
 from .arguments import compared, measure_of
-from .style import POINTS, WIDTH, Axes, axes, legend, letter_size, look, plain, setting, text_width
+from .style import (
+    POINTS,
+    WIDTH,
+    Axes,
+    axes,
+    legend,
+    letter_size,
+    look,
+    plain,
+    plain_names,
+    setting,
+    text_width,
+)
 
 MOST_NAMED = 60  # points that are named
 ROW = 0.135  # inches of a leaf
@@ -79,11 +91,10 @@ def _path(ax: Axes, plane: Plane, i: int, at: list[int]) -> Any:
 def _name(ax: Axes, plane: Plane, models: list[list[int]]) -> None:
     """Write the numbers of layers, or names, where they cover neither points nor each other."""
     texts, colours = dict[int, str](), dict[int, Any]()
+    short = plain_names(plane.names, 20)
     for i, at in enumerate(models):
         is_model = "/" in plane.names[at[0]]
-        texts |= {
-            j: str(k + 1) if is_model else plain(plane.names[j], 20) for k, j in enumerate(at)
-        }
+        texts |= {j: str(k + 1) if is_model else short[j] for k, j in enumerate(at)}
         colours |= dict.fromkeys(at, look(i)[0])
     ax.apply_aspect()
     size, unit = 0.85 * letter_size("legend.fontsize"), POINTS / ax.figure.dpi
@@ -156,7 +167,7 @@ def _branches(ax: Axes, merges: np.ndarray, order: tuple[int, ...]) -> None:
 def _leaves(ax: Axes, names: list[str], models: list[str]) -> None:
     """Name the leaves at the right, those of a model in its colour and with its mark."""
     size = min(letter_size("ytick.labelsize"), 8.5)
-    ax.set_yticks(range(len(names)), [plain(name) for name in names], fontsize=size)
+    ax.set_yticks(range(len(names)), plain_names(names), fontsize=size)
     ax.yaxis.tick_right()
     ax.tick_params("y", length=0, pad=7)
     for row, (label, name) in enumerate(zip(ax.get_yticklabels(), names)):

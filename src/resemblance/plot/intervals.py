@@ -19,7 +19,19 @@ from ..report.numbers import number
 from ..report.of_drift import drift_result
 from ..results.figures import Bar, Bars
 from .arguments import direction, measure_of
-from .style import COLOURS, GREY, POINTS, WIDTH, Axes, axes, legend, plain, setting, text_width
+from .style import (
+    COLOURS,
+    GREY,
+    POINTS,
+    WIDTH,
+    Axes,
+    axes,
+    legend,
+    plain,
+    plain_names,
+    setting,
+    text_width,
+)
 
 ROW, AROUND = 0.17, 0.62  # inches of a row, and of what is above and below all
 MOST_PAIRS = 120  # in one figure
@@ -188,9 +200,10 @@ def _unjudged(report: DriftReport) -> str:
 @contextmanager
 def rows(ax: Axes | None, names: Sequence[str], entries: int = 0) -> Iterator[Axes]:
     """Yield axes with a row per name, the first on top, below a legend of so many entries."""
-    room = max(text_width(plain(name), 7) for name in names) / POINTS
+    texts = plain_names(names)
+    room = max(text_width(text, 7) for text in texts) / POINTS
     with axes(ax, max(WIDTH, room + 2.2), AROUND + ROW * len(names) + 0.13 * entries) as chosen:
-        chosen.set_yticks(range(len(names)), [plain(name) for name in names])
+        chosen.set_yticks(range(len(names)), texts)
         chosen.set_ylim(len(names) - 0.4, -0.6)
         chosen.tick_params("y", length=0)
         chosen.spines["left"].set_visible(False)

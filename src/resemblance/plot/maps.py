@@ -22,7 +22,7 @@ from ..report.comparing.stats import colour_scale
 from ..report.evidence_words import ALPHA
 from ..report.maps import ACROSS, CORNERS, ModelSpan, model_groups
 from ..report.numbers import number
-from ..report.svg import shortened
+from ..report.svg import distinct_names
 from ..representation import as_representation
 from .arguments import compared, direction, measure_of
 from .style import (
@@ -34,6 +34,7 @@ from .style import (
     colour_map,
     letter_size,
     plain,
+    plain_names,
     setting,
     text_width,
 )
@@ -216,13 +217,14 @@ def _mesh(ax: Axes, values: np.ndarray, ends: tuple[float, float], colours: Any)
     mesh = ax.pcolormesh(*edges, known, edgecolors="face", linewidth=0.1, **options)
     ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
     ax.set_aspect("equal" if max(rows / columns, columns / rows) <= FLATTEST else "auto")
+    ax.set_anchor("W")  # where the layout takes the names at the left to begin
     ax.spines[:].set_visible(False)
     return mesh
 
 
 def _write_bar(ax: Axes, mesh: Any, upwards: tuple[float, float], label: str) -> None:
     """Draw the colours with their numbers, the similar end on top."""
-    bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.9, pad=0.03, aspect=18)
+    bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.9, pad=0.03, aspect=18, panchor=False)
     bar.outline.set_visible(False)
     bar.ax.set_ylim(*upwards)
     bar.ax.tick_params(length=0)
@@ -304,13 +306,15 @@ def side_names(names: Sequence[str], pitch: float, size: float, *, is_below: boo
     fits = small >= SMALLEST
     step = 1 if fits else math.ceil(1.1 * SMALLEST / pitch)
     places = range(0, len(names), step) if fits or not models else range(0)
-    texts = [shortened(layer_name(names[i]) if models else names[i], LONGEST) for i in places]
+    short = distinct_names([layer_name(name) if models else name for name in names], LONGEST)
+    texts = [short[i] for i in places]
     small = max(small, SMALLEST)
     longest = max((text_width(text, small) for text in texts), default=0.0)
     are_turned = is_below and longest > 0.9 * pitch
     depth = longest if are_turned or not is_below else small * bool(texts)
     offset = depth + 7 if texts else 3
-    lengths = [text_width(shortened(run.name, LONGEST), size) for run in models]
+    titles = distinct_names([run.name for run in models], LONGEST)
+    lengths = [text_width(title, size) for title in titles]
     room = [(run.stop - run.start) * pitch / length for run, length in zip(models, lengths)]
     model_size = size * min([1.0, *room])
     fit = model_size >= LEAST_MODEL
@@ -344,8 +348,8 @@ def _write_names(ax: Axes, side: SideNames, *, is_below: bool) -> None:
     axis = ax.xaxis if is_below else ax.yaxis
     axis.remove_overlapping_locs = False
     places, texts = zip(*side.cells) if side.cells else ((), ())
-    axis.set_ticks(places, [plain(text) for text in texts], minor=True, fontsize=side.size)
-    models = [plain(run.name, LONGEST) for run in side.models]
+    axis.set_ticks(places, plain_names(texts, 2 * LONGEST), minor=True, fontsize=side.size)
+    models = plain_names([run.name for run in side.models], LONGEST)
     axis.set_ticks([run.middle for run in side.models], models, fontsize=side.model_size)
     which = "x" if is_below else "y"
     ax.tick_params(which, which="both", length=0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..extras import need
 from ..report.colours import colour_table
-from ..report.svg import shortened
+from ..report.svg import distinct_names
 
 Axes: TypeAlias = Any  # matplotlib.axes.Axes, which this package does not import
 POINTS = 72  # of an inch
@@ -100,10 +100,16 @@ def look(i: int) -> Look:
 
 def plain(name: object, longest: int = 32) -> str:
     """Return a name as matplotlib must have it to show it as it is: ``$`` begins no formula."""
-    text = shortened(" ".join(str(name).split()), longest)
+    return plain_names([name], longest)[0]
+
+
+def plain_names(names: Sequence[object], longest: int = 32) -> list[str]:
+    """Return names that are drawn together, as :func:`plain` does; different ones stay
+    different."""
+    texts = distinct_names([" ".join(str(name).split()) for name in names], longest)
     if setting("text.usetex"):
-        text = text.translate(TEX)
-    return text.replace("$", r"\$")
+        texts = [text.translate(TEX) for text in texts]
+    return [text.replace("$", r"\$") for text in texts]
 
 
 def text_width(name: str, size: float) -> float:
@@ -114,8 +120,8 @@ def text_width(name: str, size: float) -> float:
 def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], **options: Any) -> None:
     """Name lines and patches; also those whose name begins with ``_``, which matplotlib hides."""
     box = ax.legend(handles, [str(i) for i in range(len(names))], **options)
-    for text, name in zip(box.get_texts(), names):
-        text.set_text(plain(name, 48))
+    for text, name in zip(box.get_texts(), plain_names(names, 48)):
+        text.set_text(name)
 
 
 def colour_map(*, is_diverging: bool, is_reversed: bool) -> Any:

@@ -13,11 +13,11 @@ from .svg import (
     apart,
     axis_ticks,
     columns,
+    distinct_names,
     drawing,
     numbers_below,
     room,
     row_name,
-    shortened,
     tag,
     text,
     title,
@@ -43,9 +43,10 @@ def diagram(figure: Diagram) -> str:
     levels = bar_levels(figure.groups)
     first = AXIS + LEVEL * (max(levels, default=-1) + 1) + ROW
     parts = _axis(figure, x)
+    names = distinct_names(figure.names, LONGEST)
     for i in range(count):
         row = i if i < better else count - 1 - i
-        parts.append(_arm(figure, i, x, first + ROW * row, is_left=i < better))
+        parts.append(_arm(figure, i, names[i], x, first + ROW * row, is_left=i < better))
     parts += [
         _bar(figure, group, x, AXIS + LEVEL * (level + 1))
         for group, level in zip(figure.groups, levels)
@@ -78,12 +79,12 @@ def _are_tied(figure: Diagram, i: int, j: int) -> bool:
     return i != j and any(first <= low and high <= last for first, last in figure.groups)
 
 
-def _arm(figure: Diagram, i: int, x: Axis, y: float, *, is_left: bool) -> str:
+def _arm(figure: Diagram, i: int, short: str, x: Axis, y: float, *, is_left: bool) -> str:
     """Draw the line from a value down to its name, which has the number at its side."""
     name, value, at = figure.names[i], figure.values[i], x(figure.values[i])
     end = x.start - 6 if is_left else x.end + 6
     d = f"M{at:.1f} {AXIS:g}V{y:g}H{end:.1f}"
-    written, short = digits(value, decimals(figure.values)), shortened(name, LONGEST)
+    written = digits(value, decimals(figure.values))
     kind, sign = ("end", -1) if is_left else ("start", 1)
     words = f"{name}: {figure.x} {number(value)}"
     tied = [figure.names[j] for j in range(len(figure.names)) if _are_tied(figure, i, j)]
@@ -136,10 +137,11 @@ def dendrogram(figure: Dendrogram) -> str:
     x = Axis(0.0, high, names + 4, WIDTH - 12)
     parts = columns(x, axis_ticks(x, 5), tall, figure.x)
     branches: list[Branch] = [Branch(x.start, 0.0, ())] * len(figure.leaves)
+    short = distinct_names(figure.leaves)
     for place, leaf in enumerate(figure.order):
         name, y = figure.leaves[leaf], pitch * (place + 0.5)
         branches[leaf] = Branch(x.start, y, (name,))
-        parts.append(row_name(name, names - 4, y + 3.6))
+        parts.append(row_name(name, names - 4, y + 3.6, short[leaf]))
     for merge in figure.merges:
         one, other = branches[merge.left], branches[merge.right]
         at = x(merge.height)

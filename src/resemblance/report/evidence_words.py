@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arrangements import between_models
 from ..comparison import MeasureInfo, label_of
 from ..display import ROUNDING, diagnostic_notes, picture, table, without_rounding
 from ..engine.scores import CHANCE
@@ -21,6 +22,7 @@ FEW_PAIRS = 6  # that a notebook shows one by one
 FEW_MEASURES = 8  # of more of them, not each gets a line of its own
 MISSING = "–"
 NAMES = ("measure", "value", "{level} interval", "chance", "above chance", "p", "how")
+BETWEEN = " between models"
 LARGE, MOST_PLACES = 10, 6  # numbers from there on have no set decimals; nor more of them than this
 
 
@@ -58,12 +60,14 @@ class Readings(NamedTuple):
     """The readings of one measure: of every cell, and of the pairs that are tests of their own.
 
     ``name``: its label, or its specification where another measure here has that label.
+    ``where``: which pairs these are, in words: " between models", or "" for all.
     """
 
     info: MeasureInfo
     name: str
     cells: tuple[tuple[Reading, ...], ...]
     pairs: tuple[Reading, ...]
+    where: str = ""
 
     @property
     def tested(self) -> list[Reading]:
@@ -100,6 +104,24 @@ def readings_of(evidence: Evidence, info: MeasureInfo) -> Readings:
     pairs = tuple(c for i, row in enumerate(cells) for c in row[i + 1 if is_half else 0 :])
     others = tuple(pair for pair in pairs if not pair.is_self)
     return Readings(info, label_of(evidence.comparison, info), cells, others)
+
+
+def readings_between_models(evidence: Evidence, known: Sequence[Readings]) -> tuple[Readings, ...]:
+    """Return the readings with the pairs of layers of different models alone, without an untrained
+    copy; with all pairs where no names are layers of several models."""
+    reference = str(evidence.comparison.provenance.get("reference", ""))
+    is_between = between_models(evidence.rows, evidence.columns, reference)
+    if not is_between.any():
+        return tuple(known)
+    rows, columns = (
+        {name: i for i, name in enumerate(names)} for names in (evidence.rows, evidence.columns)
+    )
+    return tuple(
+        of._replace(
+            pairs=tuple(p for p in of.pairs if is_between[rows[p.x], columns[p.y]]), where=BETWEEN
+        )
+        for of in known
+    )
 
 
 # ------------------------------------------------------------------------------------------ numbers
@@ -262,8 +284,8 @@ def _by_measure(evidence: Evidence, text_of: Callable[[Evidence, MeasureInfo], s
 
 def results_in_words(evidence: Evidence, known: Sequence[Readings]) -> tuple[str, ...]:
     """Say how many pairs are beyond chance and which is furthest; then a line for each measure, if
-    there are several but not many."""
-    tested = [r for r in known if r.tested]
+    there are several but not many. Of layers of several models, the pairs between models count."""
+    tested = [r for r in readings_between_models(evidence, known) if r.tested]
     if not tested:
         return ("No pair could be tested.",)
     names = {frozenset((pair.x, pair.y)) for r in tested for pair in r.pairs}
@@ -279,8 +301,9 @@ def results_in_words(evidence: Evidence, known: Sequence[Readings]) -> tuple[str
 
 def furthest(evidence: Evidence, known: Readings) -> Reading:
     """Return the reading of the pair furthest above chance, in units of the spread."""
-    best = evidence.best(known.info.spec)
-    return next(pair for pair in known.pairs if (pair.x, pair.y) == (best.row, best.column))
+    pairs = [(pair.x, pair.y) for pair in known.pairs]
+    best = evidence.best(known.info.spec, pairs=pairs)
+    return known.pairs[pairs.index((best.row, best.column))]
 
 
 def _one_measure(evidence: Evidence, known: Readings) -> str:
@@ -291,7 +314,8 @@ def _one_measure(evidence: Evidence, known: Readings) -> str:
         verb = "are beyond chance" if best.is_beyond else "are not beyond chance"
         return f"{best.x} and {best.y} {verb} by {label}: {_score(best, pairs)}."
     rest = f"furthest are {best.x} and {best.y}: {_score(best, pairs)}"
-    return f"{_share(known.beyond, len(pairs))} beyond chance by {label}; {rest}."
+    share = _share(known.beyond, len(pairs), known.where)
+    return f"{share} beyond chance by {label}; {rest}."
 
 
 def _brief(evidence: Evidence, known: Readings) -> str:
@@ -310,12 +334,12 @@ def _score(best: Reading, pairs: Sequence[Reading]) -> str:
     return f"{score_words(best)}, adjusted {p_words(best.adjusted, best.how)}"
 
 
-def _share(beyond: int, pairs: int) -> str:
+def _share(beyond: int, pairs: int, where: str) -> str:
     if not beyond:
-        return f"None of {pairs} pairs is"
+        return f"None of {pairs} pairs{where} is"
     if beyond == pairs:
-        return f"All {pairs} pairs are"
-    return f"{beyond} of {pairs} pairs {'is' if beyond == 1 else 'are'}"
+        return f"All {pairs} pairs{where} are"
+    return f"{beyond} of {pairs} pairs{where} {'is' if beyond == 1 else 'are'}"
 
 
 def _one_pair(evidence: Evidence, tested: Sequence[Readings]) -> str:
@@ -342,7 +366,7 @@ def _several(evidence: Evidence, tested: Sequence[Readings]) -> str:
     else:
         ways = f"at least one of {several}, {by_all or 'none'} by all"
     return (
-        f"{_share(by_any, len(verdicts))} beyond chance by {ways}; furthest by "
+        f"{_share(by_any, len(verdicts), tested[0].where)} beyond chance by {ways}; furthest by "
         f"{tested[0].name} are {best.x} and {best.y}."
     )
 
@@ -352,7 +376,7 @@ def _several(evidence: Evidence, tested: Sequence[Readings]) -> str:
 
 def text_of(evidence: Evidence) -> str:
     """Return a head and a line for each measure."""
-    rows = _rows(evidence, readings(evidence))
+    rows = _rows(evidence, readings_between_models(evidence, readings(evidence)))
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ["   ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     return "\n  ".join([_head(evidence), *lines, *caveats_in_words(evidence)])
@@ -362,7 +386,7 @@ def html_of(evidence: Evidence) -> str:
     """Return the table of the measures and a map of each of the first measures, as HTML."""
     known = readings(evidence)
     first, *_ = results_in_words(evidence, known)
-    names, *lines = _rows(evidence, known)
+    names, *lines = _rows(evidence, readings_between_models(evidence, known))
     facts = table(_head(evidence), names, lines)
     maps = picture(evidence) if any(len(of.pairs) > 1 for of in known) else ""
     notes = [*caveats_in_words(evidence), design_line(evidence)]
@@ -405,7 +429,7 @@ def _line(evidence: Evidence, known: Readings) -> tuple[str, ...]:
     names = "value", "chance", "above"
     value, chance, above = (_span([getattr(pair, name) for pair in pairs]) for name in names)
     tested = len(known.tested)
-    share = f"{known.beyond} of {tested} ≤ {ALPHA:g}" if tested else "not tested"
+    share = f"{known.beyond} of {tested}{known.where} ≤ {ALPHA:g}" if tested else "not tested"
     widest = max((pair.high - pair.low for pair in pairs if pair.high > pair.low), default=0.0)
     interval = f"± {brief(widest / 2)} or less" if widest else ""
     return spec, value, interval, chance, above, share, how

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..results.figures import Choice, HeatMap
 from .colours import DARK, LEVELS, css_class, is_dark, level, limits, picture
 from .numbers import number
-from .svg import drawing, shortened, tag, text, title
+from .svg import distinct_names, drawing, tag, text, title
 
 WIDTH = 480.0
 SCALE = 62.0  # room for the colour scale at the right
@@ -229,14 +229,13 @@ def axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> Names:
         groups = ()
     font = max(SMALLEST_FONT, min(FONT, 0.92 * pitch))
     places = _places(groups or (ModelSpan("", 0, len(names)),), pitch, font)
-    cells = [
-        shortened(names[i].rpartition("/")[2] if groups else names[i], LONGEST) for i in places
-    ]
+    short = distinct_names([n.rpartition("/")[2] if groups else n for n in names], LONGEST)
+    cells = [short[i] for i in places]
     written = [Name(i, name, 5, font, turn, bool(groups)) for i, name in zip(places, cells)]
     depth = max((text_width(name, font) for name in cells), default=0) + 5
     titles = []
-    for group in groups:
-        name, length = shortened(group.name, LONGEST), (group.stop - group.start) * pitch
+    for group, name in zip(groups, distinct_names([group.name for group in groups], LONGEST)):
+        length = (group.stop - group.start) * pitch
         is_upright = turn and text_width(name, FONT) + 6 > length
         titles.append(Name(group.middle, name, depth + 6, FONT, is_upright))
     across = [text_width(t.name, FONT) if t.is_upright or not turn else FONT for t in titles]

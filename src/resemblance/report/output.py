@@ -61,7 +61,8 @@ def emit(content: Content, kind: str, output: Path | None, table: str = "") -> N
     """Write a comparison, an evidence, a result or another output in one of ``FORMATS``, to a file
     or to standard output.
 
-    Markdown and LaTeX, for papers, have the tables of a terminal. JSON has everything. CSV of a
+    A terminal has a summary of many pairs; text in a file, Markdown and LaTeX have a line for each
+    pair. JSON has everything. CSV of a
     result has the shortest table of data and Parquet the longest, those with the same columns being
     one; without such tables both have a line per claim and per score, of the ``kind`` "claim" or
     "score". With ``table`` they have the rows of the tables of this name or title.
@@ -73,11 +74,11 @@ def emit(content: Content, kind: str, output: Path | None, table: str = "") -> N
             show(content.shown)
         emit(content.of, kind, output)
     elif kind == "table":
-        deliver_tables(_tables_of(content), output)
+        deliver_tables(_tables_of(content, is_whole=output is not None), output)
     elif kind == "json":
         deliver(as_json(content), output)
     elif kind in MARKUP:
-        deliver(MARKUP[kind](_tables_of(content)), output)
+        deliver(MARKUP[kind](_tables_of(content, is_whole=True)), output)
     else:
         columns, records = _records_of(content, table, kind)
         if kind == "csv":
@@ -96,15 +97,15 @@ def save(content: Content, path: Path) -> None:
     emit(content, kind, path)
 
 
-def _tables_of(content: Content) -> list[Any]:
+def _tables_of(content: Content, *, is_whole: bool) -> list[Any]:
     from .terminal import comparison_tables, evidence_tables, result_tables
 
     if isinstance(content, Output):
         return list(content.tables)
     if isinstance(content, Comparison):
-        return comparison_tables(content)
+        return comparison_tables(content, is_whole=is_whole)
     if isinstance(content, Evidence):
-        return evidence_tables(content)
+        return evidence_tables(content, is_whole=is_whole)
     return result_tables(content, is_whole=True)
 
 

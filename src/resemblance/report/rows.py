@@ -15,13 +15,13 @@ from .svg import (
     apart,
     axis_ticks,
     columns,
+    distinct_names,
     drawing,
     limit,
     positive_ends,
     reach,
     room,
     row_name,
-    shortened,
     tag,
     text,
     title,
@@ -48,8 +48,10 @@ def bars(figure: Bars) -> str:
     if figure.threshold is not None:
         parts.append(limit(figure.threshold, f"M{x(figure.threshold):.1f} 0V{tall:g}"))
     places = decimals([abs(bar.value) for bar in shown])
-    for i, bar in enumerate(figure.bars):
-        parts.append(_bar(bar, x, ROW * i, digits(bar.value, places), base, _kind(bar, figure)))
+    names = distinct_names([bar.name for bar in figure.bars])
+    for i, (bar, name) in enumerate(zip(figure.bars, names)):
+        value, kind = digits(bar.value, places), _kind(bar, figure)
+        parts.append(_bar(bar, name, x, ROW * i, value, base, kind))
     return drawing(WIDTH, tall + 42, parts, f"{figure.title}: {figure.x} of {len(figure.bars)}")
 
 
@@ -99,11 +101,11 @@ def _columns(x: Axis, tall: float, name: str, base: float) -> list[str]:
     return columns(x, at, tall, name, base)
 
 
-def _bar(bar: Bar, x: Axis, top: float, value: str, base: float, kind: str) -> str:
+def _bar(bar: Bar, name: str, x: Axis, top: float, value: str, base: float, kind: str) -> str:
     middle, has_value = top + ROW / 2, math.isfinite(bar.value)
     ends = f", {span(bar.low, bar.high)}" if bar.low is not None and bar.high is not None else ""
     parts = [title(bar.note or f"{bar.name}: {number(bar.value)}{ends}")]
-    parts += [text(shortened(bar.name), round(x.start - 12, 1), middle + 3.5, class_="end name")]
+    parts += [text(name, round(x.start - 12, 1), middle + 3.5, class_="end name")]
     if has_value and x.low <= base <= x.high:
         parts.append(tag("path", d=f"M{x(base):.1f} {middle:g}H{x(bar.value):.1f}", class_="stem"))
     if has_value and bar.low is not None and bar.high is not None:
@@ -132,9 +134,10 @@ def boxes(figure: Boxes) -> str:
     tall = BOX * len(figure.boxes)
     parts = _columns(x, tall, figure.x, figure.span[0] if figure.span else 0.0)
     groups = sorted({box.group for box in figure.boxes} - {""})
-    for i, box in enumerate(figure.boxes):
+    names = distinct_names([box.name for box in figure.boxes])
+    for i, (box, name) in enumerate(zip(figure.boxes, names)):
         kind = f"box c{groups.index(box.group) % COLOURS}" if box.group else "box"
-        parts.append(_box(box, x, BOX * (i + 0.5), figure.x, kind))
+        parts.append(_box(box, name, x, BOX * (i + 0.5), figure.x, kind))
     if len(groups) > 1:  # a legend of one entry explains nothing
         parts += _groups(groups, tall + 56)
         tall += 16 * math.ceil(len(groups) / ACROSS)
@@ -151,10 +154,10 @@ def _groups(groups: Sequence[str], top: float) -> list[str]:
     return parts
 
 
-def _box(box: Box, x: Axis, y: float, unit: str, kind: str) -> str:
-    name = text(shortened(box.name), round(x.start - 12, 1), y + 3.5, class_="end name")
+def _box(box: Box, name: str, x: Axis, y: float, unit: str, kind: str) -> str:
+    label = text(name, round(x.start - 12, 1), y + 3.5, class_="end name")
     if not box.values:
-        return tag("g", title(f"{box.name}: no value"), name)
+        return tag("g", title(f"{box.name}: no value"), label)
     lower, median, upper = (float(q) for q in np.percentile(box.values, [25, 50, 75]))
     slack = 1.5 * (upper - lower)
     inside = [v for v in box.values if lower - slack <= v <= upper + slack]
@@ -165,7 +168,7 @@ def _box(box: Box, x: Axis, y: float, unit: str, kind: str) -> str:
     size = {"width": round(max(x(upper) - x(lower), 0.1), 1), "height": 14}
     parts = [
         title(f"{box.name}: {summary}"),
-        name,
+        label,
         tag("path", d=whisker, class_="whisker"),
         tag("rect", x=round(x(lower), 1), y=y - 7, **size, class_=kind),
         tag("path", d=f"M{x(median):.1f} {y - 7:g}v14", class_="median"),
@@ -195,16 +198,18 @@ def strips(figure: Strips) -> str:
     x = Axis(low - slack, high + slack, room((s.name for s in figure.strips), NAMES), WIDTH - 16)
     tall = STRIP * len(figure.strips)
     parts = _columns(x, tall, figure.x, 0.0)
+    names = distinct_names([strip.name for strip in figure.strips])
     parts += [
-        _strip(strip, x, STRIP * (i + 0.5), figure.x) for i, strip in enumerate(figure.strips)
+        _strip(strip, name, x, STRIP * (i + 0.5), figure.x)
+        for i, (strip, name) in enumerate(zip(figure.strips, names))
     ]
     return drawing(WIDTH, tall + 42, parts, f"{figure.title}: {figure.x} of {len(figure.strips)}")
 
 
-def _strip(strip: Strip, x: Axis, y: float, unit: str) -> str:
+def _strip(strip: Strip, name: str, x: Axis, y: float, unit: str) -> str:
     more = "" if strip.is_used else ", left out"
     places = [x(v) for v in strip.values]
-    parts = [row_name(strip.name, x.start - 12, y + 4)]
+    parts = [row_name(strip.name, x.start - 12, y + 4, name)]
     if places:
         d = f"M{min(places):.1f} {y:.1f}H{max(places):.1f}"
         parts.append(tag("path", d=d, class_="range"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
@@ -13,6 +15,8 @@ from .numbers import number
 
 CHARACTER = 5.8  # mean width of a character in the size of labels
 LONGEST = 28  # characters of a name
+SIGNS = "./_- "  # between the words of a name
+WORDS = re.compile(r"[^\W_]+|[\W_]")  # of a name: letters and digits, and single signs between them
 NOTHING = '<p class="note">There is nothing to draw: nothing has a value.</p>'
 RINGS = (0.75, 1.8, 3.0, 4.2, 5.4)  # how far from a point labels may be, in their heights
 TURNS = (0, 180, 45, -45, 135, -135, 90, -90)  # degrees, in the order in which places are tried
@@ -89,16 +93,64 @@ def shortened(name: str, longest: int = LONGEST) -> str:
     return name if len(name) <= longest else f"{name[:half]}…{name[1 - half :]}"
 
 
-def row_name(name: str, x: float, y: float) -> str:
-    """Write the name of a row, before ``x``; of one that is cut, the pointer reads all."""
-    short = shortened(name)
+def distinct_names(names: Sequence[str], longest: int = LONGEST) -> list[str]:
+    """Cut long names that are drawn together, and keep the parts in which they differ.
+
+    A name loses its middle, as by :func:`shortened`. Where two names would become one, each keeps
+    the part between the beginning and the end that they share, with as many of the words around it
+    as fit: ``…layer.0.attention…`` and ``…layer.1.attention…``. Different names stay different; at
+    worst they are longer than ``longest``.
+    """
+    short = {name: shortened(name, longest) for name in names}
+    alike = defaultdict[str, list[str]](list)
+    for name, label in short.items():
+        alike[label].append(name)
+    for group in alike.values():
+        if len(group) > 1:
+            short |= zip(group, _differing_parts(group, longest))
+    if len(set(short.values())) < len(short):
+        return distinct_names(names, 2 * longest)
+    return [short[name] for name in names]
+
+
+def _differing_parts(names: Sequence[str], longest: int) -> list[str]:
+    """Cut each name to the words that not all names share, with some of those around them."""
+    words = [WORDS.findall(name) for name in names]
+    fewest = min(map(len, words))
+    first = next((k for k in range(fewest) if len({w[k] for w in words}) > 1), fewest)
+    ends = range(fewest - first)
+    last = next((k for k in ends if len({w[-1 - k] for w in words}) > 1), len(ends))
+    return [_around(of, first, len(of) - last, longest) for of in words]
+
+
+def _around(words: Sequence[str], start: int, stop: int, longest: int) -> str:
+    """Return the words from ``start`` to ``stop``, and further ones on both sides as far as there
+    is room."""
+    size = len("".join(words[start:stop])) + 2
+    for step in range(2 * len(words)):  # to the left and to the right in turn
+        first, end = (start - 1, stop) if step % 2 == 0 else (start, stop + 1)
+        grown = len("".join(words[max(first, 0) : end])) + 2
+        if first >= 0 and end <= len(words) and size < grown <= longest:
+            start, stop, size = first, end, grown
+    left, right = "…" * (start > 0), "…" * (stop < len(words))
+    middle = "".join(words[start:stop])
+    middle = middle.lstrip(SIGNS) if left else middle
+    middle = middle.rstrip(SIGNS) if right else middle
+    return f"{left}{shortened(middle, longest)}{right}"
+
+
+def row_name(name: str, x: float, y: float, short: str = "") -> str:
+    """Write the name of a row, before ``x``, as it is or ``short``; of one that is cut, the pointer
+    reads all."""
+    short = short or shortened(name)
     words = text(short, round(x, 1), round(y, 1), class_="end name")
     return words if short == name else tag("g", title(name), words)
 
 
 def room(names: Iterable[str], most: float = math.inf) -> float:
     """Return how wide the longest of some names is, as far as it is shown."""
-    return min(most, 20 + CHARACTER * max((len(shortened(n)) for n in names), default=0))
+    longest = max(map(len, distinct_names(list(names))), default=0)
+    return min(most, 20 + CHARACTER * longest)
 
 
 def reach(values: Sequence[float]) -> tuple[float, float]:

@@ -16,8 +16,16 @@ from ..results.result import Result
 from ..results.sections import Table
 from ..significance import Place
 from .cells import TableCell, grid
-from .comparing.stats import chance_words, is_square, pair_of
-from .comparing.tables import direction, measures_table, overview_table, pair_table, values_table
+from .comparing.stats import chance_words, is_square, pair_of, shown_of
+from .comparing.tables import (
+    depths_table,
+    direction,
+    measures_table,
+    overview_table,
+    pair_table,
+    pairs_table,
+    values_table,
+)
 from .evidence_words import caveats_in_words, design_line, readings, results_in_words
 from .numbers import count, minus, number
 from .tables import GAP, INDENT, USUAL_WIDTH, TextTable, measured
@@ -81,16 +89,19 @@ def _choice(table: Table, column: int, name: str) -> str:
 # ------------------------------------------------------------------------ comparisons and evidence
 
 
-def comparison_tables(comparison: Comparison) -> list[Any]:
+def comparison_tables(comparison: Comparison, *, is_whole: bool = False) -> list[Any]:
     """Return what to print for a comparison, by the number of its representations.
 
-    A line per measure for two, small matrices for a few, else a summary.
+    A line per measure for two, small matrices for a few, else a summary; of models with several
+    layers, first the layers of equal depth. ``is_whole``: in place of the summary a line per pair,
+    as files have it.
     """
     pair, sides = pair_of(comparison), (len(comparison.rows), len(comparison.columns))
     notes = diagnostic_notes(comparison, without=CHANCE)  # which the tables show
     diagnostics = [f"{spec}: {note}" for spec, note in notes.items()]
     if pair is not None:
         return [text_table(pair_table(comparison, pair)), *diagnostics]
+    depths = _depth_tables(comparison)
     lines = len(comparison.measures) * (len(comparison.rows) + 4)
     if max(sides) <= MATRIX and lines <= LINES:
         tables = [
@@ -98,8 +109,21 @@ def comparison_tables(comparison: Comparison) -> list[Any]:
             for info in comparison.measures
             for part in (_title(comparison, info), matrix_table(comparison, info))
         ]
-        return [*tables, *diagnostics]
-    return [text_table(measures_table(comparison)), *diagnostics, MORE]
+        return [*depths, *tables, *diagnostics]
+    if is_whole:
+        return [*depths, text_table(pairs_table(comparison)), *diagnostics]
+    return [*depths, text_table(measures_table(comparison)), *diagnostics, MORE]
+
+
+def _depth_tables(comparison: Comparison) -> list[Any]:
+    """Return the layers of equal depth with their title; nothing without models, or if they are too
+    many."""
+    evidence = comparison.evidence
+    leading = None if evidence is None else evidence.measures[0].spec
+    table = depths_table(shown_of(comparison, measure=leading, evidence=evidence))
+    if table is None or len(table.rows) > LINES:
+        return []
+    return [table.title, text_table(table)]
 
 
 def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
@@ -129,14 +153,15 @@ def _title(comparison: Comparison, info: MeasureInfo) -> str:
     return f"{info.label}  {info.spec}  ({reading})"
 
 
-def evidence_tables(evidence: Evidence) -> list[Any]:
+def evidence_tables(evidence: Evidence, *, is_whole: bool = False) -> list[Any]:
     """Return what to print: a line per measure and pair, or per measure if these are too many;
-    then the result in words, what makes it doubtful, and the design."""
+    then the result in words, what makes it doubtful, and the design. ``is_whole``: a line per
+    measure and pair however many these are, as files have it."""
     known = readings(evidence)
     pairs = [pair for of in known for pair in of.pairs]
     first, *_ = results_in_words(evidence, known)
     lines = [minus(x) for x in (first, *caveats_in_words(evidence), design_line(evidence))]
-    if len(pairs) > LINES:
+    if len(pairs) > LINES and not is_whole:
         return [text_table(overview_table(evidence, known)), *lines, MORE]
     table = values_table(evidence, known)
     column = table.columns.index("how") - 1  # of the p-value that decides

@@ -13,8 +13,8 @@ The rules, for the measure that leads:
 - Models that these sentences leave out, for a single layer, are named.
 - Without such models: the most and the least similar pair, of layers of different models if there
   are any; and two groups, if every pair within them is more similar than every pair between them.
-- With an untrained copy of the first model, which the other sentences leave out: where a model is
-  no closer to the first than the copy is.
+- With an untrained copy of the first model, which the other sentences leave out: at which layers,
+  or whether by its only layer, a model is no closer to the first than the copy is.
 - Chance is that of each pair that the sentence names; where it names none, the mean over its pairs,
   if it is known for all of them.
 - Measures of other families whose order of the pairs has a Spearman correlation below 0.5 with
@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...arrangements import Curve, models_of, tree
+from ...arrangements import Curve, models_of, single_layers, tree
 from ...comparison import MeasureInfo, most_similar
 from ..evidence_words import ALPHA, brief
 from ..numbers import counted, listed, minus
@@ -102,7 +102,8 @@ def _similarity(shown: Shown, known: Places) -> Iterator[str]:
     else:
         yield extremes_words(shown, known)
         yield group_words(shown)
-    yield from reference_words(shown, all_curves)
+    single = single_layers(shown.comparison, shown.leading.spec)
+    yield from reference_words(shown, all_curves or single)
 
 
 def _size(curve: Curve) -> int:
@@ -214,14 +215,19 @@ def reference_words(shown: Shown, curves: Sequence[Curve]) -> Iterator[str]:
         known = shared_depths([curve, copy])
         sign = 1 if shown.leading.larger_is_more_similar else -1
         low = [k for k in known if sign * curve.values[k] <= sign * copy.values[k]]
-        closer = f"{named(other)} is {{}} to {named(one)} than an untrained copy of it is"
-        if not low:
-            yield f"At all {len(known)} depths {closer.format('closer')}."
+        if not known:
             continue
-        label, k = shown.label(shown.leading), low[0]
-        where = listed([_layer(curve, k) for k in low], MOST_NAMED)
-        scores = f" ({label} {written(curve.values[k])}, the copy {written(copy.values[k])})"
-        yield f"At {where} {closer.format('no closer')}{scores if len(low) == 1 else ''}."
+        closer = f"{named(other)} is {{}} to {named(one)} than an untrained copy of it is"
+        k = (low or known)[0]
+        scores = f" ({shown.label(shown.leading)} {written(curve.values[k])}, the copy "
+        scores += f"{written(copy.values[k])})"
+        if len(curve.layers) == 1:
+            yield f"{closer.format('no closer' if low else 'closer')}{scores}."
+        elif not low:
+            yield f"At all {len(known)} depths {closer.format('closer')}."
+        else:
+            where = listed([_layer(curve, k) for k in low], MOST_NAMED)
+            yield f"At {where} {closer.format('no closer')}{scores if len(low) == 1 else ''}."
 
 
 def many_models(shown: Shown, curves: Sequence[Curve]) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...arrangements import Curve, by_depth, models_of, nearest_depths
+from ...arrangements import Curve, between_models, by_depth, models_of, nearest_depths
 from ...catalogue import get_measure
 from ...comparison import Comparison, MeasureInfo, chance_of, label_of
 from ...display import ORDINARY, without_rounding
@@ -50,8 +50,11 @@ class FailureGroup(NamedTuple):
 
 def values_of_pairs(comparison: Comparison, info: MeasureInfo) -> np.ndarray:
     """Return the values of a measure for people to read, of all pairs of different representations,
-    each once where both directions are the same; NaN for those that are missing."""
-    pairs = off_diagonal(comparison)
+    each once where both directions are the same; NaN for those that are missing.
+
+    Of layers of several models: of the pairs between models.
+    """
+    pairs = compared_pairs(comparison)
     if info.symmetric and is_square(comparison):
         pairs = np.triu(pairs)
     return without_rounding(comparison.values[info.spec][pairs], info)
@@ -131,6 +134,14 @@ def off_diagonal(comparison: Comparison) -> np.ndarray:
     return ~np.eye(*shape, dtype=bool) if is_square(comparison) else np.ones(shape, dtype=bool)
 
 
+def compared_pairs(comparison: Comparison) -> np.ndarray:
+    """Return True for the pairs that a summary is about: layers of different models, without the
+    untrained copy, or where no names are layers of several models, different representations."""
+    reference = str(comparison.provenance.get("reference", ""))
+    is_between = between_models(comparison.rows, comparison.columns, reference)
+    return is_between if is_between.any() else off_diagonal(comparison)
+
+
 def colour_scale(
     values: np.ndarray, bounds: tuple[float, float], *, stretch: bool = False
 ) -> ColourScale:
@@ -175,9 +186,9 @@ def definition(info: MeasureInfo) -> str:
 
 
 def extremes(comparison: Comparison, measure: str | Measure) -> tuple[tuple[str, str], ...]:
-    """Return the most and the least similar pair of different representations under a measure;
-    nothing where no pair has a value."""
-    difference = np.where(off_diagonal(comparison), comparison.difference(measure), np.nan)
+    """Return the most and the least similar pair under a measure, of different representations or
+    of layers of different models; nothing where no pair has a value."""
+    difference = np.where(compared_pairs(comparison), comparison.difference(measure), np.nan)
     if np.isnan(difference).all():
         return ()
     ends = (np.nanargmin(difference), np.nanargmax(difference))
@@ -326,11 +337,8 @@ def between(shown: Shown, places: Sequence[tuple[int, int]]) -> list[tuple[int, 
     None unless all representations are layers of several models.
     """
     rows, columns = shown.comparison.rows, shown.comparison.columns
-    models = {name.rpartition("/")[0] for name in (*rows, *columns)}
-    if len(models) < 2 or "" in models:
-        return []
-    pairs = [(rows[i].rpartition("/")[0], columns[j].rpartition("/")[0]) for i, j in places]
-    return [p for p, (x, y) in zip(places, pairs) if x != y and shown.reference not in (x, y)]
+    is_between = between_models(rows, columns, shown.reference)
+    return [place for place in places if is_between[place]]
 
 
 def places_of_curve(shown: Shown, curve: Curve) -> list[tuple[int, int]]:

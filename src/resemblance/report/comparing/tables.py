@@ -10,12 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from ...comparison import Comparison, MeasureInfo
+from ...comparison import Comparison, MeasureInfo, label_of
 from ...display import without_rounding
 from ...inference.nulls import p_text
 from ...inference.result import Evidence
 from ...results.sections import Entry, Section, Sign, Table
-from ..evidence_words import ALPHA, Reading, Readings, furthest, level_words
+from ..evidence_words import (
+    ALPHA,
+    Reading,
+    Readings,
+    furthest,
+    level_words,
+    readings_between_models,
+)
 from ..numbers import ROUNDING, count, counted, decimals, digits, listed, span
 from .stats import (
     Shown,
@@ -25,6 +32,7 @@ from .stats import (
     extremes,
     failure_groups,
     is_square,
+    off_diagonal,
     places_of_curve,
     values_of_pairs,
 )
@@ -39,7 +47,8 @@ CHANCE_NOTE = (
     "closed form."
 )
 OVER_PAIRS = (
-    "Smallest, median and largest are over pairs of different representations. Seconds are summed "
+    "Smallest, median and largest are over pairs of different representations, and of layers of "
+    "several models over the pairs between models. Seconds are summed "
     "over all pairs; what several measures share is counted for the first that needed it. "
     f"{CHANCE_NOTE}"
 )
@@ -157,7 +166,7 @@ def evidence_sections(shown: Shown) -> Iterator[Section]:
     if is_one_pair(known):
         yield Section("pair", "The pair", READING, (values_table(evidence, known),))
         return
-    if pairs := _depths_table(shown, evidence):
+    if pairs := depths_table(shown):
         depth = depth_words(shown, curves_of(shown, shown.leading))
         yield Section("depths", f"Layers of {depth}", "", (pairs,))
     yield Section(
@@ -171,24 +180,65 @@ def is_one_pair(known: Sequence[Readings]) -> bool:
     return len({frozenset((pair.x, pair.y)) for of in known for pair in of.pairs}) <= 1
 
 
-def _depths_table(shown: Shown, evidence: Evidence) -> Table | None:
-    """Return the layers of equal depth by the leading measure, with all that is known of them."""
-    known = shown.readings[shown.leading.spec]
-    places = [p for curve in curves_of(shown, shown.leading) for p in places_of_curve(shown, curve)]
+def depths_table(shown: Shown) -> Table | None:
+    """Return the layers of equal depth of every two models: the value of each measure, and what the
+    evidence has of the leading one; None where no models have several layers."""
+    curves = curves_of(shown, shown.leading)
+    places = [place for curve in curves for place in places_of_curve(shown, curve)]
     if not places:
         return None
-    scores = [name.format(level=level_words(evidence)) for name in SCORES]
-    columns = (*PAIR, *scores, "adjusted p", "how")
-    cells = [known.cells[i][j] for i, j in places]
-    decimals = places_of(known._replace(pairs=tuple(cells)))
-    rows = tuple(_value_row("", cell, decimals, is_one_way=False)[1:] for cell in cells)
-    depth = depth_words(shown, curves_of(shown, shown.leading))
-    title = f"Layers of {depth} by {shown.label(shown.leading)}"
-    return Table("depths", title, columns, rows, is_closed=len(rows) > FEW_ROWS)
+    evidence, known = shown.evidence, shown.readings.get(shown.leading.spec)
+    others = [info for info in shown.measures if known is None or info != shown.leading]
+    labels = [shown.label(info) for info in others]
+    values = [_known_values(shown, info, places) for info in others]
+    pairs = [(shown.comparison.rows[i], shown.comparison.columns[j]) for i, j in places]
+    columns, rows, brief = (*PAIR,), pairs, (*PAIR,)
+    title = f"Layers of {depth_words(shown, curves)}"
+    if evidence is not None and known is not None:
+        level = level_words(evidence)
+        columns = (*PAIR, *(name.format(level=level) for name in SCORES), "adjusted p", "how")
+        brief = (*PAIR, "value", f"{level} interval", "chance", "adjusted p")
+        cells = [known.cells[i][j] for i, j in places]
+        decimals = places_of(known._replace(pairs=tuple(cells)))
+        rows = [_value_row("", cell, decimals, is_one_way=False)[1:] for cell in cells]
+        title = f"{title} by {shown.label(shown.leading)}"
+    table = tuple((*row, *entries) for row, *entries in zip(rows, *values))
+    return Table(
+        "depths",
+        title,
+        (*columns, *labels),
+        table,
+        is_closed=len(table) > FEW_ROWS,
+        brief=(*brief, *labels),
+    )
+
+
+def _known_values(
+    shown: Shown, info: MeasureInfo, places: Sequence[tuple[int, int]]
+) -> list[Entry]:
+    values = shown.values(info)
+    return [_or_none(float(values[place])) for place in places]
+
+
+def pairs_table(comparison: Comparison) -> Table:
+    """Return a row per pair with the value of every measure: all that a file has."""
+    is_half = is_square(comparison) and all(info.symmetric for info in comparison.measures)
+    is_shown = np.triu(off_diagonal(comparison)) if is_half else off_diagonal(comparison)
+    places = [(int(i), int(j)) for i, j in np.argwhere(is_shown)]
+    values = [
+        [_or_none(x) for x in without_rounding(comparison.values[m.spec], m)[is_shown].tolist()]
+        for m in comparison.measures
+    ]
+    names = [(comparison.rows[i], comparison.columns[j]) for i, j in places]
+    labels = [label_of(comparison, info) for info in comparison.measures]
+    rows = tuple((*pair, *entries) for pair, *entries in zip(names, *values))
+    return Table("pairs", "", (*PAIR, *labels), rows, figures=4)
 
 
 def overview_table(evidence: Evidence, known: Sequence[Readings]) -> Table:
-    """Return a row per measure: how many pairs are beyond chance, and the furthest."""
+    """Return a row per measure: how many pairs are beyond chance, and the furthest; of layers of
+    several models, the pairs between models."""
+    known = readings_between_models(evidence, known)
     level = level_words(evidence)
     names = ("measure", "label", "beyond chance", "median above chance", "furthest above chance")
     columns = (*names, "value", f"{level} interval", "chance", "adjusted p")
@@ -204,7 +254,7 @@ def _overview_row(evidence: Evidence, known: Readings) -> tuple[Entry, ...]:
     above = [pair.above for pair in tested if not math.isnan(pair.above)]
     return (
         *start,
-        f"{known.beyond} of {len(tested)}",
+        f"{known.beyond} of {len(tested)}{known.where}",
         float(np.median(above)) if above else None,
         f"{best.x} and {best.y}",
         *(_or_none(best.value), _interval(best, places_of(known)), _or_none(best.chance)),
