@@ -147,7 +147,7 @@ def answer(comparison: Comparison) -> list[Any]:
     if not means:
         return []
     chance = _chance(comparison)
-    sentences = _in_words(means)
+    sentences = _departure_words(means)
     means |= {CHANCE_COLUMN: chance} if chance else {}
     layers = list(next(iter(means.values())))
     rows = [
@@ -201,7 +201,7 @@ def _chance(comparison: Comparison) -> dict[str, float]:
     return dict(zip(curves[0].layers, means.tolist()))
 
 
-def _in_words(means: Mapping[str, Mapping[str, float]]) -> list[str]:
+def _departure_words(means: Mapping[str, Mapping[str, float]]) -> list[str]:
     """Return where networks that learned to read agree, and where the other one departs."""
     if len(means) < 2:
         return []
@@ -217,12 +217,12 @@ def _in_words(means: Mapping[str, Mapping[str, float]]) -> list[str]:
 
 def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, str]) -> None:
     """Write the page of the demonstration, with its result and how to read it."""
-    found = " ".join(_in_words(_means_of_groups(comparison)))
+    sentences = " ".join(_departure_words(_means_of_groups(comparison)))
     introduction = (
         "Small convolutional networks learned to read handwritten digits from different random "
         "starts; one was trained on shuffled labels. How to read the maps: a dark diagonal inside "
         "the block of two networks means that the same layer of both represents the images alike. "
-        f"{found}"
+        f"{sentences}"
     )
     write_page(
         comparison,

@@ -236,16 +236,13 @@ class Evidence:
         return np.asarray(standard_error(parts.values, parts.kind))
 
     def best(self, measure: AnyMeasure, *, pairs: Sequence[tuple[str, str]] | None = None) -> Best:
-        """Return the pair furthest above chance, with a p-value that pays for the search.
-
-        ``pairs``: names of rows and columns; only these pairs are searched. Default: all.
-        """
+        """Return the pair furthest above chance, of all ``pairs`` or of these names of rows and
+        columns, with a p-value that pays for the search of all."""
         observed = self._standardised(measure, self._null(measure).observed)
         is_searched = self._tested(measure)
         if pairs is not None:
-            places = [self.place(*pair) for pair in pairs]
             is_chosen = np.zeros_like(is_searched)
-            is_chosen[tuple(np.array(places, dtype=int).reshape(-1, 2).T)] = True
+            is_chosen[tuple(np.transpose([self.place(*pair) for pair in pairs]))] = True
             is_searched &= is_chosen
         standardised = np.where(is_searched, observed, np.nan)
         if np.isnan(standardised).all():

@@ -116,12 +116,11 @@ def readings_between_models(evidence: Evidence, known: Sequence[Readings]) -> tu
     rows, columns = (
         {name: i for i, name in enumerate(names)} for names in (evidence.rows, evidence.columns)
     )
-    return tuple(
-        of._replace(
-            pairs=tuple(p for p in of.pairs if is_between[rows[p.x], columns[p.y]]), where=BETWEEN
-        )
-        for of in known
-    )
+    chosen = []
+    for of in known:
+        pairs = tuple(p for p in of.pairs if is_between[rows[p.x], columns[p.y]])
+        chosen.append(of._replace(pairs=pairs, where=BETWEEN))
+    return tuple(chosen)
 
 
 # ------------------------------------------------------------------------------------------ numbers

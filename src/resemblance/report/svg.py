@@ -117,9 +117,11 @@ def _differing_parts(names: Sequence[str], longest: int) -> list[str]:
     """Cut each name to the words that not all names share, with some of those around them."""
     words = [WORDS.findall(name) for name in names]
     fewest = min(map(len, words))
-    first = next((k for k in range(fewest) if len({w[k] for w in words}) > 1), fewest)
-    ends = range(fewest - first)
-    last = next((k for k in ends if len({w[-1 - k] for w in words}) > 1), len(ends))
+    shared = [len(set(column)) == 1 for column in zip(*words)]
+    first = shared.index(False) if False in shared else fewest
+    ends = list(zip(*(of[first:][::-1] for of in words)))
+    shared = [len(set(column)) == 1 for column in ends]
+    last = shared.index(False) if False in shared else len(ends)
     return [_around(of, first, len(of) - last, longest) for of in words]
 
 

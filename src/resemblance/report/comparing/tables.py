@@ -192,7 +192,9 @@ def depths_table(shown: Shown) -> Table | None:
     labels = [shown.label(info) for info in others]
     values = [_known_values(shown, info, places) for info in others]
     pairs = [(shown.comparison.rows[i], shown.comparison.columns[j]) for i, j in places]
-    columns, rows, brief = (*PAIR,), pairs, (*PAIR,)
+    columns: tuple[str, ...] = PAIR
+    rows: list[tuple[Entry, ...]] = [(*pair,) for pair in pairs]
+    brief: tuple[str, ...] = PAIR
     title = f"Layers of {depth_words(shown, curves)}"
     if evidence is not None and known is not None:
         level = level_words(evidence)
