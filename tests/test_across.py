@@ -244,7 +244,11 @@ def test_figures_show_means_and_the_ceiling() -> None:
     ax = rs.plot.draw(result)
     assert [t.get_text() for t in ax.get_yticklabels()] == list(NAMES)  # the highest first
     legend = [t.get_text() for t in ax.get_legend().get_texts()]
-    assert legend == ["mean, 95 % interval", "not above 0 (p > 0.05)", "noise ceiling"]
+    assert legend == ["a subject", "mean, 95 % interval", "not above 0 (p > 0.05)", "noise ceiling"]
+    subjects = ax.lines[0].get_xydata()
+    assert sorted(subjects[:, 0]) == sorted(result.values.ravel())
+    with pytest.raises(ValueError, match=r"got Across; .* drawn \(.plot\)"):
+        rs.report.write_page(result, "page.html")  # type: ignore[arg-type]
     assert len(ax.patches) == 1
     plain = rs.plot.across(rs.across(*experiment(n=12, count=3), measure="procrustes"))
     assert not plain.patches
@@ -302,7 +306,7 @@ def test_distances_are_shown_the_most_similar_first() -> None:
         with pytest.raises(ValueError, match="difference"):
             scores.above_0()
     legend = [t.get_text() for t in rs.plot.across(result).get_legend().get_texts()]
-    assert legend == ["mean, 95 % interval"]
+    assert legend == ["a subject", "mean, 95 % interval"]
     with pytest.raises(ValueError, match=r"plot\.across"):
         rs.plot.intervals(result)  # type: ignore[arg-type]
 

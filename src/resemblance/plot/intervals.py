@@ -136,9 +136,9 @@ def drift(report: DriftReport, *, ax: Axes | None = None) -> Axes:
 def across(result: Across, *, ax: Axes | None = None) -> Axes:
     """Draw the mean score of each model with its interval, the most similar first; return the axes.
 
-    Hollow points are not above 0 (adjusted p above 0.05), by a measure for which that is chance.
-    The band is the noise ceiling, from the
-    scores of subjects with the others to the highest mean that a model can reach.
+    Small grey points are the subjects. Hollow points are not above 0 (adjusted p above 0.05), by a
+    measure for which that is chance. The band is the noise ceiling, from the scores of subjects
+    with the others to the highest mean that a model can reach.
 
     Parameters
     ----------
@@ -157,7 +157,9 @@ def across(result: Across, *, ax: Axes | None = None) -> Axes:
         False: f"not above 0 (p > {ALPHA:g})",
     }
     marks, labels = list[Any](), list[str]()
-    with rows(ax, [result.models[i] for i in order], 3) as drawn:
+    with rows(ax, [result.models[i] for i in order], 4) as drawn:
+        marks.append(_subjects(drawn, result.values[:, order]))
+        labels.append("a subject")
         for is_sure in (True, False):
             at = np.flatnonzero(is_above[order] == is_sure)
             if len(at):
@@ -172,6 +174,14 @@ def across(result: Across, *, ax: Axes | None = None) -> Axes:
         of_subjects = f"mean over {len(result.subjects)} subjects"
         drawn.set_xlabel(f"{plain(result.measure, LONGEST)}\n{of_subjects}")
     return drawn
+
+
+def _subjects(ax: Axes, values: np.ndarray) -> Any:
+    """Draw the score of each subject in the row of each model; return the points."""
+    places = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+    style = {"marker": "o", "markersize": 2.5, "linestyle": "none", "color": GREY, "alpha": 0.6}
+    (points,) = ax.plot(values.ravel(), places.ravel(), zorder=1, **style)
+    return points
 
 
 def _times(ax: Axes, bars: Sequence[Bar]) -> None:

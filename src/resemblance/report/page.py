@@ -14,6 +14,7 @@ from typing import Any
 from ..comparison import Comparison
 from ..drift import DriftReport, Upgrade
 from ..extras import need
+from ..inference import Across
 from ..inference.result import Evidence
 from ..json_files import write_atomically
 from ..measure import Measure
@@ -102,7 +103,12 @@ def write_page(
     elif isinstance(result, Upgrade):
         result = upgrade_result(result)
     elif not isinstance(result, Result):
-        raise ValueError(f"write_page: result must be a result; got {type(result).__name__}")
+        remedy = ""
+        if isinstance(result, Across):
+            remedy = "; scores across subjects are saved as a table (.save) or drawn (.plot)"
+        raise ValueError(
+            f"write_page: result must be a result; got {type(result).__name__}{remedy}"
+        )
     result = replace(result, provenance={**result.provenance, **(provenance or {})})
     write_atomically(Path(path), page_text(result, title, introduction, facts or {}))
     return Path(path)
