@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau, rankdata, spearmanr
 
 import resemblance as rs
 
@@ -48,6 +49,45 @@ def test_means_and_ceilings_are_the_peers(subtests: Any) -> None:
             assert result.ceiling[::2] == pytest.approx((low, high), abs=1e-12)
     alone = np.sqrt(np.diagonal(rs.across(subjects, models, measure=COSINE).covariances[0]))
     assert alone[:3] == pytest.approx(OF_SUBJECTS, abs=1e-12)
+
+
+SCORES = {
+    "spearman": lambda a, b: spearmanr(a, b)[0],
+    "kendall": lambda a, b: kendalltau(a, b)[0],
+    "kendall_a": lambda a, b: (
+        np.sign(a[:, None] - a) * np.sign(b[:, None] - b)
+    ).sum() / (len(a) * (len(a) - 1)),
+    "rho_a": lambda a, b: 12 * np.cov(rankdata(a), rankdata(b), ddof=0)[0, 1] * len(a)
+    / (len(a) ** 3 - len(a)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("compare", SCORES)
+@pytest.mark.parametrize("decimals", [1, 8])
+def test_ceilings_of_ranks_are_scores_with_the_pooled_ranks(compare: str, decimals: int) -> None:
+    """As rsatoolbox pools: mean ranks, ranked again where the comparison ranks; with ties, too."""
+    rng = np.random.default_rng(decimals)
+    count, n = 5, 9
+    shared = rng.random(n * (n - 1) // 2)
+    vectors = np.round(shared + rng.random((count, len(shared))), decimals)
+    subjects = {f"s{i}": rs.from_dissimilarities(v) for i, v in enumerate(vectors)}
+    measure, score = f"rsa[compare={compare},rdm=sqeuclidean]", SCORES[compare]
+    ranks = np.array([rankdata(v) for v in vectors])
+    others = [np.delete(ranks, i, axis=0).mean(axis=0) for i in range(count)]
+    low = np.mean([score(v, o) for v, o in zip(vectors, others)])
+    high = np.mean([score(v, ranks.mean(axis=0)) for v in vectors])
+    result = rs.across(subjects, {"one": subjects["s0"]}, measure=measure, progress=False)
+    assert result.ceiling is not None
+    assert result.ceiling[::2] == pytest.approx((low, high), abs=1e-12)
+    assert result.ceiling[1] > 0
+    assert result.below_ceiling().shape == (1,)
+    pooled = rs.from_dissimilarities(ranks.mean(axis=0))  # reaches the upper end
+    reached = rs.across(subjects, {"pooled": pooled}, measure=measure, progress=False)
+    assert reached.mean[0] == pytest.approx(high, abs=1e-9)
+    blocked = rs.across(subjects, {"one": pooled}, measure=measure, blocks=[0, 0, *range(1, n - 1)],
+                        progress=False)  # fmt: skip
+    assert blocked.ceiling is not None
+    assert blocked.ceiling[::2] == pytest.approx((low, high), abs=1e-12)
 
 
 def test_errors_follow_from_evidence() -> None:
@@ -290,6 +330,7 @@ def test_measures_without_a_cosine_have_no_ceiling() -> None:
     pairs = np.repeat(range(6), 2)
     result = rs.across(*experiment(n=12, count=3), measure="procrustes", blocks=pairs)
     assert (result.ceiling, result.freedom) == (None, 2)
+    assert "no noise ceiling" in str(result)
     assert (result.error > 0).all()
     with pytest.raises(ValueError, match="ceiling"):
         result.below_ceiling()

@@ -52,7 +52,7 @@ LAYERS = [
     {"measures"},
     {"catalogue", "stability"},
     {"citations"},
-    {"mean_shapes", "stochastic_shapes", "dissimilarities"},
+    {"mean_shapes", "stochastic_shapes", "dissimilarities", "noise"},
     {
         "populations",
         "provenance",

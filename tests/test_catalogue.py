@@ -322,3 +322,47 @@ def test_the_repr_of_a_measure():
         "orthogonal, isotropic scaling>"
     )
     assert "metric in 0 to 1.414, symmetric" in repr(rs.procrustes)
+
+
+@rs.measure(
+    label="Shift", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
+    reference="gretton2012kernel", invariant_to={"isotropic_scaling"},
+)  # fmt: skip
+def shift(x, y):
+    """How far the largest column moves, column by column."""
+    return abs(x.xp.argmax(x.xp.sum(x.array, axis=0)) - x.xp.argmax(x.xp.sum(y.array, axis=0)))
+
+
+@rs.measure(
+    label="Spread", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
+    reference="gretton2012kernel", invariant_to={"permutation"},
+)  # fmt: skip
+def spread_difference(x, y):
+    """A difference that no order of the columns changes."""
+    return abs(x.xp.std(x.array) - x.xp.std(y.array))
+
+
+def test_claims_decide_whether_other_widths_are_compared():
+    """What no order of the columns leaves unchanged has no value of other widths."""
+    rng = np.random.default_rng(0)
+    x, y = rng.random((50, 8)), rng.random((50, 9))
+    for m in (rs.mmd, rs.sliced_wasserstein, rs.mmd.where(bandwidth=2.0), shift):
+        for pair in ((x, y), (y, x)):
+            with pytest.raises(ValueError, match=rf"{m.name}.* \(50, .* 8 and|9 and .*cka"):
+                m(*pair)
+        assert m(x, y[:, :8]) >= 0
+    assert rs.cka(x, y) > 0  # the remedy
+    assert spread_difference(x, y) >= 0
+    for m in rs.list_measures():
+        assert m.needs_equal_columns == (m.name in ("mmd", "sliced_wasserstein")), m
+    result = rs.compare({"a": x, "b": y}, measures=["mmd", "cka"], progress=False)
+    assert np.isnan(result["mmd"][0, 1])
+    assert result["cka"][0, 1] > 0
+    assert {(f.measure, f.x, f.y) for f in result.failures} == {
+        ("mmd", "a", "b"),
+        ("mmd", "b", "a"),
+    }
+    assert all("8 and 9" in f.reason or "9 and 8" in f.reason for f in result.failures)
+    evidence = rs.evidence(x, y, measures=["mmd", "cka"], draws=19, progress=False)
+    assert np.isnan(evidence["mmd"][0, 0])
+    assert evidence["cka"][0, 0] > 0

@@ -177,8 +177,11 @@ def test_equal_representations_have_clusters_of_their_own() -> None:
     names, equal = ("a", "b", "c"), np.zeros((3, 3))
     with pytest.raises(rs.Undefined, match="differ"):
         clusters_of(names, equal, 2)
-    with pytest.raises(rs.Undefined, match="differ"):
-        groups_of(names, equal, [0, 0, 1])
+    for labels, draws in (([0, 0, 1], 99), ([0, 1, 1], 2)):
+        groups = groups_of(names, equal, labels, draws=draws)  # nor do the groups differ
+        assert (groups.p, groups.f, groups.share, groups.within) == (1, 0, 0, 0)
+    groups = groups_of(tuple(map(str, range(12))), np.zeros((12, 12)), [0] * 6 + [1] * 6, draws=9)
+    assert groups.p == 1
 
 
 # --------------------------------------------------------------------------------------- groups

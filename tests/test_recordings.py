@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from scipy.spatial.distance import squareform
 
 import resemblance as rs
+from resemblance.stability.rdm import dissimilarities as dissimilarities_of_statistics
 
 N, D, RUNS = 12, 20, 6
 LABELS, NUMBERS = np.tile(np.arange(N), RUNS), np.repeat(np.arange(RUNS), N)
@@ -205,6 +207,107 @@ def test_crossnobis(recording: Any) -> None:
     assert abs(np.mean(noise)) < 4 * np.std(noise) / 300**0.5
 
 
+@pytest.mark.parametrize("missing", [[(0, 0)], [(0, 0), (1, 2), (1, 3), (4, 4)], [(2, 1), (3, 1)]])
+@pytest.mark.parametrize("kind", ["sqeuclidean", "poisson"])
+def test_each_pair_of_conditions_has_the_runs_that_hold_both(
+    recording: Any, missing: list[tuple[int, int]], kind: str
+) -> None:
+    """Mean over all pairs of different runs of both, written out."""
+    is_there = np.array([(c, r) not in missing for c, r in zip(LABELS, NUMBERS)])
+    X, labels, runs = recording.counts[is_there], LABELS[is_there], NUMBERS[is_there]
+    found = rs.rdm(rs.dissimilarities(X, labels, runs=runs, kind=kind))
+    rates = (X + 0.1) / 1.1 if kind == "poisson" else X
+    other = np.log(rates) if kind == "poisson" else X
+    for i, j in combinations(range(N), 2):
+        shared = np.intersect1d(runs[labels == i], runs[labels == j])
+        first, second = (
+            {
+                r: v[(labels == i) & (runs == r)][0] - v[(labels == j) & (runs == r)][0]
+                for r in shared
+            }
+            for v in (rates, other)
+        )
+        if kind == "poisson":  # the logarithm is of one run, the rates of the mean of the others
+            means = {r: np.mean([first[s] for s in shared if s != r], axis=0) for r in shared}
+            expected = np.mean([means[r] @ second[r] for r in shared]) / D
+        else:
+            pairs = [first[r] @ second[s] for r in shared for s in shared if r != s]
+            expected = np.mean(pairs) / D
+        assert found[i, j] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_covariance_is_no_precision_and_the_remedy_gives_the_covariance() -> None:
+    rng = np.random.default_rng(5)
+    for scale in (0.01, 1.0, 30.0):
+        mix = scale * (rng.standard_normal((D, D)) + np.eye(D))
+        labels = np.repeat(np.arange(8), 6)
+        trials = rng.standard_normal((48, D)) @ mix + scale * rng.standard_normal((8, D))[labels]
+        covariance = rs.noise_covariance(trials, labels)
+        for factor in (1, 0.01, 100, scale**-2):  # of means of trials, of another unit
+            rs.dissimilarities(trials, labels, noise=factor * covariance)
+        rs.dissimilarities(trials, labels, noise=np.eye(D))
+        with pytest.raises(ValueError, match=r"np\.linalg\.inv\(noise\)"):
+            rs.dissimilarities(trials, labels, noise=np.linalg.inv(covariance))
+
+
+def test_one_rule_for_patterns_without_direction(subtests: Any) -> None:
+    """Constant rows, also of numbers that have no exact mean, have dissimilarity 1 to all others
+    and to each other, in all that correlates patterns."""
+    rng = np.random.default_rng(0)
+    for d in (2, 5, 6, 7, 33, 100):
+        for u, v in ((0.1, 0.7), (0.3, 0.3), (1.3, -0.1), (1e8 / 3, 1e-8 / 3), (0, 0)):
+            X = rng.standard_normal((6, d))
+            X[0], X[1] = u, v
+            X[0, 1:] += 2 * np.spacing(u) * bool(u)  # the rounding of a mean
+            with subtests.test(f"{d}, {u}, {v}"):
+                kinds = [
+                    rs.rdm(X, "correlation"),
+                    rs.rdm(rs.dissimilarities(X, kind="correlation")),
+                ]
+                kinds.append(squareform(dissimilarities_of_statistics(X, "correlation")))
+                for found in kinds:
+                    assert np.allclose(found[:2], 1 - np.eye(6)[:2], atol=1e-12)
+                assert np.allclose(kinds[0], kinds[1], atol=1e-12)
+                zero = np.where(np.arange(6)[:, None] < 2, 0, X)
+                for found in (
+                    rs.rdm(zero, "cosine"),
+                    rs.rdm(rs.dissimilarities(zero, kind="cosine")),
+                ):
+                    assert np.allclose(found[:2], 1 - np.eye(6)[:2], atol=1e-12)
+
+
+def test_one_feature_has_no_correlation_and_equal_responses_no_dissimilarity() -> None:
+    X = np.array([[1.0], [5.0], [9.0]])
+    for f in (rs.rdm, lambda X: rs.dissimilarities(X, kind="correlation")):
+        with pytest.raises(ValueError, match="one feature"):
+            f(X)
+    assert rs.rdm(X, "euclidean")[0].tolist() == [0, 4, 8]  # the remedy
+    assert rs.rdm(X, "cosine").max() < 1e-12
+    assert not rs.rdm(rs.from_dissimilarities(np.zeros((4, 4)))).any()
+    assert not rs.rdm(rs.dissimilarities(np.ones((4, 3)))).any()
+    runs = np.repeat([0, 1], 3)
+    assert not rs.rdm(rs.dissimilarities(np.ones((6, 3)), [0, 1, 2] * 2, runs=runs)).any()
+
+
+@pytest.mark.parametrize("n", [4, 5, 12])
+def test_negative_distances_are_no_dissimilarities(n: int) -> None:
+    D = rs.rdm(np.random.default_rng(n).standard_normal((n, 3)), "euclidean")
+    for wrong in (-D, -(D**2), squareform(-D)):
+        with pytest.raises(ValueError, match="not -D"):
+            rs.from_dissimilarities(wrong)
+        rs.from_dissimilarities(-wrong)
+    rs.from_dissimilarities(D - 0.9 * D.max() * (1 - np.eye(n)))  # cross-validated: some negative
+
+
+def test_a_diagonal_of_unreliabilities_has_a_remedy() -> None:
+    rng = np.random.default_rng(0)
+    D = rng.random((5, 5))
+    with pytest.raises(ValueError, match="fill_diagonal"):
+        rs.from_dissimilarities(D)
+    np.fill_diagonal(D, 0)
+    assert np.allclose(rs.rdm(rs.from_dissimilarities((D + D.T) / 2)), (D + D.T) / 2)
+
+
 def test_conditions_are_the_samples() -> None:
     words = np.array(["cat", "ant", "bee"] * 4)
     x = rs.dissimilarities(np.random.default_rng(0).standard_normal((12, 5)), words, name="V1")
@@ -214,9 +317,13 @@ def test_conditions_are_the_samples() -> None:
 
 def test_recordings_that_do_not_fit_are_refused(recording: Any, subtests: Any) -> None:
     trials, short = recording.trials, NUMBERS.copy()
-    short[0] = 1  # condition 0 has no trial in run 0
+    short[LABELS == 0] = 1  # condition 0 is in one run
+    inverse = np.linalg.inv(recording.noise)
     cases: dict[str, tuple[str, dict[str, Any]]] = {
-        "a condition without a run": ("condition 0 has no trial in run 0", {"runs": short}),
+        "a condition without a run": ("conditions 0 and 1 are together in 1 of 6", {"runs": short}),
+        "a precision": ("inv", {"noise": inverse}),
+        "a precision of runs": ("inv", {"noise": 2 * inverse / 3, "runs": NUMBERS}),
+        "noise of each run": ("mean", {"noise": np.array([np.eye(D)] * RUNS), "runs": NUMBERS}),
         "one run": ("two or more", {"runs": np.zeros(len(trials))}),
         "runs of another length": ("runs", {"runs": NUMBERS[1:]}),
         "no unbiased form": ("no unbiased form", {"runs": NUMBERS, "kind": "correlation"}),

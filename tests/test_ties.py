@@ -555,3 +555,87 @@ def test_ties_among_what_the_index_proposes_are_those_of_the_exact_search():
     for spec in ("mutual_knn[k=2]", "jaccard[k=2]", "mka[k=2]", "lcs_knn[k=2]", "cycle_knn[k=2]"):
         measure = rs.get_measure(spec)
         assert measure(x, y, index="hnsw") == pytest.approx(measure(x, y), rel=1e-12)
+
+
+# -------------------------------------------------------------------------- wide data with ties
+
+WIDE = [
+    *(f"{name}[metric=euclidean]" for name in (*SETS, *LISTS, "cycle_knn")),
+    "information_imbalance", "mka", "kcka", "imd", "rsa[rdm=sqeuclidean]",
+    "rsa[compare=kendall,rdm=euclidean]", "cka[kernel=rbf]", "distance_correlation",
+]  # fmt: skip
+
+
+def wide(kind: str, n: int = 200) -> np.ndarray:
+    """Tied data with more columns than samples."""
+    rng = np.random.default_rng(3)
+    if kind == "one-hot":
+        return np.eye(300)[rng.integers(0, 150, n)]
+    if kind == "bags of words":
+        return np.array([np.bincount(rng.zipf(1.6, 5).clip(1, 2000) - 1, minlength=2000)
+                         for _ in range(n)], dtype=float)  # fmt: skip
+    if kind == "fingerprints":
+        bits = np.eye(1024)[rng.integers(0, 1024, n)] + np.eye(1024)[rng.integers(0, 1024, n)]
+        return (bits > 0).astype(float)
+    if kind == "many zero rows":
+        return (rng.random((n, 400)) < 1 / 400).astype(float)
+    if kind == "bits far away":
+        return rng.integers(0, 2, (n, 3)).astype(float)[:, rng.integers(0, 3, 300)] + 1e6
+    return 0.1 * (rng.integers(-1, 2, (n, 4)) @ rng.integers(-1, 2, (4, 500)))  # steps of 0.1
+
+
+WIDE_KINDS = (
+    "one-hot", "bags of words", "fingerprints", "many zero rows", "bits far away", "steps of 0.1"
+)  # fmt: skip
+
+
+def value_of(m: rs.Measure, x: np.ndarray, y: np.ndarray) -> float:
+    """The value, or NaN where the data have none."""
+    try:
+        return float(m(x, y))
+    except rs.Undefined:
+        return np.nan
+
+
+@pytest.mark.parametrize("kind", WIDE_KINDS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_no_rotation_breaks_the_ties_of_wide_data(kind, dtype):
+    """Neither constant columns nor the order of the samples change what is near."""
+    y = wide(kind).astype(dtype)
+    varying = y[:, np.ptp(y, axis=0) > 0]
+    x = np.random.default_rng(4).standard_normal((len(y), 3))
+    order = np.random.default_rng(5).permutation(len(y))
+    for spec in WIDE if dtype == "float64" else ("mka", "mutual_knn[metric=euclidean]"):
+        m = rs.get_measure(spec)
+        m = m.where(k=10) if "k" in m.defaults else m
+        value = value_of(m, x, y)
+        for other in (value_of(m, x, varying), value_of(m, x[order], y[order])):
+            assert other == pytest.approx(value, rel=1e-8, abs=1e-12, nan_ok=True), spec
+    for spec in ("mutual_knn[metric=euclidean]", "jaccard[metric=euclidean]", "mka[k=10]"):
+        assert float(rs.get_measure(spec)(y, varying)) == pytest.approx(1, rel=1e-9), spec
+
+
+@pytest.mark.parametrize("kind", WIDE_KINDS)
+def test_equal_distances_of_wide_data_are_equal_to_the_last_digit(kind):
+    y = wide(kind)
+    step = 0.1 if kind == "steps of 0.1" else 1.0
+    whole = np.round((y - y[0]) / step)
+    lengths = (whole**2).sum(axis=1)
+    exact = np.round(lengths[:, None] + lengths - 2 * whole @ whole.T).astype(int)
+    found = rs.rdm(y, "sqeuclidean")
+    assert np.allclose(found, step**2 * exact, rtol=1e-12, atol=1e-12)
+    if step == 1:
+        above = np.triu_indices(len(y), 1)
+        for value in np.unique(exact):
+            assert len(np.unique(found[above][exact[above] == value])) <= 1
+
+
+def test_permutations_carry_the_products_of_wide_data():
+    """Evidence of wide tied data is that of the same data without their empty columns."""
+    y = wide("one-hot", 60)
+    x = np.random.default_rng(4).standard_normal((60, 3))
+    narrow = y[:, y.any(axis=0)]
+    for spec in ("information_imbalance", "mutual_knn[metric=euclidean]"):
+        p = [rs.evidence(x, z, measures=spec, draws=19, progress=False).p(spec)[0, 0]
+             for z in (y, narrow)]  # fmt: skip
+        assert p[0] == p[1]

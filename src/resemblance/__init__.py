@@ -25,7 +25,6 @@ if _TYPE_CHECKING:
     from .comparison import Comparison as Comparison
     from .dissimilarities import dissimilarities as dissimilarities
     from .dissimilarities import from_dissimilarities as from_dissimilarities
-    from .dissimilarities import noise_covariance as noise_covariance
     from .dissimilarities import rdm as rdm
     from .drift import Drift as Drift
     from .drift import DriftReport as DriftReport
@@ -52,6 +51,7 @@ if _TYPE_CHECKING:
     from .measures import *  # noqa: F403
     from .models import compare_models as compare_models
     from .models import plan_models as plan_models
+    from .noise import noise_covariance as noise_covariance
     from .representation import Representation as Representation
     from .representation import Undefined as Undefined
     from .representation import as_representation as as_representation
@@ -86,7 +86,8 @@ _MODULES = {
     "claims": ("AllPairs", "Product", "Scores"),
     "compare": ("compare",),
     "comparison": ("Comparison",),
-    "dissimilarities": ("dissimilarities", "from_dissimilarities", "noise_covariance", "rdm"),
+    "dissimilarities": ("dissimilarities", "from_dissimilarities", "rdm"),
+    "noise": ("noise_covariance",),
     "drift": ("Drift", "DriftReport", "Upgrade", "drift", "upgrade"),
     "engine.forecast": ("Forecast", "plan"),
     "engine.saved": ("load",),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from .arrays import as_float64, full_precision, scalar, to_numpy
 from .inputs import array_file, check_labels, open_array
+from .noise import check_noise, means_of, root_of_noise, trials_of, values_of
 from .representation import Representation, Signed, Undefined, as_representation, finite, title
 from .significance.labels import numbers_of
 from .views.distances import dissimilarity_matrix
@@ -20,8 +20,10 @@ LARGEST = 4096  # conditions: the points take O(n^3) time
 SYMMETRIC = 1e-8  # of the largest dissimilarity: what two halves of a matrix may differ by
 RESOLUTION = 1e-14  # of the largest eigenvalue: smaller ones are rounding
 
+SIGNS = 4  # conditions: of fewer, all cross-validated dissimilarities may be negative by chance
+
 Kind = Literal["sqeuclidean", "euclidean", "correlation", "cosine", "poisson"]
-Shrinkage = Literal["diagonal", "identity", "only"]
+Factors = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 KINDS = ("sqeuclidean", "euclidean", "correlation", "cosine", "poisson")
 
 
@@ -77,8 +79,14 @@ def from_dissimilarities(
     slack = max(SYMMETRIC, 16 * _precision(x)) * np.abs(matrix).max()
     if np.abs(np.diagonal(matrix)).max() > slack:
         raise ValueError(
-            f"from_dissimilarities: {title(x)} has a diagonal that is not zero; pass "
-            "dissimilarities, not similarities"
+            f"from_dissimilarities: {title(x)} has a diagonal that is not zero, which is not used; "
+            "of dissimilarities between runs set it to 0, np.fill_diagonal(D, 0), and average both "
+            "halves, (D + D.T) / 2; instead of similarities S pass 1 - S"
+        )
+    if n >= SIGNS and matrix.max() <= slack and matrix.min() < -slack:
+        raise ValueError(
+            f"from_dissimilarities: no entry of {title(x)} is positive; pass dissimilarities D, "
+            "which are larger for less similar conditions, not -D"
         )
     if np.abs(matrix - matrix.T).max() > slack:
         raise ValueError(
@@ -109,39 +117,44 @@ def dissimilarities(
     squared Mahalanobis distance. With ``runs``, a label for each trial, it is cross-validated (the
     second formula, crossnobis): one factor is from a run and the other from the other runs, so
     noise adds nothing on average, and dissimilarities without a difference are negative as often as
-    positive.
+    positive. Where a condition lacks a trial in some run, each pair of conditions has the runs that
+    hold both, R of them.
 
     ``"euclidean"`` is the root; ``"correlation"`` (1 - Pearson over features) and ``"cosine"`` are
-    not divided by d, and a mean without direction has 1 to all others. ``"poisson"`` is for counts:
-    the symmetric Kullback-Leibler divergence :math:`\sum_f (a_f - b_f)(\ln a_f - \ln b_f) / d` of
-    rates a = (m + λ w) / (1 + w) with ``prior`` = (λ, w); with ``runs``, rates of the other runs
-    times logarithms of one.
+    not divided by d, and a mean without direction (zero, or for correlations constant) has 1 to all
+    others. ``"poisson"`` is for counts: the symmetric Kullback-Leibler divergence
+    :math:`\sum_f (a_f - b_f)(\ln a_f - \ln b_f) / d` of rates a = (m + λ w) / (1 + w) with
+    ``prior`` = (λ, w); with ``runs``, rates of the other runs times logarithms of one.
 
-    Raises ``ValueError`` for labels of another length, for a condition without a trial in a run or
-    in the others, for ``runs`` with kinds that have no unbiased form, for ``noise`` that is not
+    Raises ``ValueError`` for labels of another length, for two conditions that are not together
+    in two runs, for ``runs`` with kinds that have no unbiased form, for ``noise`` that is not
     (d, d) or not positive definite or with another kind than the Euclidean ones, for negative
-    counts, and for more than 4096 conditions; ``Undefined`` for NaN.
+    counts, for correlations over one feature, and for more than 4096 conditions; ``Undefined`` for
+    NaN.
 
     Reference: Walther et al. 2016; Schütt et al. 2019 for counts.
     """
-    x = _trials("dissimilarities", X, name)
+    x = trials_of("dissimilarities", X, name)
     if runs is not None and conditions is None:
         raise ValueError("dissimilarities: runs need conditions, a label for each trial")
     check_labels("dissimilarities", title(x), x.order, conditions=conditions, runs=runs)
-    points, (ids, numbers) = _values(x), _conditions(x, conditions)
+    points, (ids, numbers) = values_of(x), _conditions(x, conditions)
     _check_kind(kind, points, noise, runs, prior)
+    if noise is not None:
+        check_noise(noise, points, numbers)
     factors = _factors(kind, points, noise, prior)
     if runs is None:
-        means = _means(points, numbers)
+        means = means_of(points, numbers)
         label: str = "mahalanobis" if noise is not None and kind == "sqeuclidean" else kind
         if kind in ("correlation", "cosine"):
-            matrix = 1 - _cosines(means - means.mean(1, keepdims=True) * (kind == "correlation"))
+            matrix = dissimilarity_matrix(Representation(means, x.name), kind)
         else:
             matrix = _between(*factors(means))
     else:
-        folds = _folds(points, numbers, ids, _numbers(runs, len(points), "runs"), runs)
         label = "crossnobis" if kind == "sqeuclidean" else "poisson_cv"
-        matrix = np.mean([_between(factors(a)[0], factors(b)[1]) for a, b in folds], axis=0)
+        matrix = _cross_validated(
+            points, numbers, _numbers(runs, len(points), "runs"), factors, ids
+        )
     matrix = np.sqrt(np.maximum(matrix, 0)) if kind == "euclidean" else matrix
     np.fill_diagonal(matrix, 0)
     return _signed(matrix, label, name or x.name, ids)
@@ -154,112 +167,32 @@ def rdm(X: Any, kind: str = "correlation") -> np.ndarray:
     ``kind`` is ``"correlation"`` (1 - Pearson over features), ``"cosine"``, ``"euclidean"`` or
     ``"sqeuclidean"``, in the units of the features and not divided by their number; of given
     dissimilarities (:func:`from_dissimilarities`, :func:`dissimilarities`) the result is these,
-    whatever ``kind``. The diagonal is zero.
+    whatever ``kind``. The diagonal is zero. A row without direction (zero, or for ``"correlation"``
+    constant) has cosine and correlation dissimilarity 1 to all others, equal ones included.
 
-    Raises ``ValueError`` for another kind and ``Undefined`` for values that are not finite and for
-    distances in a constant representation.
+    Raises ``ValueError`` for another kind and for correlations over one feature, and ``Undefined``
+    for values that are not finite and for distances in a constant representation.
     """
     x = as_representation(X)
     if kind not in KINDS[:4]:
         raise ValueError(f"rdm: kind is one of {', '.join(KINDS[:4])}; got {kind!r}")
     finite(x)
+    if x.signed and scalar(size(x)) == 0:
+        return np.zeros((x.n_samples, x.n_samples))
+    if kind == "correlation" and not x.signed:
+        _need_features("rdm", x.shape[1])
     power = {"euclidean": 1, "sqeuclidean": 2}.get("sqeuclidean" if x.signed else kind, 0)
     matrix: np.ndarray = dissimilarity_matrix(x, kind) * scalar(size(x)) ** power
     return matrix
 
 
-def noise_covariance(
-    X: Any, conditions: Any = None, *, shrink: Shrinkage | None = "diagonal", dof: int | None = None
-) -> np.ndarray:
-    r"""Return the covariance of the noise of responses, (d, d): of trials around the mean of their
-    condition.
-
-    .. math:: S = \tfrac{1}{\mathrm{dof}} \sum_k e_k e_k^\top, \qquad \hat S = (1 - \lambda) S +
-        \lambda T
-
-    ``X`` is (trials, d); without ``conditions`` residuals are from the mean of all. ``dof`` is by
-    default trials minus conditions; give it for residuals of a model that has taken more.
-    ``shrink``: ``"diagonal"`` shrinks correlations and leaves variances (target T the diagonal of
-    S; Schäfer and Strimmer 2005), ``"identity"`` shrinks to the mean variance (Ledoit and Wolf
-    2004), both by the weight λ that the data give; ``"only"`` is the diagonal alone, and ``None``
-    is S.
-
-    Raises ``ValueError`` for labels of another length, for ``dof`` below 1 (as many conditions as
-    trials) and for another ``shrink``; ``Undefined`` for NaN.
-
-    Reference: Ledoit and Wolf 2004; Schäfer and Strimmer 2005.
-    """
-    x = _trials("noise_covariance", X)
-    points = _values(x)
-    n, d = points.shape
-    numbers = np.zeros(n, int)
-    if conditions is not None:
-        numbers = numbers_of("noise_covariance", conditions, n, "conditions")
-        check_labels("noise_covariance", title(x), x.order, conditions=conditions)
-    dof = n - int(numbers.max()) - 1 if dof is None else dof
-    if not isinstance(dof, Real) or dof < 1:
-        raise ValueError(
-            f"noise_covariance: {n} trials leave {dof!r} degrees of freedom; noise needs "
-            "conditions that are repeated"
-        )
-    if shrink not in (None, "diagonal", "identity", "only"):
-        raise ValueError("noise_covariance: shrink is diagonal, identity, only or None")
-    residuals = points - _means(points, numbers)[numbers]
-    products = residuals.T @ residuals
-    variances = np.diagonal(products)
-    if shrink is None or d == 1:
-        return np.asarray(products / dof)
-    if shrink == "only":
-        return np.diag(variances) / dof
-    squares = (residuals**2).T @ (residuals**2)  # sums of the squares of the products of a trial
-    if shrink == "identity":
-        target = variances.mean() / n * np.eye(d)
-        distance = float(((products / n - target) ** 2).sum())
-        error = float((squares / n - (products / n) ** 2).sum()) / n
-        weight = min(error / distance, 1.0) if distance else 1.0
-        return np.asarray((weight * target * n + (1 - weight) * products) / dof)
-    weight = _weight_of_diagonal(products, squares, n)
-    return np.asarray(np.where(np.eye(d, dtype=bool), products, (1 - weight) * products) / dof)
-
-
-def _weight_of_diagonal(products: np.ndarray, squares: np.ndarray, n: int) -> float:
-    """Return Σ Var(r) / Σ r² over the correlations r of different features."""
-    scale = np.sqrt(np.diagonal(products))
-    scale = np.where(scale > 0, scale, 1.0)
-    correlation = products / np.outer(scale, scale)
-    variance = n / (n - 1) * (squares / np.outer(scale, scale) ** 2 - correlation**2 / n)
-    different = ~np.eye(len(scale), dtype=bool)
-    total = float((correlation[different] ** 2).sum())
-    return float(np.clip(variance[different].sum() / total, 0, 1)) if total else 1.0
-
-
 # ------------------------------------------------------------------------------------------ trials
-
-
-def _trials(called: str, X: Any, name: str = "") -> Representation:
-    """Return a representation of trials; ``ValueError`` for an array that also has time bins."""
-    if np.ndim(X) == 3:
-        raise ValueError(
-            f"{called}: X must be (trials, features); got {np.shape(X)}; average over time, "
-            'rs.from_trials(X, axes="trials units time", pool="mean"), or choose a bin, X[:, :, 0];'
-            " for (runs, conditions, features) write X.reshape(-1, X.shape[2]), with "
-            "conditions=np.tile(labels, len(X)) and runs=np.repeat(range(len(X)), X.shape[1])"
-        )
-    return as_representation(X, name)
 
 
 def _precision(x: Representation) -> float:
     """Return the rounding of the numbers that were given."""
     dtype = to_numpy(x.source).dtype
     return float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
-
-
-def _values(x: Representation) -> np.ndarray:
-    """Return the features in double precision; ``ValueError`` for given dissimilarities."""
-    if x.signed or x.origin:
-        raise ValueError(f"{title(x)} must hold features of trials")
-    finite(x)
-    return as_float64(to_numpy(x.array))
 
 
 def _numbers(labels: Any, n: int, called: str) -> np.ndarray:
@@ -276,31 +209,60 @@ def _conditions(x: Representation, labels: Any) -> tuple[tuple[Hashable, ...] | 
     return tuple(np.asarray(labels, dtype=object)[first]), numbers
 
 
-def _means(points: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return the mean of the rows of each number, (conditions, d)."""
-    total = np.zeros((int(numbers.max()) + 1, points.shape[1]))
-    np.add.at(total, numbers, points)
-    return np.asarray(total / np.bincount(numbers)[:, None])
+def _cross_validated(
+    points: np.ndarray, numbers: np.ndarray, runs: np.ndarray, factors: Factors, ids: Any
+) -> np.ndarray:
+    """Return products of differences in one run with those in the others, (n, n): for each pair of
+    conditions means over the runs that have trials of both."""
+    count = int(numbers.max()) + 1
+    trials = np.zeros((int(runs.max()) + 1, count), dtype=np.int64)
+    np.add.at(trials, (runs, numbers), 1)
+    first, second = np.triu_indices(count, 1)
+    shared = (trials[:, first] > 0) & (trials[:, second] > 0)
+    _check_shared(shared, first, second, ids)
+    matrix = np.zeros((count, count))
+    for pattern, pairs in _patterns(shared):
+        present = np.flatnonzero((trials[pattern] > 0).all(axis=0))
+        inside = np.isin(numbers, present) & np.isin(runs, pattern)
+        those = points[inside], np.searchsorted(present, numbers[inside]), runs[inside]
+        part = np.mean([_between(factors(a)[0], factors(b)[1]) for a, b in _folds(*those)], axis=0)
+        i, j = first[pairs], second[pairs]
+        matrix[i, j] = part[np.searchsorted(present, i), np.searchsorted(present, j)]
+    return matrix + matrix.T
+
+
+def _patterns(shared: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield each set of runs that some pairs of conditions share, with these pairs."""
+    if shared.all():
+        yield np.arange(len(shared)), np.arange(shared.shape[1])
+        return
+    patterns, of_pair = np.unique(shared, axis=1, return_inverse=True)
+    for number, pattern in enumerate(patterns.T):
+        yield np.flatnonzero(pattern), np.flatnonzero(of_pair.ravel() == number)
+
+
+def _check_shared(shared: np.ndarray, first: np.ndarray, second: np.ndarray, ids: Any) -> None:
+    """Raise ``ValueError`` for two conditions that are not together in two runs."""
+    if len(shared) < 2:
+        raise ValueError("dissimilarities: runs must be two or more; without them leave runs out")
+    few = np.flatnonzero(shared.sum(axis=0) < 2)
+    if len(few):
+        a, b = (ids[k] if ids else k for k in (first[few[0]], second[few[0]]))
+        raise ValueError(
+            f"dissimilarities: conditions {a} and {b} are together in "
+            f"{int(shared[:, few[0]].sum())} of {len(shared)} runs, and cross-validation needs two "
+            f"({len(few)} of {len(first)} pairs of conditions have fewer); leave one of the two "
+            "conditions out"
+        )
 
 
 def _folds(
-    points: np.ndarray, numbers: np.ndarray, ids: Any, runs: np.ndarray, labels: Any
+    points: np.ndarray, numbers: np.ndarray, runs: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the means over all runs but one and those in that one."""
-    if runs.max() == 0:
-        raise ValueError("dissimilarities: runs must be two or more; without them leave runs out")
-    conditions = np.arange(numbers.max() + 1)
-    for run in range(runs.max() + 1):
+    for run in np.unique(runs):
         inside = runs == run
-        for part, words in ((inside, ""), (~inside, "any run but ")):
-            missing = np.setdiff1d(conditions, numbers[part])
-            if len(missing):
-                condition = ids[missing[0]] if ids else missing[0]
-                raise ValueError(
-                    f"dissimilarities: condition {condition} has no trial in {words}run "
-                    f"{np.asarray(labels)[inside][0]}; leave the condition or the run out"
-                )
-        yield _means(points[~inside], numbers[~inside]), _means(points[inside], numbers[inside])
+        yield means_of(points[~inside], numbers[~inside]), means_of(points[inside], numbers[inside])
 
 
 # --------------------------------------------------------------------------------- dissimilarities
@@ -318,15 +280,24 @@ def _check_kind(kind: str, points: np.ndarray, noise: Any, runs: Any, prior: Any
         )
     if noise is not None and kind not in ("sqeuclidean", "euclidean"):
         raise ValueError(f"dissimilarities: noise takes sqeuclidean or euclidean, not {kind}")
+    if kind == "correlation":
+        _need_features("dissimilarities", points.shape[1])
     if kind == "poisson" and (points < 0).any():
         raise ValueError("dissimilarities: poisson takes counts; some are negative")
     if kind == "poisson" and (np.shape(prior) != (2,) or min(prior) <= 0):
         raise ValueError(f"dissimilarities: prior is two positive numbers; got {prior}")
 
 
-def _factors(
-    kind: str, points: np.ndarray, noise: Any, prior: tuple[float, float]
-) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+def _need_features(called: str, d: int) -> None:
+    """Raise ``ValueError`` where a correlation over features has a single one."""
+    if d < 2:
+        raise ValueError(
+            f"{called}: X has one feature, over which there is no correlation; take "
+            'kind="euclidean"'
+        )
+
+
+def _factors(kind: str, points: np.ndarray, noise: Any, prior: tuple[float, float]) -> Factors:
     """Return a function from means to the two factors of their dissimilarities."""
     if kind == "poisson":
         rate, weight = prior
@@ -343,7 +314,7 @@ def _factors(
             f"dissimilarities: noise is a matrix, such as rs.noise_covariance(X, conditions); got "
             f"{noise!r}"
         )
-    root = _root_of_noise(as_float64(to_numpy(noise)), points.shape[1])
+    root = root_of_noise(as_float64(to_numpy(noise)), points.shape[1])
 
     def whitened(means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         from scipy.linalg import solve_triangular
@@ -354,41 +325,11 @@ def _factors(
     return whitened
 
 
-def _root_of_noise(noise: np.ndarray, d: int) -> np.ndarray:
-    """Return the Cholesky factor of a covariance."""
-    if noise.shape != (d, d):
-        raise ValueError(
-            f"dissimilarities: noise of {d} features is ({d}, {d}); got {noise.shape}; "
-            "rs.noise_covariance(X, conditions) makes it"
-        )
-    if not noise.diagonal().all():
-        unit = int(np.argmin(np.abs(noise.diagonal())))
-        raise ValueError(
-            f"dissimilarities: noise of feature {unit} is 0: leave out features that never vary"
-        )
-    try:
-        if not np.allclose(noise, noise.T, rtol=0, atol=SYMMETRIC * np.abs(noise).max()):
-            raise np.linalg.LinAlgError
-        return np.linalg.cholesky(noise)
-    except np.linalg.LinAlgError:
-        raise ValueError(
-            "dissimilarities: noise is no covariance that can be inverted; shrink it, as "
-            "rs.noise_covariance does"
-        ) from None
-
-
 def _between(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return the mean over features of the products of differences, (n, n)."""
     products = one @ other.T / one.shape[1]
     diagonal = np.diagonal(products)
     return np.asarray(diagonal[:, None] + diagonal - products - products.T)
-
-
-def _cosines(means: np.ndarray) -> np.ndarray:
-    """Return the cosines between rows, 0 with a row of zeros."""
-    lengths = np.linalg.norm(means, axis=1, keepdims=True)
-    rows = means / np.where(lengths > 0, lengths, 1.0)
-    return np.asarray(rows @ rows.T)
 
 
 def _square(vector: np.ndarray) -> np.ndarray:

@@ -178,6 +178,15 @@ class Measure(Declared):
             "invariance": invariance(self.invariant_to),
         }
 
+    @property
+    def needs_equal_columns(self) -> bool:
+        """Whether column i of X must be column i of Y.
+
+        So it is where not even another order of the columns of one side is claimed to change
+        nothing. Outputs are compared by their classes, which each measure of them checks itself.
+        """
+        return "permutation" not in self.invariant_to and self.family != "outputs"
+
     def check_pair(self, x: Representation, y: Representation) -> None:
         """Raise ``ValueError`` for a pair that cannot be compared, :class:`~resemblance.Undefined`
         for too few samples and for values that are not finite."""
@@ -201,6 +210,12 @@ class Measure(Declared):
             )
         if n < self.min_samples:
             raise Undefined(f"{self} needs at least {self.min_samples} samples; got {n}")
+        if self.needs_equal_columns and x.shape[1] != y.shape[1]:
+            raise Undefined(
+                f"{self}: X {x.shape} and Y {y.shape} have {x.shape[1]} and {y.shape[1]} columns, "
+                f"and {self} compares column by column; compare layers of one width, or take a "
+                "measure that no rotation changes, such as procrustes or cka"
+            )
         finite(x), finite(y)
         if x.origin or y.origin:
             check_streamed(self, x, y)

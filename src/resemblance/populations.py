@@ -219,8 +219,6 @@ def groups_of(
     check_whole("groups", draws=draws)
     squares = differences**2
     total = squares.sum() / 2 / len(labels)
-    if total == 0:
-        raise Undefined(f"groups: no two of the {len(labels)} networks differ")
     kinds = list(sizes)
     observed = np.array([kinds.index(label) for label in labels])
     strata = _strata(observed, nested)
@@ -237,6 +235,8 @@ def groups_of(
     same, apart = (observed[above[0]] == observed[above[1]]), differences[above]
     ends = observed[above[0]]
     ratio = (total - inner) / (len(kinds) - 1) * (len(labels) - len(kinds))
+    if total == 0:  # no two differ, nor do the groups
+        inner = total = 1.0
     return Groups(
         names=names,
         labels=tuple(labels),

@@ -25,6 +25,7 @@ from .arrays import (
     is_torch,
     namespace,
     on_processor,
+    places_of,
     scalar,
     to_numpy,
     working_precision,
@@ -452,11 +453,7 @@ def finite(x: Representation) -> bool:
 
 def _not_finite(x: Representation) -> str:
     bad = to_numpy(~x.xp.isfinite(x.array))
-    row, column = (int(i) for i in np.argwhere(bad)[0])
-    return (
-        f"{title(x)} has {int(bad.sum())} NaN or infinite value(s), the first at row {row}, "
-        f"column {column}; leave those samples out or fill them in"
-    )
+    return f"{title(x)} has {int(bad.sum())} NaN or infinite value(s), {places_of(bad)}"
 
 
 def title(x: Representation | str) -> str:

@@ -14,6 +14,7 @@ from .behaviour import behaviour, different_widths
 from .claims import claims
 from .hostile import GROUPS, hostile_pairs
 from .statistics import breaking, of_pair, statistic_claims
+from .ties import ties_in_wide_data
 from .trial import Check, Outcome, Ruling, Trial, answer, in_words, trial_of, trial_of_statistic
 
 FIRST = "a number for generic data"
@@ -76,8 +77,8 @@ def checks_of(entry: Measure | Statistic) -> dict[str, Check]:
         if entry.family == "trials":  # whose order is that of recording
             del checks["order of samples"]
         return {FIRST: generic_data, **checks, **hostile, **breaking(entry)}
-    widths = {"different widths": different_widths}
-    return {FIRST: generic_data, **claims(entry), **behaviour(), **widths, **tensors(), **hostile}
+    shapes = {"different widths": different_widths, "ties in wide data": ties_in_wide_data}
+    return {FIRST: generic_data, **claims(entry), **behaviour(), **shapes, **tensors(), **hostile}
 
 
 def outcomes_of(trial: Trial, checks: Mapping[str, Check]) -> Iterator[Outcome]:

@@ -21,14 +21,18 @@ from ..engine.workers import Call, check_travel, run, single_threaded, workers_o
 from ..extras import need
 from ..inputs import check_labels, holds_named, is_single
 from ..measure import Measure
+from ..measures.inner_products import zero
 from ..progress import Progress, reporting
 from ..representation import Representation, Undefined, title
 from ..significance.labels import numbers_of
 from ..significance.multiple_testing import ROUNDING, Adjust, adjusted
+from .ceilings import ceilings_of_ranks, compared_ranks
+from .crossed import standard_errors, two_factors
 from .fitting import Fit, Fitting, ceiling_of, fitting_of, folds_of
 from .jackknife import left_out_values, values_without
 from .result import Difference
 
+NO_CEILING = "no noise ceiling: the measure is neither a cosine nor of ranks"
 FEWEST = 6  # stimuli, or blocks of them
 PIECES_PER_WORKER = 4
 
@@ -41,7 +45,8 @@ class Across:
     ``values`` (subjects, models) has the score of each subject; ``mean``, ``error``, ``low`` and
     ``high`` (models,) are of their means. ``ceiling`` is the mean score of the subjects with the
     others (a lower bound of what the true model would reach), its standard error, and the highest
-    mean that any model can reach; None for a measure that is no cosine. ``folds`` (stimuli,) is the
+    mean that any model can reach (by ranks: that the pooled subjects reach); None for a measure
+    that is neither a cosine nor of ranks. ``folds`` (stimuli,) is the
     fold of each stimulus; None where nothing was fitted. ``failures`` has the reason for each
     subject that was left out. Intervals end where the range of the measure does; ``notes`` says of
     which models.
@@ -102,7 +107,7 @@ class Across:
         Raises ``ValueError`` for a measure without a ceiling.
         """
         if self.ceiling is None:
-            raise ValueError(f"below_ceiling: {self.measure} is no cosine, so it has no ceiling")
+            raise ValueError(f"below_ceiling: {self.measure} has no ceiling")
         contrasts = np.pad(-np.eye(len(self.mean)), ((0, 0), (0, 1)), constant_values=1.0)
         return adjusted(self._p(contrasts, self.ceiling[0] - self.mean), adjust)
 
@@ -162,7 +167,7 @@ class Across:
 
     def _errors(self, contrasts: np.ndarray) -> np.ndarray:
         missing = self.covariances.shape[1] - contrasts.shape[1]
-        errors = _standard_errors(np.pad(contrasts, ((0, 0), (0, missing))), self.covariances)
+        errors = standard_errors(np.pad(contrasts, ((0, 0), (0, missing))), self.covariances)
         return np.where(errors > ROUNDING * np.abs(self.values).max(), errors, 0.0)
 
     def _p(self, contrasts: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -205,7 +210,8 @@ def across(
     dissimilarities, of the same stimuli. The ceiling is of a measure that is a cosine (RSA, CKA):
     with g the scores of the subjects with each other, its upper end is :math:`\sqrt{\sum g} / S`,
     and its lower one the mean over s of :math:`\sum_{t \ne s} g_{ts} / \sqrt{\sum_{t, u \ne s}
-    g_{tu}}` (Nili et al. 2014). For ranks the upper end is above the highest that ranks can reach.
+    g_{tu}}` (Nili et al. 2014). By ranks it is what subjects score with the mean ranks of the
+    others, and with those of all, ranked again.
 
     A model that is a list of arrays or representations is fitted: its dissimilarities are
     :math:`\sum_k w_k d_k` with weights w >= 0 of the largest cosine with the sum of the other
@@ -288,7 +294,7 @@ def _result(
     from scipy.special import stdtrit
 
     values, covariances = tables[0], two_factors(tables[0], tables[1:])
-    mean, error = values.mean(axis=0), _standard_errors(np.eye(values.shape[1]), covariances)
+    mean, error = values.mean(axis=0), standard_errors(np.eye(values.shape[1]), covariances)
     k, freedom = len(models), min(count, len(rows)) - 1
     half = float(stdtrit(freedom, (1 + level) / 2)) * error[:k]
     low, high = mean[:k] - half, mean[:k] + half
@@ -313,38 +319,15 @@ def _result(
         larger_is_more_similar=measure.larger_is_more_similar,
         is_0_by_chance=_is_0_by_chance(measure),
         covariances=covariances,
-        notes=(note,) if cut else (),
+        notes=tuple([note] * bool(cut) + [NO_CEILING] * (upper is None)),
     )
 
 
 def _is_0_by_chance(measure: Measure) -> bool:
     """Whether unrelated representations score 0 on average, as far as is known."""
-    chosen = dict(measure.parameters)
     if measure.name == "rsa":
-        return "cosine" not in chosen.get("compare", "")
-    return measure.name == "cka" and chosen.get("estimator") == "debiased"
-
-
-def two_factors(values: np.ndarray, without: np.ndarray) -> np.ndarray:
-    """Return the covariances of the means over subjects that come from subjects, from stimuli, and
-    from both, (3, m, m).
-
-    ``values``: (subjects, m); ``without``: (stimuli, subjects, m), each left out. The spread of
-    subjects is that of their values: that of their pseudo-values is a quarter too large.
-    """
-    n, count, m = without.shape
-    pseudo = n * values - (n - 1) * without
-    of_stimuli = pseudo.mean(axis=1)
-    rest = pseudo - pseudo.mean(axis=0) - of_stimuli[:, None] + pseudo.mean(axis=(0, 1))
-    both = np.einsum("psi,psj->ij", rest, rest) / ((n - 1) * (count - 1)) / (n * count)
-    parts = [np.cov(values.T) / count, np.cov(of_stimuli.T) / n, both]
-    return np.array([np.reshape(part, (m, m)) for part in parts])
-
-
-def _standard_errors(contrasts: np.ndarray, covariances: np.ndarray) -> np.ndarray:
-    one, other, both = np.einsum("ci,fij,cj->fc", contrasts, covariances, contrasts)
-    variances = np.maximum.reduce([one + other - both, one, other])
-    return np.asarray(np.sqrt(np.maximum(variances, 0)))  # of equal models below 0 by rounding
+        return "cosine" not in dict(measure.parameters).get("compare", "")
+    return measure.chance is zero or ("estimator", "debiased") in measure.parameters
 
 
 def _values(
@@ -434,7 +417,8 @@ def _tables(
     """Return the subjects with values, these (1 + stimuli, subjects, models), with the lower
     ceiling as one more model, and the upper one; add to ``failures`` why others have none."""
     product = measure.product
-    has_ceiling = product is not None and product.value is cosine and not product.root
+    is_cosine = product is not None and product.value is cosine and not product.root
+    has_ceiling = is_cosine and not compared_ranks(measure)
     if executor is not None:
         check_travel([measure], executor)
     with reporting(progress, len(rows) * (1 + has_ceiling), "across") as advance:
@@ -448,6 +432,8 @@ def _tables(
                 failures[x.name] = str(error)
         _check_left(len(usable), failures)
         table = np.moveaxis(np.array(tables), 2, 0)
+        if compared_ranks(measure):
+            return usable, *_with_ceiling(table, ceilings_of_ranks(measure, usable, groups))
         if not has_ceiling:
             return usable, table, None
         calls = [
@@ -458,9 +444,15 @@ def _tables(
         for i, future in enumerate(_done(calls, executor, advance)):
             values = np.transpose(future.result())
             squares[:, i, i + 1 :] = squares[:, i + 1 :, i] = values
-    bounds = [ceiling_of(square) for square in squares]
+    return usable, *_with_ceiling(table, [ceiling_of(square) for square in squares])
+
+
+def _with_ceiling(
+    table: np.ndarray, bounds: Sequence[tuple[np.ndarray, float]]
+) -> tuple[np.ndarray, float]:
+    """Return the table with the lower ceilings as one more model, and the upper ceiling."""
     lower = np.array([low for low, _ in bounds])
-    return usable, np.concatenate([table, lower[:, :, None]], axis=2), bounds[0][1]
+    return np.concatenate([table, lower[:, :, None]], axis=2), bounds[0][1]
 
 
 def _fitted_tables(

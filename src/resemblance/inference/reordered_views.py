@@ -20,6 +20,7 @@ from ..arrays import Array, carries_gradient, device, scalar
 from ..measure import Measure
 from ..representation import Representation, fingerprint, values, with_rows
 from ..rng import generator
+from ..views.exact_differences import shifted_gram
 from ..views.grams import by_columns
 from ..views.points import is_rotated, preshape
 from ..views.similarities import take_rows
@@ -31,8 +32,10 @@ COMPARED = 2  # orders in which the real data are
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4}  # relative difference that is rounding
 # the views that read the source
 OF_SOURCE = (unwrap(values), unwrap(fingerprint), unwrap(by_columns))
-NOT_READ = (*OF_SOURCE, square)
-ROWS = Move("axes", (0,))  # on the points
+# Views of the points whose shape does not say how they move: (n, n) each where d > n.
+ROWS, BOTH = Move("axes", (0,)), Move("axes", (0, 1))
+OF_POINTS = {unwrap(preshape): ROWS, unwrap(shifted_gram): BOTH}
+NOT_READ = (*OF_SOURCE, unwrap(shifted_gram), square)
 
 Pair = tuple[Representation, Representation]
 
@@ -82,6 +85,7 @@ def reordered(y: Representation, order: np.ndarray | Permutation, moves: Moves) 
         if function in OF_SOURCE:
             return compute(_moved_array(y, to))
         move = of_view.get(key) or of_view.get(_general(key, y.shape[0]))
+        move = BOTH if function is unwrap(shifted_gram) else move
         if move is None:
             return None
         value = compute(y)
@@ -99,7 +103,8 @@ def _moved_array(y: Representation, to: Permutation) -> Representation:
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
         # Any rotation will do: that of the first order saves a decomposition.
-        return reorder(ROWS, compute(y), to) if key[0] is unwrap(preshape) else None
+        move = OF_POINTS.get(key[0])
+        return None if move is None else reorder(move, compute(y), to)
 
     z._carry = carry if is_rotated(y) else None
     return z

@@ -119,7 +119,7 @@ def uniformity_difference(
 
 
 @measure(
-    label="MMD", family="statistic", reference="gretton2012kernel", version=2,
+    label="MMD", family="statistic", reference="gretton2012kernel", version=3,
     larger_is_more_similar=False, range=(0, 2**0.5), differentiable=False,
     limits={"bandwidth": (1e-3, 1e3)},
 )  # fmt: skip
@@ -135,11 +135,11 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
     samples. M is the unbiased estimate of the squared discrepancy; it can be negative, and is then
     reported as 0.
 
-    X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Which sample of Y
-    belongs to which of X does not matter. Nothing is centred: rotating or moving one side is a
-    change. Not a metric, because σ follows the pair and small discrepancies are cut off. O(n^2 d)
-    time, memory of 4 million numbers for any n. Raises ``Undefined`` when more than half of the
-    samples coincide.
+    X and Y are (n, d), with the same columns. Which sample of Y belongs to which of X does not
+    matter. Nothing is centred: rotating or moving one side is a change. Not a metric, because σ
+    follows the pair and small discrepancies are cut off. O(n^2 d) time, memory of 4 million numbers
+    for any n. Raises ``Undefined`` for different widths and when more than half of the samples
+    coincide.
 
     Use it when you compare two clouds as distributions in the same coordinates, as in tests for
     drift.
@@ -161,7 +161,7 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
 
 
 @measure(
-    label="SlicedW", family="statistic", reference="bonneel2015sliced",
+    label="SlicedW", family="statistic", reference="bonneel2015sliced", version=2,
     larger_is_more_similar=False, range=(0, np.inf), limits={"projections": (1, 100_000)},
 )  # fmt: skip
 def sliced_wasserstein(
@@ -176,11 +176,10 @@ def sliced_wasserstein(
     where :math:`\theta_p` are ``projections`` random unit vectors drawn from ``seed``, and (i) is
     the i-th smallest value. In one dimension it is the Wasserstein distance.
 
-    X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Which sample of Y
-    belongs to which of X does not matter. In the units of the activations, and smaller in more
-    dimensions: a shift by v moves the projections by about ‖v‖ (2/(πd))^½. A metric between
-    representations of one width only, because the directions follow the wider one. O(P n (d + log
-    n)) time. Defined for all finite data.
+    X and Y are (n, d), with the same columns. Which sample of Y belongs to which of X does not
+    matter. In the units of the activations, and smaller in more dimensions: a shift by v moves the
+    projections by about ‖v‖ (2/(πd))^½. O(P n (d + log n)) time. Raises ``Undefined`` for different
+    widths; defined for all other finite data.
 
     Use it when you ask how far samples must travel between two clouds in the same coordinates.
 
@@ -190,7 +189,7 @@ def sliced_wasserstein(
     Reference: Bonneel et al. 2015 with exponent 1, as in the code of Raju 2026, which draws with
     NumPy's ``default_rng``.
     """
-    width = max(x.shape[1], y.shape[1])
+    width = x.shape[1]
     a, b = (sorted_projections(r, width=width, projections=projections, seed=seed) for r in (x, y))
     return x.xp.mean(x.xp.abs(a - b))
 

@@ -15,7 +15,8 @@ from ..rng import generator
 from ..statistic import statistic
 from ..views.distances import row_blocks
 from ..views.points import scaled_rows
-from .rdm import ROUNDING, agreement, one_minus, rows
+from ..views.rectangles import one_minus
+from .rdm import ROUNDING, agreement, rows
 
 BY_COSINE = ("neighbours", "cosine")  # controls
 Controls = Literal["mean", "whitened", "neighbours"]

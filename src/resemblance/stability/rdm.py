@@ -13,7 +13,8 @@ from ..representation import Representation, Undefined
 from ..rng import generator
 from ..significance import rank_correlation
 from ..views.distances import ranks_within, squared_distance_blocks
-from ..views.points import scaled_rows, standardized
+from ..views.points import directions
+from ..views.rectangles import one_minus
 
 Rdm = Literal["cosine", "correlation", "euclidean"]
 Compare = Literal["spearman", "pearson"]
@@ -55,13 +56,6 @@ def dissimilarities(points: np.ndarray, kind: str) -> np.ndarray:
     return one_minus(cosine_matrix(points, kind)[above])
 
 
-def one_minus(cosines: np.ndarray) -> np.ndarray:
-    """Dissimilarities in place of cosines, those of rounding 0: rows in one direction are equal."""
-    dissimilar: np.ndarray = np.subtract(1, cosines, out=cosines)
-    np.copyto(dissimilar, 0, where=np.abs(dissimilar) <= ROUNDING)
-    return dissimilar
-
-
 def cosine_matrix(points: np.ndarray, kind: str) -> np.ndarray:
     """Cosines between all rows, or for "correlation" Pearson correlations, shape (n, n).
 
@@ -69,7 +63,7 @@ def cosine_matrix(points: np.ndarray, kind: str) -> np.ndarray:
     """
     from scipy.linalg.blas import dsyrk
 
-    points = standardized(points) if kind == "correlation" else scaled_rows(points)
+    points = directions(points, kind)
     # BLAS thinks in columns: its lower triangle is the upper one here.
     return dsyrk(1.0, points, lower=1).T
 

@@ -9,17 +9,8 @@ import numpy as np
 from ..claims import COSINE
 from ..representation import Representation
 from ..statistic import statistic
-from .rdm import (
-    Compare,
-    Rdm,
-    agreement,
-    by_rdm,
-    centred,
-    correlation,
-    cosine_matrix,
-    one_minus,
-    rows,
-)
+from ..views.rectangles import one_minus
+from .rdm import Compare, Rdm, agreement, by_rdm, centred, correlation, cosine_matrix, rows
 
 
 @statistic(

@@ -13,18 +13,8 @@ from ..representation import Representation
 from ..rng import generator
 from ..statistic import statistic
 from ..views.points import scaled_rows
-from .rdm import (
-    Compare,
-    Rdm,
-    by_rdm,
-    centred,
-    correlation,
-    mean_agreement,
-    one_minus,
-    ranks,
-    rows,
-    subset,
-)
+from ..views.rectangles import one_minus
+from .rdm import Compare, Rdm, by_rdm, centred, correlation, mean_agreement, ranks, rows, subset
 
 MANY = {"k": (1, 10_000), "max_samples": (4, np.inf)}
 

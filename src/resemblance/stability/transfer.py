@@ -12,7 +12,8 @@ from ..representation import Representation, Undefined
 from ..statistic import statistic
 from ..views.distances import row_blocks, squared_distance_blocks
 from ..views.points import scaled_rows
-from .rdm import ROUNDING, by_rdm, centred, one_minus, rows
+from ..views.rectangles import one_minus
+from .rdm import ROUNDING, by_rdm, centred, rows
 from .supervised import class_means, members
 
 SOURCE = Literal["logits", "probabilities"]

@@ -12,22 +12,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, as_float64, device, epsilon, inner, namespace, reuse, scalar, stacked
+from ..arrays import (
+    Array,
+    as_float64,
+    device,
+    epsilon,
+    inner,
+    namespace,
+    reuse,
+    root,
+    scalar,
+    stacked,
+)
 from ..representation import Representation, Undefined, title, view
 from ..significance import average_ranks
 from ..significance.ranks import COMPILED
-from .points import is_rotated, preshape, unit
+from .exact_differences import distances_within, squared_distances_within
+from .points import directions, preshape, unit, unit_rows
 from .rectangles import (
     Deviations,
     Entries,
     Margins,
     Rectangle,
     diagonal_of,
-    dissimilar_points,
-    dissimilarities_of,
     distances_of,
     double_centred,
     margins_of,
+    one_minus_products,
     rectangles,
     rounding_of_squares,
     rows_from,
@@ -76,8 +87,12 @@ def above(block: Array) -> Array:
 
 def distance_matrix(points: Array) -> Array:
     """Euclidean distances between all rows, shape (n, n)."""
+    return _all_entries(distances_of(points), points)
+
+
+def _all_entries(entries: Entries, points: Array) -> Array:
+    """Return a matrix of all rows of these points from its entries."""
     xp, n = namespace(points), points.shape[0]
-    entries = distances_of(points)
     blocks = (entries(rows_from(i, j)) for i, j in row_blocks(n))
     return stacked(blocks, xp.empty((n, n), dtype=points.dtype, device=device(points)))
 
@@ -85,7 +100,7 @@ def distance_matrix(points: Array) -> Array:
 @view
 def distances(x: Representation) -> Array:
     """Euclidean distances between the samples of the pre-shape, shape (n, n)."""
-    return distance_matrix(preshape(x))
+    return _all_entries(distances_within(x), x.array)
 
 
 @view
@@ -152,8 +167,8 @@ def mean_distance(x: Representation) -> Array:
 @view
 def _distances_of_pairs(x: Representation) -> CentredPairs:
     """What the three views above are parts of: each can be carried to another order of samples."""
-    points, sums = preshape(x), x.xp.zeros_like(x.array[:, 0])
-    n, entries, totals = x.shape[0], distances_of(points), [sums]
+    points, sums = x.array, x.xp.zeros_like(x.array[:, 0])
+    n, entries, totals = x.shape[0], distances_within(x), [sums]
 
     def pieces() -> Iterator[Array]:
         for start, stop in row_blocks(n):
@@ -212,7 +227,7 @@ def rdm(x: Representation, kind: str) -> Array:
     "euclidean", "sqeuclidean". A row without direction (zero, or constant for "correlation") has
     dissimilarity 1 to all others.
     """
-    entries, n = _dissimilarity(x, kind), x.shape[0]
+    entries, n = dissimilarity_entries(x, kind), x.shape[0]
     pieces = (above(entries(rows_from(i, j, i))) for i, j in row_blocks(n))
     into = x.xp.empty(n * (n - 1) // 2, dtype=x.array.dtype, device=device(x.array))
     return stacked(pieces, into)
@@ -255,12 +270,11 @@ def need_different(x: Representation, kind: str, low: float, high: float, eps: f
     """Raise ``Undefined`` when the least and the largest dissimilarity differ by rounding only.
 
     Cosines and correlations are rounded relative to 1, distances relative to the largest of them,
-    and a rotation into n dimensions adds a rounding that grows with n.
+    and given ones are sums over n dimensions, whose rounding grows with n.
     """
     of = 1.0
     if x.signed or kind in ("euclidean", "sqeuclidean"):
-        is_turned = x.signed or is_rotated(x)
-        of = max(high, -low) * (max(1.0, x.shape[0] / 8) if is_turned else 1.0)
+        of = max(high, -low) * (max(1.0, x.shape[0] / 8) if x.signed else 1.0)
     kind = x.signed.kind if x.signed else kind
     if high - low <= 16 * eps * of:
         raise Undefined(
@@ -269,12 +283,15 @@ def need_different(x: Representation, kind: str, low: float, high: float, eps: f
         )
 
 
-def _dissimilarity(x: Representation, kind: str) -> Entries:
-    """Return the entries of the dissimilarity matrix; of given dissimilarities these, whatever the
-    kind."""
+def dissimilarity_entries(x: Representation, kind: str) -> Entries:
+    """Return the entries of the dissimilarity matrix, not meaningful on the diagonal; of given
+    dissimilarities these, whatever the kind."""
     if x.signed:
         return _signed_entries(unit(x), x.xp.asarray(x.signed.signs))
-    return dissimilarities_of(dissimilar_points(x, kind), kind)
+    if kind in ("euclidean", "sqeuclidean"):
+        squares = squared_distances_within(x)
+        return squares if kind == "sqeuclidean" else lambda at: root(squares(at))
+    return one_minus_products(unit_rows(x) if kind == "cosine" else directions(x.array, kind))
 
 
 def _signed_entries(points: Array, signs: Array) -> Entries:
@@ -347,13 +364,12 @@ def whitened(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
 @view
 def distance_margins(x: Representation) -> Margins:
     """Margins of the distances between the samples of the pre-shape."""
-    return margins_of(distances_of(preshape(x)), x.shape[0])
+    return margins_of(distances_within(x), x.shape[0])
 
 
 def centred_distance_entries(x: Representation) -> Entries:
     """Entries of the double-centred distances between the samples of the pre-shape."""
-    points = preshape(x)
-    return double_centred(distances_of(points), distance_margins(x), points)
+    return double_centred(distances_within(x), distance_margins(x), x.array)
 
 
 class Spread(NamedTuple):
@@ -369,13 +385,12 @@ class Spread(NamedTuple):
 @view
 def dissimilarity_spread(x: Representation, kind: str) -> Spread:
     """Spread of the dissimilarities of a kind; ``Undefined`` when all of them are equal."""
-    points, deviations = dissimilar_points(x, kind), Deviations()
-    entries = dissimilarities_of(points, kind)
+    entries, deviations = dissimilarity_entries(x, kind), Deviations()
     for at in rectangles(x.shape[0]):
         block = entries(at)
         if not at.is_square:
             deviations.add(block, 2)
         elif block.shape[0] > 1:
             deviations.add(block[~diagonal_of(block)], 1)
-    need_different(x, kind, deviations.low, deviations.high, epsilon(points))
+    need_different(x, kind, deviations.low, deviations.high, epsilon(x.array))
     return Spread(deviations.low, deviations.high, deviations.mean, deviations.squares)

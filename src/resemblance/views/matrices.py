@@ -19,6 +19,7 @@ from ..arrays import Array, as_float64, namespace, norm, scalar, to_numpy
 from ..representation import Representation, view
 from .distances import (
     centred_distance_entries,
+    dissimilarity_entries,
     dissimilarity_spread,
     distance_deviation,
     distance_margins,
@@ -45,15 +46,7 @@ from .grams import (
 from .neighbour_kernels import double_centered_product, row_centered_product
 from .points import preshape, size, unit
 from .rank_bins import rank_bins, rank_entries
-from .rectangles import (
-    Entries,
-    Rectangle,
-    dissimilar_points,
-    dissimilarities_of,
-    is_large,
-    pieces_of,
-    without_diagonal,
-)
+from .rectangles import Entries, Rectangle, is_large, pieces_of, without_diagonal
 from .spectra import (
     Decomposition,
     decomposition,
@@ -439,7 +432,7 @@ def compared_entries(x: Representation, kind: str, compare: str) -> Entries:
     if compare == "spearman":
         return rank_entries(x, kind)
     mean = dissimilarity_spread(x, kind=kind).mean if compare == "pearson" else 0.0
-    entries = dissimilarities_of(dissimilar_points(x, kind=kind), kind)
+    entries = dissimilarity_entries(x, kind)
 
     def centred(at: Rectangle) -> Array:
         block = entries(at)

@@ -19,8 +19,8 @@ from ..arrays import detach, epsilon, norm, to_numpy
 from ..representation import Representation, Undefined, title, view
 from .distances import row_blocks
 from .neighbours import NeighbourSearch, nearest, neighbours
-from .points import preshape, unit, unit_rows
-from .similarities import Affinity, products, squared_distances
+from .points import unit, unit_rows
+from .similarities import Affinity, distances_to_listed, products, squared_distances
 from .ties import Nearest
 
 if TYPE_CHECKING:
@@ -111,18 +111,16 @@ def neighbour_distances(x: Representation, search: NeighbourSearch) -> np.ndarra
     is set equal to it. The places for which more samples tie than there are have the same distance,
     their mean.
     """
-    by_cosine = search.metric == "cosine"
-    rows = detach(unit_rows(x) if by_cosine else preshape(x))
     near = nearest(x, *search)
-    squares = np.asarray(squared_distances(rows, near.listed), dtype=np.float64)
-    lengths = to_numpy(norm(rows, axis=1))
-    if by_cosine:
-        missing = (lengths == 0) / 2  # a zero row has cosine 0 with every sample
+    if search.metric == "cosine":
+        rows = detach(unit_rows(x))
+        squares = np.asarray(squared_distances(rows, near.listed), dtype=np.float64)
+        missing = (to_numpy(norm(rows, axis=1)) == 0) / 2  # a zero row has cosine 0 with all
         distances = squares / 2 + missing[:, None] + missing[near.listed]
-        lengths = np.ones_like(lengths)
+        lengths = np.ones(len(rows))
     else:
-        distances = np.sqrt(squares)
-    rounding = 16 * epsilon(rows) * (lengths[:, None] + distances)
+        distances, lengths = distances_to_listed(x, near.listed)
+    rounding = 16 * epsilon(x.array) * (lengths[:, None] + distances)
     distances = _level(np.where(distances <= rounding, 0, distances), near)
     smallest = distances.min(axis=1, keepdims=True)
     return np.where(distances - smallest <= rounding, smallest, distances)

@@ -13,6 +13,7 @@ import numpy as np
 from ..arrays import to_numpy
 from ..representation import Representation, Undefined, title, view, with_rows
 from .approximate import proposed
+from .points import preshape
 from .search import certainly_nearest, completed, search
 from .similarities import Affinity, Similarity, cosines_to, similarity_of, take_rows
 from .ties import Nearest, largest_of, no_ties
@@ -124,7 +125,8 @@ def _certainly_nearest(x: Representation, k: int, metric: Affinity) -> np.ndarra
 def _best_proposed(x: Representation, similarity: Similarity, k: int) -> Nearest:
     """The k nearest among somewhat more than k that an approximate search proposes."""
     n, more = x.shape[0], max(10, k // 10)  # what single precision cannot tell apart from the k-th
-    points, inner = to_numpy(similarity.points), similarity.squares is None
+    inner = similarity.squares is None
+    points = to_numpy(similarity.points if similarity.gram is None else preshape(x))
     listed = np.sort(proposed(points, min(n, k + 1 + more), inner=inner), axis=1)
     values = np.array(similarity.to_listed(np.arange(n), np.maximum(listed, 0)))
     values[(listed < 0) | (listed == np.arange(n)[:, None])] = -np.inf

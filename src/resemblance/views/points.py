@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import (
     Array,
     detach,
+    epsilon,
     has_safe_squares,
     namespace,
     norm,
@@ -71,6 +72,9 @@ def _centred_blocks(x: Representation) -> Iterator[Array]:
     """Yield :func:`centered` in blocks of rows, to the same digits."""
     first, mean = _first_and_mean(x)
     return (reuse(np.subtract, block - first, mean) for block in value_blocks(x))
+
+
+CONSTANT = 4  # roundings of its largest entry, within which the entries of a row are equal
 
 
 class Scaled(NamedTuple):
@@ -215,15 +219,22 @@ def row_directions(x: Representation) -> Array:
     return unit_rows(x) if not is_rotated(x) else scaled_rows(preshape(x, centered=False))
 
 
-def standardized_rows(x: Representation) -> Array:
-    """Rows minus their own mean over the features, at unit length; a constant row becomes zero."""
-    return standardized(x.array)
+def directions(rows: Array, kind: str) -> Array:
+    """Rows whose inner products are the cosines ("cosine"), or over features the Pearson
+    correlations ("correlation"), of the rows.
 
-
-def standardized(rows: Array) -> Array:
-    """Return :func:`standardized_rows` of an array."""
+    A row without direction becomes zero: one of zeros, or for "correlation" one whose entries are
+    equal but for rounding.
+    """
+    if kind == "cosine":
+        return scaled_rows(rows)
+    xp = namespace(rows)
     shifted = rows - detach(rows[:, :1])
-    return scaled_rows(shifted - namespace(rows).mean(shifted, axis=1, keepdims=True))
+    varies = xp.max(xp.abs(shifted), axis=1) > CONSTANT * epsilon(rows) * xp.max(
+        xp.abs(rows), axis=1
+    )
+    shifted = shifted - xp.mean(shifted, axis=1, keepdims=True)
+    return scaled_rows(xp.where(detach(varies)[:, None], shifted, xp.zeros_like(shifted)))
 
 
 def scaled_rows(rows: Array) -> Array:

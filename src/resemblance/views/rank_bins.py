@@ -11,17 +11,8 @@ import numpy as np
 
 from ..arrays import Array, can_count, counts_of, epsilon, namespace, taken, to_numpy
 from ..representation import Representation, view
-from .distances import Spread, dissimilarity_spread
-from .rectangles import (
-    Entries,
-    PairGrid,
-    Rectangle,
-    diagonal_of,
-    dissimilar_points,
-    dissimilarities_of,
-    rectangles,
-    without_diagonal,
-)
+from .distances import Spread, dissimilarity_entries, dissimilarity_spread
+from .rectangles import Entries, PairGrid, Rectangle, diagonal_of, rectangles, without_diagonal
 
 BINS = 2**18
 CELLS = 2**12  # of equal width, in which bins are dense where dissimilarities are
@@ -112,7 +103,7 @@ def label_entries(x: Representation, kind: str, labels: np.ndarray) -> Entries:
 def _in_double(x: Representation, kind: str) -> Entries:
     """Return the dissimilarities as float64, the smallest on the diagonal: where the data are if
     values can be counted there, otherwise of NumPy."""
-    entries = dissimilarities_of(dissimilar_points(x, kind), kind)
+    entries = dissimilarity_entries(x, kind)
     low, stays = dissimilarity_spread(x, kind).low, can_count(x.array)
 
     def in_double(at: Rectangle) -> Array:
@@ -129,9 +120,8 @@ def _edges(x: Representation, kind: str, spread: Spread) -> RankBins:
     """Return bins that are narrow where the dissimilarities of some samples are dense."""
     scale = (CELLS - 2) / (spread.high - spread.low)
     step = -(-x.shape[0] // SAMPLE)
-    points = to_numpy(dissimilar_points(x, kind)[::step, :]).astype(np.float64, copy=False)
-    whole = slice(0, len(points))
-    block = dissimilarities_of(points, kind)(Rectangle(whole, whole))
+    some = slice(0, x.shape[0], step)
+    block = to_numpy(dissimilarity_entries(x, kind)(Rectangle(some, some))).astype(np.float64)
     values = np.clip(block[~diagonal_of(block)], spread.low, spread.high)
     low = spread.low - MARGIN / scale
     shares = np.bincount(((values - low) * scale).astype(np.int64), minlength=CELLS)

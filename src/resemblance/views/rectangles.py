@@ -29,7 +29,6 @@ from ..arrays import (
     to_numpy,
 )
 from ..representation import Representation
-from .points import preshape, standardized_rows, unit_rows
 
 ABOVE = 4096  # samples; a matrix of all pairs of more is not stored
 # A rectangle of this size, and its like, stay in the processor's cache. It is a property of the
@@ -114,7 +113,12 @@ def squared_lengths(points: Array) -> Array:
 
 def rounding_of_squares(points: Array) -> float:
     """Rounding of a squared distance, relative to the sum of the squared lengths of the rows."""
-    return max(4.0, math.sqrt(points.shape[1])) * epsilon(points)  # sums of so many products
+    return rounding_of_sums(points.shape[1], points)
+
+
+def rounding_of_sums(d: int, array: Array) -> float:
+    """Rounding of a sum of d products in the precision of the array, relative to their sizes."""
+    return max(4.0, math.sqrt(d)) * epsilon(array)
 
 
 def squared_distances_of(points: Array, others: Array | None = None) -> Entries:
@@ -153,28 +157,27 @@ def distances_of(points: Array) -> Entries:
     return lambda at: form(squares(at))
 
 
-def dissimilarities_of(points: Array, kind: str) -> Entries:
-    """Dissimilarities between rows of :func:`dissimilar_points`, of a kind of
-    :func:`~.distances.rdm`; not meaningful on the diagonal."""
-    if kind == "euclidean":
-        return distances_of(points)
-    if kind == "sqeuclidean":
-        return squared_distances_of(points)
+def one_minus_products(points: Array) -> Entries:
+    """1 minus the inner products between rows of unit length, or of zeros; not meaningful on the
+    diagonal."""
     transposed = namespace(points).matrix_transpose(points)
 
     def entries(at: Rectangle) -> Array:
-        block = (-1 * points[at.rows, :]) @ transposed[:, at.columns]
-        block += 1
-        return block
+        return one_minus(points[at.rows, :] @ transposed[:, at.columns])
 
     return entries
 
 
-def dissimilar_points(x: Representation, kind: str) -> Array:
-    """The points whose products or distances are the dissimilarities of a kind."""
-    if kind in ("euclidean", "sqeuclidean"):
-        return preshape(x)
-    return unit_rows(x) if kind == "cosine" else standardized_rows(x)
+def one_minus(cosines: Array) -> Array:
+    """Return dissimilarities in place of cosines, those of rounding 0: rows in one direction are
+    equal."""
+    xp = namespace(cosines)
+    is_plain = isinstance(cosines, np.ndarray)
+    dissimilar = np.subtract(1, cosines, out=cosines) if is_plain else 1 - cosines
+    rounding = 16 * epsilon(dissimilar)
+    if 0 in dissimilar.shape or scalar(xp.min(dissimilar)) > rounding:
+        return dissimilar
+    return xp.where(dissimilar <= rounding, xp.zeros_like(dissimilar), dissimilar)
 
 
 def diagonal_of(block: Array) -> Array:

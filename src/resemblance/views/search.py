@@ -65,7 +65,7 @@ def pays(similarity: Similarity, k: int) -> bool:
 
 def is_bounded(similarity: Similarity) -> bool:
     """Say whether the error of single precision is below that of double precision and bounded."""
-    is_double = epsilon(similarity.points) == float(DOUBLE.eps)
+    is_double = similarity.gram is None and epsilon(similarity.points) == float(DOUBLE.eps)
     return bool(is_double and similarity.points.shape[1] * float(SINGLE.eps) < 0.01)
 
 
@@ -133,7 +133,7 @@ def _relative_error(d: int) -> float:
 
 def _in_single(similarity: Similarity) -> Similarity:
     """Scores in single precision, that of a sample raised by what its length may cost."""
-    points, squares, terms = similarity
+    points, squares, terms, _ = similarity
     xp = namespace(points)
     if squares is not None:
         squares = xp.astype((1 - _relative_error(points.shape[1])) * squares, xp.float32)

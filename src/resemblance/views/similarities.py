@@ -8,11 +8,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, detach, device, is_torch, namespace, norm, scalar, to_numpy
+from ..arrays import Array, as_float64, detach, device, is_torch, namespace, norm, scalar, to_numpy
 from ..representation import Representation, Undefined, title
 from .distances import gathered_blocks
-from .points import preshape, size, unit, unit_rows
+from .exact_differences import has_gram, power_of_two, shifted, shifted_gram
+from .points import size, unit, unit_rows
 
+CANCELLED = 0.01  # of the squared lengths: a smaller squared distance is one of differences
 Metric = Literal["cosine", "euclidean"]
 Affinity = Literal["cosine", "euclidean", "inner"]
 
@@ -23,15 +25,22 @@ class Similarity(NamedTuple):
     points: Array
     squares: Array | None  # squared lengths: of Euclidean distances only
     terms: np.ndarray  # magnitude, by row, of the numbers that are subtracted
+    # Inner products of all rows, of more features than samples: then ``points`` are these.
+    gram: np.ndarray | None = None
 
     def to_others(self, rows: np.ndarray) -> Array:
         """Similarities of these rows to all rows, minus infinity to themselves, shape (len(rows),
         n)."""
+        if self.gram is not None and self.squares is not None:
+            return without_itself(2 * self.gram[rows] - self.squares, rows)
         return without_itself(self._of_all(take_rows(self.points, rows)), rows)
 
     def to_listed(self, rows: np.ndarray, listed: Array) -> np.ndarray:
         """Similarities of these rows to the rows listed for each, shape of ``listed``."""
-        values = products(self.points, rows, listed)
+        if self.gram is None:
+            values = products(self.points, rows, listed)
+        else:
+            values = self.gram[rows[:, None], listed]
         if self.squares is None:
             return values
         return 2 * values - to_numpy(take_listed(self.squares, listed))
@@ -53,7 +62,10 @@ def similarity_of(x: Representation, metric: Affinity) -> Similarity:
         rows = detach(unit(x, centered=False))
         lengths = to_numpy(norm(rows, axis=1))
         return Similarity(rows, None, lengths * lengths.max())
-    points = detach(unit_rows(x) if metric == "cosine" else preshape(x))
+    if metric == "euclidean" and has_gram(x):
+        gram = shifted_gram(x)
+        return Similarity(gram, np.diagonal(gram), np.diagonal(gram), gram)
+    points = detach(unit_rows(x) if metric == "cosine" else shifted(x).points)
     squares = x.xp.vecdot(points, points)
     return Similarity(points, None if metric == "cosine" else squares, to_numpy(squares))
 
@@ -77,6 +89,31 @@ def squared_distances(points: Array, listed: np.ndarray) -> np.ndarray:
         difference = take_listed(points, listed[start:stop]) - points[start:stop, None, :]
         parts.append(xp.vecdot(difference, difference))
     return to_numpy(xp.concat(parts))
+
+
+def distances_to_listed(x: Representation, listed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Euclidean distances in unit size between every sample and the samples listed for it, shape of
+    ``listed``, and the lengths of the points that they are computed from, (n,), in float64.
+
+    Of more features than samples only distances that are small beside these lengths are computed
+    from differences.
+    """
+    if not has_gram(x):
+        points, size_there = shifted(x)
+        squares = np.asarray(squared_distances(points, listed), dtype=np.float64)
+        lengths = to_numpy(norm(points, axis=1)) / scalar(size_there)
+        return np.sqrt(squares) / scalar(size_there), lengths
+    unit_size, gram = power_of_two(x), as_float64(shifted_gram(x))
+    lengths = np.diagonal(gram)
+    both = lengths[:, None] + lengths[listed]
+    squares = both - 2 * np.take_along_axis(gram, listed, axis=1)
+    row, place = np.nonzero(squares < CANCELLED * both)
+    for start, stop in gathered_blocks(len(row), x.shape[1]):
+        i, j = row[start:stop], listed[row[start:stop], place[start:stop]]
+        difference = (x.array[i] - x.array[j]) / unit_size
+        squares[row[start:stop], place[start:stop]] = np.vecdot(difference, difference)
+    size_there = scalar(size(x)) / unit_size
+    return np.sqrt(squares) / size_there, np.sqrt(lengths) / size_there
 
 
 def take_rows(points: Array, rows: np.ndarray) -> Array:

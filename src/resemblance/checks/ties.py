@@ -1,0 +1,79 @@
+"""Checks on data with many equal distances and more features than samples, where a rounding that
+orders equal distances shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..rng import generator
+from .behaviour import draws
+from .data import generic_pair
+from .trial import Ruling, Trial
+
+MORE = 20  # features more than samples
+
+
+def ties_in_wide_data(trial: Trial) -> Ruling:
+    """Check that of categories, bits and counts in more columns than samples neither another order
+    of the samples nor columns of zeros change the value.
+
+    Columns of zeros are added where ``orthogonal`` is claimed, unless they change the value of
+    generic data, too: then the measure counts columns.
+    """
+    adds_zeros = "orthogonal" in trial.entry.invariant_to and not _counts_columns(trial)
+    order = generator(1, "order of ties").permutation(trial.samples)
+    if dict(trial.entry.parameters).get("index") == "hnsw":
+        return "", None, "an approximate search depends on the order of the samples"
+    for kind, x, y in tied_pairs(trial.samples):
+        a, b = trial.suited(x), trial.suited(y)
+        before = trial.value_or_nan(a, b)
+        if math.isnan(before):
+            continue
+        moved = _moved(trial, order).value_or_nan(a[order], b[order])
+        if not trial.same(moved, before) and draws(trial):
+            return "", None, f"draws for each position: {kind}: {before:.6g}, reordered {moved:.6g}"
+        if not trial.same(moved, before):
+            return "", False, f"{kind}: m(X, Y) = {before:.6g}, reordered {moved:.6g}"
+        wider = trial.value_or_nan(_with_zeros(a), _with_zeros(b)) if adds_zeros else before
+        if not trial.same(wider, before):
+            return "", False, f"{kind}: m(X, Y) = {before:.6g}, with columns of zeros {wider:.6g}"
+    return "", True, ""
+
+
+def tied_pairs(n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield pairs of representations of n samples and more features, with many equal distances."""
+    rng, d = generator(0, "ties in wide data"), n + MORE
+    few = rng.standard_normal((n, 3)) @ rng.standard_normal((3, d))
+    categories = np.eye(d)[rng.integers(0, n // 2, n)]
+    fingerprints = np.eye(d)[rng.integers(0, d, n)] + np.eye(d)[rng.integers(0, d, n)]
+    words = [np.bincount(rng.zipf(1.6, 5).clip(1, d) - 1, minlength=d) for _ in range(n)]
+    levels = rng.integers(-1, 2, (n, 4)) @ rng.integers(-1, 2, (4, d))
+    for kind, y in (
+        ("categories", categories),
+        ("fingerprints of two bits", (fingerprints > 0).astype(float)),
+        ("bags of words", np.array(words, dtype=float)),
+        ("steps of 0.1", 0.1 * levels),
+    ):
+        yield kind, few, y
+
+
+def _counts_columns(trial: Trial) -> bool:
+    x, y = map(trial.suited, generic_pair(trial.samples))
+    return not trial.same(
+        trial.value_or_nan(_with_zeros(x), _with_zeros(y)), trial.value_or_nan(x, y)
+    )
+
+
+def _with_zeros(x: np.ndarray) -> np.ndarray:
+    return np.hstack([x, np.zeros_like(x)])
+
+
+def _moved(trial: Trial, order: np.ndarray) -> Trial:
+    """Return the trial with the labels of its measure in another order."""
+    labels = dict(trial.entry.parameters).get("labels")
+    if not labels:
+        return trial
+    return trial._replace(entry=trial.entry.where(labels=[labels[i] for i in order]))
