@@ -418,13 +418,17 @@ def _cuts(subjects: Sequence[Subject]) -> Iterator[str]:
 
 
 def _notes(subject: Subject) -> Iterator[str]:
-    """Yield how a model pools by itself, on what else than samples it depends, and which of its
-    layers were left out."""
+    """Yield how a model pools by itself, on what else than samples it depends, and by what it
+    is changed, and which of its layers were left out."""
     facts, pooling = subject.traits["model"], subject.traits["pooling"]
     if POOLINGS.get(facts.get("its pooling", pooling)) != POOLINGS[pooling]:
         yield f"{subject.name} itself pools by {facts['its pooling']}"
     if VARIES in facts:
         yield f"{subject.name} {VARIES} {facts[VARIES]}"
+    if hooks := facts.get("hooks"):
+        yield f"{subject.name} runs with {len(hooks)} hook{'s' * (len(hooks) > 1)} ({hooks[0]})"
+    for words in facts.get("context", ()):
+        yield f"{subject.name} runs with {words}"
     for layer in subject.traits[CONSTANT]:
         yield f"{subject.name}/{layer} is the same for all samples and left out"
 

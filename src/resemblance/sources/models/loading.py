@@ -74,7 +74,7 @@ def load_model(
     if isinstance(model, tuple | list) and len(model) == 2 and isinstance(model[0], str):
         name, model = name or model[0], model[1]
     if isinstance(model, LoadedModel):
-        return model._replace(name=name or model.name)
+        return _with_facts_of_now(model)._replace(name=name or model.name)
     torch = need("torch")
     kind = None if samples is None else samples.kind
     parts = _parts(model, kind)
@@ -100,6 +100,14 @@ def load_model(
     prepare, facts = preparation(module, processor, samples, name or title)
     about = {**known, **facts_of(module, processor), **facts}
     return LoadedModel(name or title, module, prepare, block_names(module), about)
+
+
+def _with_facts_of_now(loaded: LoadedModel) -> LoadedModel:
+    """Return a model that was loaded before with the weights, options and hooks that it has now."""
+    if "definition" not in loaded.facts:
+        return loaded
+    old = {k: v for k, v in loaded.facts.items() if k not in ("hooks", "context")}
+    return loaded._replace(facts={**old, **facts_of(loaded.module)})
 
 
 def _parts(model: Any, kind: str | None) -> Parts | LoadedModel:
