@@ -37,7 +37,7 @@ PLAIN = (bool, int, float, complex, str, bytes, range, Enum, type(None))
 # Where a model or processor was found, and by what it is read
 NO_OPTIONS = {"_name_or_path", "name_or_path", "_commit_hash", "transformers_version"}
 # What a module holds that does not run, or is read from its weights, its parts and its hooks
-HELD = NO_OPTIONS | {
+HELD = {
     "training", "_parameters", "_buffers", "_non_persistent_buffers_set", "_modules",
     "_backward_pre_hooks", "_backward_hooks", "_is_full_backward_hook", "_state_dict_hooks",
     "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
@@ -94,10 +94,10 @@ def identity_of(module: Any, processor: Any) -> dict[str, Any]:
         for word in words:
             digest.update(f"{len(word)} {word}".encode("utf-8", "surrogatepass"))
         identity[name] = digest.hexdigest()
-    words = [
+    active = [
         f"{name} {value}" if isinstance(value, str) else name for name, value in context.items()
     ]
-    return identity | ({"hooks": hooks} if hooks else {}) | ({"context": words} if words else {})
+    return identity | ({"hooks": hooks} if hooks else {}) | ({"context": active} if active else {})
 
 
 def _of_model(module: Any, context: Mapping[str, Any]) -> Iterator[str]:
@@ -114,7 +114,7 @@ def _of_module(module: Any, seen: Seen) -> Iterator[str]:
     for part in module.modules():
         seen.number(part)
     for name, part in module.named_modules():
-        kind, hooks = type(part), hooks_of(part)
+        kind, hooks = part.__class__, hooks_of(part)
         yield f"part {name} {kind.__qualname__}"
         yield from _pieces(kind, seen)
         yield from _pieces(
@@ -125,12 +125,12 @@ def _of_module(module: Any, seen: Seen) -> Iterator[str]:
         state = state.union(*of_hooks, attributes_written(vars(part).get("forward"), -1))
         if kind.__name__ != "OptimizedModule":  # the module inside runs
             state |= {name for owner, name in seen.state if owner == id(part)}
-            options = {k: v for k, v in vars(part).items() if k not in HELD | state}
+            options = {k: v for k, v in vars(part).items() if k not in HELD | NO_OPTIONS | state}
             yield from _pieces(options, seen, names | CALL)
         yield from _pieces(hooks, seen)
     for name, buffer in module.named_buffers():
         part, _, leaf = name.rpartition(".")
-        is_state = leaf in run_by(type(module.get_submodule(part)), FORWARD)[0]
+        is_state = leaf in run_by(module.get_submodule(part).__class__, FORWARD)[0]
         known = (str(buffer.dtype), *buffer.shape) if is_state else buffer
         yield from _pieces([name, known], seen)
 
@@ -229,7 +229,7 @@ def _of_object(value: Any, seen: Seen, roots: Roots) -> Iterator[str]:
 def _options(value: Any, seen: Seen, roots: Roots) -> tuple[dict[str, Any], Seen, Roots]:
     """Return the attributes of an object that are no state of the methods that run, and what is
     named in the code of these."""
-    state, names = run_by(type(value), roots)
+    state, names = run_by(value.__class__, roots)
     state = state.union(name for owner, name in seen.state if owner == id(value))
     return {k: v for k, v in _held_by(value).items() if k not in state}, seen, names | CALL
 
@@ -243,7 +243,7 @@ def _held_by(value: Any) -> dict[str, Any]:
 def _of_installed(value: Any, seen: Seen, roots: Roots) -> Iterator[str]:
     """Yield the words of an object of an installed package: its text, and if one of its methods
     runs and the text is only an address, its plain options and its functions."""
-    kind = type(value)
+    kind = value.__class__
     is_bare = kind.__repr__ is object.__repr__
     yield ADDRESS.sub("", str(value) if is_bare else repr(value))
     if is_bare and any(callable(getattr(kind, name, None)) for name in roots):
@@ -265,8 +265,8 @@ def _of_function(function: FunctionType, seen: Seen) -> Iterator[str]:
         with suppress(ValueError):  # empty
             yield from _variable(name, cell.cell_contents, written, seen, names)
     yield from _pieces([function.__defaults__, function.__kwdefaults__], seen, names | CALL)
-    own = {path[1] for path in written if path[0] == function.__name__ and len(path) > 1}
-    options = {k: v for k, v in vars(function).items() if k != "__wrapped__" and k not in own}
+    of_itself = {path[1] for path in written if path[0] == function.__name__ and len(path) > 1}
+    options = {k: v for k, v in vars(function).items() if k != "__wrapped__" and k not in of_itself}
     yield from _pieces(options, seen)
     if not _is_users(function):
         yield str(function.__module__)

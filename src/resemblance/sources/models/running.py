@@ -28,13 +28,13 @@ def hooks_of(module: Any) -> list[tuple[str, Any]]:
         held, prefix = vars(sys.modules["torch.nn.modules.module"]), "_global_"
     else:
         held, prefix = vars(module), "_"
-    found = []
+    listed = []
     for hooks in HOOKS:
         for key, hook in dict(held.get(f"{prefix}{hooks}") or {}).items():
             flags = [f for f in FLAGS if key in (held.get(f"{prefix}{hooks}_{f}") or ())]
             if not _is_ours(hook):
-                found.append((" ".join([hooks, *flags]), hook))
-    return found
+                listed.append((" ".join([hooks, *flags]), hook))
+    return listed
 
 
 def names_of_hooks(module: Any) -> list[str]:
@@ -62,21 +62,21 @@ def modes() -> dict[str, Any]:
     """Return the modes of PyTorch that hold now and change what a model returns: automatic casting,
     the precision of new tensors, and modes that replace its functions."""
     torch = sys.modules["torch"]
-    found: dict[str, Any] = {}
+    active: dict[str, Any] = {}
     for device in DEVICES:
         if torch.is_autocast_enabled(device):
-            found[f"autocast of {device}"] = str(torch.get_autocast_dtype(device))
+            active[f"autocast of {device}"] = str(torch.get_autocast_dtype(device))
     if torch.get_default_dtype() != torch.float32:
-        found["default dtype"] = str(torch.get_default_dtype())
+        active["default dtype"] = str(torch.get_default_dtype())
     stacks = {
         "torch.overrides": "_get_current_function_mode_stack",
         "torch.utils._python_dispatch": "_get_current_dispatch_mode_stack",
     }
     for name, function in stacks.items():
-        stack = getattr(sys.modules.get(name), function, list)()
+        stack: list[Any] = getattr(sys.modules.get(name), function, list)()
         if stack:
-            found[" and ".join(type(mode).__name__ for mode in stack)] = list(stack)
-    return found
+            active[" and ".join(type(mode).__name__ for mode in stack)] = list(stack)
+    return active
 
 
 def compiled_from(value: Any) -> Any:

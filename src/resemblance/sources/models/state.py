@@ -53,7 +53,7 @@ def objects_written(value: Any) -> set[tuple[int, str]]:
         value = value.func if isinstance(value, partial) else value.__func__
     if not isinstance(value, FunctionType):
         return set()
-    known, found = dict(value.__globals__), set[tuple[int, str]]()
+    known, written = dict(value.__globals__), set[tuple[int, str]]()
     for name, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
         with suppress(ValueError):  # empty
             known[name] = cell.cell_contents
@@ -62,8 +62,8 @@ def objects_written(value: Any) -> set[tuple[int, str]]:
         for name in attributes[:-1]:
             owner = getattr(owner, name, None)
         if owner is not None:
-            found.add((id(owner), *attributes[-1:], "")[:2])
-    return found
+            written.add((id(owner), attributes[-1] if attributes else ""))
+    return written
 
 
 @cache
