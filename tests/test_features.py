@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import resemblance as rs
 from resemblance.cli import run
 from resemblance.report import write_page
-from resemblance.sources.hooks import AGAIN
+from resemblance.sources.variation import AGAIN
 from resemblance.sources.models import load_samples
 
 SAMPLES = np.random.default_rng(0).standard_normal((23, 6)).astype(np.float32)

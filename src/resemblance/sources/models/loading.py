@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import json
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any, NamedTuple
 from ...extras import need
 from ...json_files import checksum
 from ...rng import generator
-from ..modules import block_names
+from ..modules import about_blocks, block_names
+from ..wrappers import check_watchable, unwrapped
 from . import hub, scripts
 from .identity import facts_of
 from .preparing import preparation
@@ -23,6 +25,8 @@ FORMS = (
     "a folder with config.json or hf:NAME (transformers), timm:NAME, torchvision:NAME, a .pt2 file "
     "of torch.export, file.py:function, a torch.nn.Module, or a pair (module, processor)"
 )
+ADAPTER, BASE = "adapter_config.json", "base_model_name_or_path"  # files of PEFT
+BLOCKS = "layers of the model"  # what the default layers are, in words
 Prepare = Callable[[Any], Any]
 
 
@@ -86,7 +90,8 @@ def load_model(
             f"load_model: {title} is a {type(module).__name__}, not a torch.nn.Module; model "
             f"may be {FORMS}"
         )
-    scripts.check_hooks(torch, module, title)
+    check_watchable(module, f"load_model: {title}")
+    module = unwrapped(module)
     if device is not None or isinstance(model, str | Path):
         default = "cuda" if torch.cuda.is_available() else "cpu"
         try:
@@ -98,7 +103,7 @@ def load_model(
                 f"({why}); choose another, such as 'cpu'"
             ) from error
     prepare, facts = preparation(module, processor, samples, name or title)
-    about = {**known, **facts_of(module, processor), **facts}
+    about = {**known, **facts_of(module, processor), **facts, BLOCKS: about_blocks(module)}
     return LoadedModel(name or title, module, prepare, block_names(module), about)
 
 
@@ -160,6 +165,14 @@ def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
 
 def _near(path: Path) -> str:
     """Return the part of a message that names a folder near a path, if there is one."""
+    if (path / ADAPTER).is_file():
+        base = json.loads((path / ADAPTER).read_text(encoding="utf-8")).get(BASE) or "its base"
+        return (
+            f": it holds an adapter of PEFT for {base}, not a model. Merge both once, and name the "
+            f"new folder: model = AutoModel.from_pretrained({base!r}); model = PeftModel."
+            f"from_pretrained(model, {str(path)!r}).merge_and_unload(); model.save_pretrained("
+            f"'merged'); AutoTokenizer.from_pretrained({base!r}).save_pretrained('merged')"
+        )
     if path.is_dir():
         inside = sorted(path.glob("*/config.json"))
         more = f", but {inside[0].parent} does" if inside else ""

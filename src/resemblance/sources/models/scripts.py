@@ -136,18 +136,6 @@ def _is_plain(part: ast.AST) -> bool:
     return isinstance(part, ARITHMETIC)
 
 
-def check_hooks(torch: Any, module: Any, name: str) -> None:
-    """Raise ``ValueError`` for a model with a part in TorchScript, whose layers show nothing."""
-    for part, inner in module.named_modules():
-        if isinstance(inner, torch.jit.ScriptModule):
-            where = f"its part {part!r}" if part else "it"
-            raise ValueError(
-                f"load_model: {name} cannot be watched: {where} is TorchScript, which does not "
-                "show what its layers return; pass the model before torch.jit.script or "
-                "torch.jit.trace, or save it by torch.export"
-            )
-
-
 PYTHON = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)")
 
 
