@@ -380,7 +380,7 @@ def test_zero_tokens_that_are_no_padding(recwarn):
         rs.from_tokens(np.concatenate([0 * PADDED[:1], PADDED[1:, ::-1]]), pool="first")
     recwarn.clear()
     rs.from_tokens(PADDED, pool="flatten")
-    equal = PADDED.copy()
+    equal = np.ones((6, 5, 4))
     equal[:, 2:] = 0
     zeros = TOKENS.copy()
     zeros[1] = 0

@@ -123,10 +123,7 @@ def compare_models(
     """
     chosen, _ = select_measures(MEASURES if measures is None else measures)
     number = _seed_of(reference)
-    if number is not None and not isinstance(pool, str | Mapping | None):
-        raise ValueError(
-            f"compare_models: reference is for one pooling; got {list(pool)}: compare by each apart"
-        )
+    _check_one_pooling(pool, number)
     samples = load_samples(data, column=column, limit=limit, unique=unique, seed=seed)
     numbers = _numbers(rows, samples)
     check_level("compare_models: level", level)
@@ -157,6 +154,13 @@ def compare_models(
         of.caveats = {k: text.replace(TRANSPOSED, more_samples) for k, text in of.caveats.items()}
     origin = None if save is None else sure.origin  # temporary files are gone
     return replace(comparison, evidence=replace(sure, origin=origin))
+
+
+def _check_one_pooling(pool: Any, reference: int | None) -> None:
+    if reference is not None and not isinstance(pool, str | Mapping | None):
+        raise ValueError(
+            f"compare_models: reference is for one pooling; got {list(pool)}: compare by each apart"
+        )
 
 
 def _pooled(subjects: list[Subject]) -> list[Subject]:

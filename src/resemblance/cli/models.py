@@ -23,6 +23,7 @@ from ..report.of_comparison import result_of
 from ..report.output import Output, show
 from ..report.outputs import forecast_output
 from ..significance.orders import DRAWS
+from ..sources.models import loading, samples
 from .ending import bars, interrupted, show_page
 from .executors import executors
 from .inputs import chosen_measures, read_labels, rewording
@@ -94,7 +95,12 @@ def models_command(
 
 
 def _for_terminals(text: str) -> str:
-    return re.sub(r"compare_models: (?=(within|blocks|level)\b)", "--", text)
+    """Return an error in the words of the command: without functions and objects of Python."""
+    for objects in (loading.OBJECT_FORMS, samples.OBJECT_FORMS):
+        text = text.replace(objects, "")
+    text = re.sub(r"compare_models: (?=(within|blocks|level|reference)\b)", "--", text)
+    text = re.sub(r"^load_samples: ", "--data: ", text)
+    return re.sub(r"^(load_model|compare_models|plan_models|extract_features): ", "", text)
 
 
 def _patterns(texts: Sequence[str] | None) -> Sequence[str]:

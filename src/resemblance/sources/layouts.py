@@ -80,7 +80,8 @@ def zeros_at_ends(X: Array) -> str:
         is_zero = to_numpy(X[:, place, :] == 0).all(axis=1)
         if not is_zero.any():
             continue
-        tokens = to_numpy(X != 0).any(axis=2)[:, :: place or 1]
+        values: Any = to_numpy(X != 0)
+        tokens = values.any(axis=2)[:, :: place or 1]
         counts = tokens.argmax(axis=1)[tokens.any(axis=1)]  # of samples that are not all zero
         if len(set(counts.tolist())) > 1:
             return (

@@ -6,6 +6,7 @@ import copy
 import importlib
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,9 +22,10 @@ from .preparing import preparation
 from .samples import Samples
 from .scripts import call_function, is_function
 
+OBJECT_FORMS = ", a torch.nn.Module, or a pair (module, processor)"
 FORMS = (
     "a folder with config.json or hf:NAME (transformers), timm:NAME, torchvision:NAME, a .pt2 file "
-    "of torch.export, file.py:function, a torch.nn.Module, or a pair (module, processor)"
+    f"of torch.export, file.py:function{OBJECT_FORMS}"
 )
 ADAPTER, BASE = "adapter_config.json", "base_model_name_or_path"  # files of PEFT
 BLOCKS = "layers of the model"  # what the default layers are, in words
@@ -166,7 +168,9 @@ def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
 def _near(path: Path) -> str:
     """Return the part of a message that names a folder near a path, if there is one."""
     if (path / ADAPTER).is_file():
-        base = json.loads((path / ADAPTER).read_text(encoding="utf-8")).get(BASE) or "its base"
+        base = "its base"
+        with suppress(ValueError, AttributeError):  # no JSON, or no object
+            base = json.loads((path / ADAPTER).read_bytes()).get(BASE) or base
         return (
             f": it holds an adapter of PEFT for {base}, not a model. Merge both once, and name the "
             f"new folder: model = AutoModel.from_pretrained({base!r}); model = PeftModel."

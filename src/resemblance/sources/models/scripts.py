@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...extras import need
-from ...user_modules import OwnFileError, load_module, own_module
+from ...user_modules import OwnFileError, load_module, neighbours_of, own_module
 
 PICKLES = (".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".ts", ".torchscript")
 SUFFIXES = (".pt2", *PICKLES)
@@ -155,18 +155,19 @@ def call_function(spec: str, caller: str) -> tuple[Any, str]:
     path, function = Path(match["file"]), match["function"]
     if not path.is_file():
         raise ValueError(f"{caller}: {path} does not exist; name the file of {function}")
-    try:
-        module = load_module(str(path.resolve()), own_module(str(path)))
-    except (Exception, SystemExit) as error:  # which would end the command as if all were well
-        raise OwnFileError(f"{caller}: {path} cannot be imported: {_reason(error)}") from error
-    if not callable(getattr(module, function, None)):
-        functions = [name for name, value in vars(module).items() if callable(value)]
-        defined = ", ".join(name for name in functions if not name.startswith("_")) or "none"
-        raise ValueError(f"{caller}: {path} has no function {function!r}; it has {defined}")
-    try:
-        return getattr(module, function)(), function
-    except (Exception, SystemExit) as error:
-        raise OwnFileError(f"{caller}: {spec} failed: {_reason(error)}") from error
+    with neighbours_of(str(path)):
+        try:
+            module = load_module(str(path.resolve()), own_module(str(path)))
+        except (Exception, SystemExit) as error:  # which would end the command as if all were well
+            raise OwnFileError(f"{caller}: {path} cannot be imported: {_reason(error)}") from error
+        if not callable(getattr(module, function, None)):
+            functions = [name for name, value in vars(module).items() if callable(value)]
+            defined = ", ".join(name for name in functions if not name.startswith("_")) or "none"
+            raise ValueError(f"{caller}: {path} has no function {function!r}; it has {defined}")
+        try:
+            return getattr(module, function)(), function
+        except (Exception, SystemExit) as error:
+            raise OwnFileError(f"{caller}: {spec} failed: {_reason(error)}") from error
 
 
 def _reason(error: BaseException) -> str:
