@@ -15,8 +15,8 @@ from torch.utils.data import DataLoader, TensorDataset
 import resemblance as rs
 from resemblance.cli import run
 from resemblance.report import write_page
-from resemblance.sources.variation import AGAIN
 from resemblance.sources.models import load_samples
+from resemblance.sources.variation import AGAIN
 
 SAMPLES = np.random.default_rng(0).standard_normal((23, 6)).astype(np.float32)
 

@@ -392,8 +392,10 @@ def _inputs_line(
     several = ", ".join(f"{count} of {name}" for name, count in counts.items())
     each = f"{counts[subjects[0].name]} each"
     pooled = {part for s in subjects for part in s.traits["model"].get("pooled", ())}
-    words = dict.fromkeys(POOLINGS[s.traits["pooling"]] for s in subjects)
-    pooling = " and ".join(words).format(" and ".join(sorted(pooled)))
+    forms = " and ".join(sorted(pooled))
+    pooling = " and ".join(
+        dict.fromkeys(POOLINGS[s.traits["pooling"]].format(forms) for s in subjects)
+    )
     parts = [_samples_words(samples, subjects[0].last.n_samples), pooling if pooled else ""]
     parts.append(each if len(set(layers.values())) == 1 else several)
     by_layer = [
