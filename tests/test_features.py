@@ -15,8 +15,8 @@ from torch.utils.data import DataLoader, TensorDataset
 import resemblance as rs
 from resemblance.cli import run
 from resemblance.report import write_page
-from resemblance.sources.hooks import AGAIN
 from resemblance.sources.models import load_samples
+from resemblance.sources.variation import AGAIN
 
 SAMPLES = np.random.default_rng(0).standard_normal((23, 6)).astype(np.float32)
 
@@ -318,6 +318,11 @@ def test_two_models_one_command(tmp_path, capsys, monkeypatch):
     printed = capsys.readouterr()
     assert printed.out.count("\n") == 1 + 4
     assert "20 rows (drawn from 23, inputs.npy), 1 layer each" in printed.err
+    both = [*call, "-m", "cka", "--layers", "0", "--pool", "mean, max", "--format", "csv"]
+    assert run(both) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("\n") == 1 + 16
+    assert "two mean/0" in printed
     assert run(["models", "mine.py:one", "hf:nowhere/none", "--data", "n.npy", "--save", "no"]) == 2
     assert not Path("no").exists()
 
@@ -348,6 +353,8 @@ def test_mistakes_are_one_line(tmp_path, capsys, monkeypatch, arguments, words):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
     assert words in lines[0]
+    for of_python in ("load_model", "load_samples", "compare_models", "torch.nn", "of Python"):
+        assert of_python not in lines[0]
 
 
 def test_a_model_of_ones_own_is_saved_and_read(tmp_path):
@@ -565,3 +572,10 @@ def test_what_fails_inside_a_model_is_the_models(tmp_path, capsys, monkeypatch, 
         with subtests.test(model):
             assert run(["models", model, model, "--data", data, "--pool", pool]) == code
             assert words in capsys.readouterr().err
+
+
+def test_traits_in_the_repr_of_a_model_are_whole(tmp_path):
+    text = repr(extract(Counting(), tmp_path))
+    assert "model (source, class, parameters" in text
+    assert all(text.count(a) == text.count(b) for a, b in ("()", "[]", "{}"))
+    assert text.count("'") % 2 == 0

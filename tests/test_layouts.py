@@ -130,6 +130,7 @@ def test_positions_are_samples_in_the_order_of_their_ids(library):
     assert rs.from_maps(MAPS, pool="positions").ids is None
 
 
+@pytest.mark.filterwarnings("ignore:from_maps")  # larger than the maps
 def test_size_is_pytorchs_adaptive_average_pooling(library, subtests):
     for size in [(1, 1), (2, 3), (3, 2), (4, 4), (7, 5), (6, 5), (7, 1), (9, 11)]:
         with subtests.test(str(size)):
@@ -336,6 +337,7 @@ def as_resi_does(case: str, side: str, folded: bool) -> rs.Representation:
 
 
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+@pytest.mark.filterwarnings("ignore:from_maps")  # five channels of 5 x 8
 def test_resi_values_on_tokens_and_maps(subtests):
     for measure in [m for m in rs.preset("resi") if m.label not in NOT_RUN]:
         for case in SHAPES:
@@ -352,3 +354,60 @@ def test_resi_values_on_tokens_and_maps(subtests):
                             measure(x, y)
                     else:
                         assert measure(x, y) == pytest.approx(value, **tolerance)
+
+
+# --------------------------------------------------------------------------------- likely mistakes
+
+PADDED = np.random.default_rng(3).standard_normal((6, 5, 4))
+LENGTHS = np.array([5, 3, 4, 5, 2, 1])
+PADDED[np.arange(5) >= LENGTHS[:, None]] = 0
+
+
+@pytest.mark.parametrize("pool", ["mean", "max", "last"])
+def test_zero_tokens_at_the_end_are_named_and_the_remedy_keeps_them_out(library, pool):
+    X = library(PADDED)
+    with pytest.warns(UserWarning, match=r"4 of 6 samples end with tokens that are zero, up to 4"):
+        rs.from_tokens(X, pool=pool)
+    mask = (PADDED != 0).any(-1)  # what the warning says
+    rows = [row[:length] for row, length in zip(PADDED, LENGTHS)]
+    reduce = {"mean": lambda r: r.mean(0), "max": lambda r: r.max(0), "last": lambda r: r[-1]}
+    found = rs.from_tokens(X, pool=pool, mask=library(mask))
+    np.testing.assert_allclose(numbers(found), [reduce[pool](row) for row in rows], rtol=1e-12)
+
+
+def test_zero_tokens_that_are_no_padding(recwarn):
+    with pytest.warns(UserWarning, match="4 of 6 samples begin with tokens that are zero"):
+        rs.from_tokens(np.concatenate([0 * PADDED[:1], PADDED[1:, ::-1]]), pool="first")
+    recwarn.clear()
+    rs.from_tokens(PADDED, pool="flatten")
+    equal = np.ones((6, 5, 4))
+    equal[:, 2:] = 0
+    zeros = TOKENS.copy()
+    zeros[1] = 0
+    inside = TOKENS + 1.0
+    inside[0, 1] = 0
+    for X in (equal, zeros, inside, TOKENS):
+        rs.from_tokens(X, pool="mean")
+    assert not recwarn.list
+
+
+def test_maps_that_may_have_channels_last(recwarn):
+    last = np.moveaxis(np.random.default_rng(0).standard_normal((4, 7, 6, 6)), 1, -1)
+    with pytest.warns(UserWarning, match=r"6 channels of 6 x 7; if its channels are last"):
+        rs.from_maps(last, pool="mean")
+    recwarn.clear()
+    found = rs.from_maps(np.moveaxis(last, -1, 1), pool="mean")
+    np.testing.assert_allclose(numbers(found), last.mean((1, 2)), rtol=1e-12)
+    for shape in [(2, 3, 6, 6), (2, 6, 6, 6), (2, 5, 6, 7)]:
+        rs.from_maps(np.ones(shape), pool="mean")
+    assert not recwarn.list
+
+
+def test_a_size_that_repeats_positions_is_named(recwarn):
+    with pytest.warns(UserWarning, match=r"larger than maps of 7 x 5.*pass size=\(7, 4\)"):
+        rs.from_maps(MAPS, pool="flatten", size=(9, 4))
+    with pytest.warns(UserWarning, match=r"pass size=\(7, 5\)"):
+        rs.from_maps(MAPS, pool="flatten", size=(7, 6))
+    recwarn.clear()
+    assert rs.from_maps(MAPS, pool="flatten", size=(7, 4)).shape == (3, 2 * 7 * 4)
+    assert not recwarn.list

@@ -9,6 +9,7 @@ import os
 import pickle
 import re
 import shutil
+import subprocess
 import sys
 import zipfile
 from types import ModuleType, SimpleNamespace
@@ -410,6 +411,61 @@ def test_functions_in_files(tmp_path):
         load_model(f"{file}:other")
 
 
+NEIGHBOURS = {
+    "net.py": "from torch import nn\nfrom parts.sizes import WIDTH\n\n"
+    "class Net(nn.Linear):\n    def __init__(self):\n        super().__init__(4, WIDTH)\n",
+    "parts/__init__.py": "",
+    "parts/sizes.py": "WIDTH = {width}\n",
+    "late.py": "from net import Net\n\ndef made():\n    return Net()\n",
+    "types.py": "raise AssertionError('a module of Python')\n",
+    "models.py": "import types\nfrom net import Net\n\ndef direct():\n    return Net()\n\n"
+    "def inside():\n    import late\n    return late.made()\n",
+}
+
+
+@pytest.mark.parametrize("function", ["direct", "inside"])
+def test_a_file_imports_its_own_neighbours(tmp_path, function):
+    sys.modules["net"] = elsewhere = ModuleType("net")
+    elsewhere.__file__ = str(tmp_path / "net.py")
+    before = list(sys.path), list(sys.meta_path)
+    try:
+        for width in (2, 3):
+            folder = tmp_path / str(width)
+            for name, text in NEIGHBOURS.items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(text.replace("{width}", str(width)))
+            loaded = load_model(f"{folder}/models.py:{function}")
+            assert loaded.module.out_features == width
+            assert list(loaded.blocks) == ["model"]
+            assert not list(folder.rglob("*.pyc"))
+        assert (sys.path, sys.meta_path) == before
+        assert sys.modules["net"] is elsewhere
+        assert not {"parts", "parts.sizes", "late"} & sys.modules.keys()
+    finally:
+        del sys.modules["net"]
+
+
+def test_a_measure_in_a_file_has_neighbours_in_every_process(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from shifts import SHIFT\n\ndef shifted(x, y):\n    return x + SHIFT\n"
+    )
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/run.py").write_text(
+        "import sys, pickle, resemblance.user_modules as u\n"
+        "m = u.load_module(sys.argv[1], u.own_module(sys.argv[1]))\n"
+        "print(u.version_of(m.shifted), m.shifted(1, 1), 'shifts' in sys.modules)\n"
+    )
+    call = [sys.executable, str(tmp_path / "elsewhere/run.py"), str(tmp_path / "mine.py")]
+    versions = []
+    for shift in ("2.0", "3.0"):
+        (tmp_path / "shifts.py").write_text(f"SHIFT = {shift}\n")
+        run = subprocess.run(call, capture_output=True, text=True, cwd="/", check=True)
+        version, *values = run.stdout.split()
+        versions.append(version)
+        assert values == [str(1 + float(shift)), "False"]
+    assert versions[0] != versions[1]
+
+
 @pytest.mark.parametrize("spec", ["no/such/folder", "bert-base-uncased", "timm:", "model.onnx"])
 def test_words_that_are_no_models(spec):
     with pytest.raises(ValueError, match=f"{spec!r} is no model; model may be a folder with confi"):
@@ -479,3 +535,14 @@ def test_torchvision(monkeypatch):
     assert next(untrained(loaded, "new", 0).module.parameters()).dtype == torch.float64
     assert [layer.shape for layer in layers_of(loaded, samples).values()] == [(1, 3)] * 2
     assert isinstance(loaded, LoadedModel)
+
+
+def test_the_folder_of_an_adapter_is_named_with_what_to_do(tmp_path):
+    (tmp_path / "adapter_config.json").write_text(
+        json.dumps({"base_model_name_or_path": "org/base", "peft_type": "LORA"})
+    )
+    with pytest.raises(ValueError, match=r"adapter of PEFT for org/base.*merge_and_unload\(\)"):
+        load_model(str(tmp_path))
+    (tmp_path / "adapter_config.json").write_text("{")
+    with pytest.raises(ValueError, match="adapter of PEFT for its base"):
+        load_model(str(tmp_path))

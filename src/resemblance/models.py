@@ -30,10 +30,10 @@ from .measure import Measure
 from .progress import Progress
 from .representation import Representation
 from .significance.orders import DRAWS
-from .sources.extraction import VARIES, extract
+from .sources.extraction import BY_LAYER, VARIES, extract
 from .sources.hooks import row_numbers
 from .sources.models import LoadedModel, Samples, load_model, load_samples
-from .sources.models.loading import untrained
+from .sources.models.loading import BLOCKS, untrained
 from .subject import Subject
 
 # One of each view of similarity, cheap enough for all layers of large models
@@ -65,7 +65,7 @@ def compare_models(
     unique: bool = False,
     rows: Any = None,
     layers: str | Sequence[str] = "blocks",
-    pool: str | None = None,
+    pool: str | Sequence[str] | Mapping[str, str] | None = None,
     measures: Iterable[str | Measure] | str | Measure | None = None,
     within: Any = None,
     blocks: Any = None,
@@ -94,7 +94,9 @@ def compare_models(
     unique : leave out samples that equal an earlier one, which make unrelated models alike.
     rows : which samples are compared, of those that the models see: the name of a mask of a graph,
         such as ``"test_mask"``, n booleans, or numbers of rows. Default: all.
-    layers, pool, batch_size, device : as in :func:`extract_features`, of all models.
+    layers, pool, batch_size, device : as in :func:`extract_features`, of all models. With several
+        poolings, such as ``["mean", "last"]``, a model runs once, and is compared by each of them,
+        as ``"base mean"`` and ``"base last"``.
     measures : as in :func:`compare`. Default: debiased CKA, Procrustes, RSA and mutual nearest
         neighbours; ``"default"`` are 24.
     within, blocks, draws, level : as in :func:`evidence`. Labels are of all samples, or of those
@@ -121,6 +123,7 @@ def compare_models(
     """
     chosen, _ = select_measures(MEASURES if measures is None else measures)
     number = _seed_of(reference)
+    _check_one_pooling(pool, number)
     samples = load_samples(data, column=column, limit=limit, unique=unique, seed=seed)
     numbers = _numbers(rows, samples)
     check_level("compare_models: level", level)
@@ -130,14 +133,17 @@ def compare_models(
     options: Any = {"layers": layers, "pool": pool, "batch_size": batch_size, "progress": progress}
     work: Any = {"executor": executor, "memory": memory, "progress": progress}
     with _features(save) as folder:
-        extracted = (
-            extract(loaded, samples, folder / folder_of(loaded.name), **options)
+        extracted = [
+            _pooled(extract(loaded, samples, folder / folder_of(loaded.name), **options))
             for loaded in _loaded_models([a, b, *more], samples, device, number)
-        )
-        subjects = [_without_constants(_only(subject, numbers)) for subject in extracted]
+        ]
         if number is not None:
-            subjects.append(subjects.pop(1))
-        about = _about(subjects, samples, has_reference=number is not None)
+            extracted.append(extracted.pop(1))
+        subjects = [
+            _without_constants(_only(s, numbers)) for of_model in extracted for s in of_model
+        ]
+        has_blocks = layers in ("blocks", ["blocks"])
+        about = _about(subjects, samples, has_reference=number is not None, has_blocks=has_blocks)
         about |= {"mask": rows} if isinstance(rows, str) else {}
         scores = None if save is None else folder / SCORES
         (comparison,) = compare_many([Work.of(subjects, chosen, about=about)], save=scores, **work)
@@ -148,6 +154,21 @@ def compare_models(
         of.caveats = {k: text.replace(TRANSPOSED, more_samples) for k, text in of.caveats.items()}
     origin = None if save is None else sure.origin  # temporary files are gone
     return replace(comparison, evidence=replace(sure, origin=origin))
+
+
+def _check_one_pooling(pool: Any, reference: int | None) -> None:
+    if reference is not None and not isinstance(pool, str | Mapping | None):
+        raise ValueError(
+            f"compare_models: reference is for one pooling; got {list(pool)}: compare by each apart"
+        )
+
+
+def _pooled(subjects: list[Subject]) -> list[Subject]:
+    """Return a model by each of its poolings, with the pooling in its name where there are
+    several."""
+    if len(subjects) == 1:
+        return subjects
+    return [replace(s, name=f"{s.name} {s.traits['pooling']}") for s in subjects]
 
 
 def _seed_of(reference: str | None) -> int | None:
@@ -247,7 +268,7 @@ def _only(subject: Subject, numbers: np.ndarray | None) -> Subject:
     return replace(subject, layers=layers, **parts)
 
 
-def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
+def plan_models(a: Any, b: Any, data: Any, **words: Any) -> Forecast:
     """Estimate what :func:`compare_models` with the same arguments takes, from one batch.
 
     Each model is loaded and runs once, over ``batch_size`` samples that are drawn, or over the
@@ -261,7 +282,7 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
     Raises ``ValueError`` as :func:`compare_models` does, and for a loader whose number of samples
     is not known; ``TypeError`` for an option that it does not have.
     """
-    call = signature(compare_models).bind(a, b, data, **options)
+    call = signature(compare_models).bind(a, b, data, **words)
     call.apply_defaults()
     of = call.arguments
     measures, _ = select_measures(MEASURES if of["measures"] is None else of["measures"])
@@ -277,15 +298,14 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
     with _features(None) as folder:
         for loaded in _loaded_models([a, b, *of["more"]], part, of["device"], number):
             start, place = time.process_time(), folder / folder_of(loaded.name)
-            subject = extract(
-                loaded, part, place, of["layers"], of["pool"], of["batch_size"], False
-            )
-            share = n / subject.last.n_samples
-            seconds += (time.process_time() - start) * share
-            for name, layer in subject.layers.items():
+            options = (of["layers"], of["pool"], of["batch_size"], False)
+            subjects = _pooled(extract(loaded, part, place, *options))
+            seconds += (time.process_time() - start) * n / subjects[0].last.n_samples
+            rows = [(s.name, *layer) for s in subjects for layer in s.layers.items()]
+            for model, name, layer in rows:
                 row = np.array(layer.source[:1])
                 disk += n * row.nbytes
-                arrays[f"{loaded.name}/{name}"] = np.broadcast_to(row, (n_rows, row.shape[1]))
+                arrays[f"{model}/{name}"] = np.broadcast_to(row, (n_rows, row.shape[1]))
     work: Any = {"executor": of["executor"], "memory": of["memory"]}
     forecast = plan(arrays, measures=measures, **work)
     unknown = (*forecast.unknown, f"evidence of {measures[0].spec}")
@@ -351,27 +371,44 @@ def _loaded(model: Any, samples: Samples, device: str | None, names: Sequence[st
     return loaded._replace(name=title)
 
 
-def _about(subjects: Sequence[Subject], samples: Samples, *, has_reference: bool) -> dict[str, Any]:
+def _about(
+    subjects: Sequence[Subject], samples: Samples, *, has_reference: bool, has_blocks: bool
+) -> dict[str, Any]:
     """Return what the provenance of a comparison has of models and data."""
     about = {
         "models": {s.name: _facts(s) for s in subjects},
         "data": subjects[0].traits["data"],
-        "inputs": _inputs_line(subjects, samples, has_reference),
+        "inputs": _inputs_line(subjects, samples, has_reference, has_blocks),
     }
     return about | ({REFERENCE: subjects[-1].name} if has_reference else {})
 
 
-def _inputs_line(subjects: Sequence[Subject], samples: Samples, has_reference: bool) -> str:
+def _inputs_line(
+    subjects: Sequence[Subject], samples: Samples, has_reference: bool, has_blocks: bool
+) -> str:
     """Return one line of what models saw: samples, pooling, layers, what was cut and left out."""
     layers = {s.name: len(s.layers) for s in subjects}
     counts = {name: f"{n} layer{'s' * (n != 1)}" for name, n in layers.items()}
     several = ", ".join(f"{count} of {name}" for name, count in counts.items())
     each = f"{counts[subjects[0].name]} each"
     pooled = {part for s in subjects for part in s.traits["model"].get("pooled", ())}
-    pooling = POOLINGS[subjects[0].traits["pooling"]].format(" and ".join(sorted(pooled)))
+    forms = " and ".join(sorted(pooled))
+    pooling = " and ".join(
+        dict.fromkeys(POOLINGS[s.traits["pooling"]].format(forms) for s in subjects)
+    )
     parts = [_samples_words(samples, subjects[0].last.n_samples), pooling if pooled else ""]
     parts.append(each if len(set(layers.values())) == 1 else several)
-    notes = [*_losses(samples), *_cuts(subjects), *(n for s in subjects for n in _notes(s))]
+    by_layer = [
+        (f"{s.name}/{k}", w, s) for s in subjects for k, w in s.traits.get(BY_LAYER, {}).items()
+    ]
+    notes = [f"{k} by {w}" for k, w, s in by_layer if w != s.traits["pooling"]]
+    notes = [
+        *(_layer_words(subjects) if has_blocks else ()),
+        *notes,
+        *_losses(samples),
+        *_cuts(subjects),
+        *(n for s in subjects for n in _notes(s)),
+    ]
     if samples.kind == "graph":
         notes.append(
             "nodes of a graph depend on each other: intervals and p-values may be too small"
@@ -392,6 +429,16 @@ def _samples_words(samples: Samples, n: int) -> str:
     words = f"{drawn}{' of '.join(where)}".removesuffix(", ")
     count = f"{n} of {samples.count}" if samples.count not in (None, n) else str(n)
     return f"{count} {UNITS.get(samples.kind, samples.kind)}" + (f" ({words})" if words else "")
+
+
+def _layer_words(subjects: Sequence[Subject]) -> Iterator[str]:
+    """Yield what the default layers leave out, with the models if it is not the same for all."""
+    models = defaultdict[str, list[str]](list)
+    for subject in subjects:
+        models[subject.traits["model"].get(BLOCKS, "")].append(subject.name)
+    for words, names in models.items():
+        if words:
+            yield words if len(names) == len(subjects) else f"{', '.join(names)}: {words}"
 
 
 def _losses(samples: Samples) -> Iterator[str]:
@@ -418,13 +465,17 @@ def _cuts(subjects: Sequence[Subject]) -> Iterator[str]:
 
 
 def _notes(subject: Subject) -> Iterator[str]:
-    """Yield how a model pools by itself, on what else than samples it depends, and which of its
-    layers were left out."""
+    """Yield how a model pools by itself, on what else than samples it depends, and by what it
+    is changed, and which of its layers were left out."""
     facts, pooling = subject.traits["model"], subject.traits["pooling"]
     if POOLINGS.get(facts.get("its pooling", pooling)) != POOLINGS[pooling]:
         yield f"{subject.name} itself pools by {facts['its pooling']}"
     if VARIES in facts:
         yield f"{subject.name} {VARIES} {facts[VARIES]}"
+    if hooks := facts.get("hooks"):
+        yield f"{subject.name} runs with {len(hooks)} hook{'s' * (len(hooks) > 1)} ({hooks[0]})"
+    for words in facts.get("context", ()):
+        yield f"{subject.name} runs with {words}"
     for layer in subject.traits[CONSTANT]:
         yield f"{subject.name}/{layer} is the same for all samples and left out"
 

@@ -77,7 +77,7 @@ class Subject:
     def _facts(self) -> dict[str, str]:
         n = self.last.shape[0]
         widths = [f"{name} ({layer.shape[1]})" for name, layer in self.layers.items()]
-        traits = [f"{name} {value}"[:MOST_CHARACTERS] for name, value in self.traits.items()]
+        traits = [_in_words(name, value) for name, value in self.traits.items()]
         return {
             "samples": str(n),
             "layers (features)": f"{len(widths)}: {_few(widths)}",
@@ -113,6 +113,14 @@ def check_maps(where: str, maps: Any, widths: Mapping[str, int]) -> None:
                 f"{where}: the layer {layer!r} has {widths[layer]} features; {product} in maps is "
                 f"{math.prod(shape)}"
             )
+
+
+def _in_words(name: str, value: Any) -> str:
+    """Return a trait as a few words: of a mapping its keys, of a long text its beginning."""
+    if isinstance(value, Mapping):
+        return f"{name} ({_few([str(key) for key in value])})"
+    text = f"{name} {value}"
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 3]}..."
 
 
 def _few(names: list[str]) -> str:

@@ -8,11 +8,14 @@ import importlib.util
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.machinery import SOURCE_SUFFIXES, FileFinder, SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+NEIGHBOURS = "__neighbours__"  # the files beside a user's file that it imports
 OWN_MODULE = "measures_"  # how the modules begin that are made of users' files
 
 
@@ -40,12 +43,16 @@ def restore(
 
 
 def version_of(function: Callable[..., Any]) -> int:
-    """Return 1 for a measure of this library; for any other a number that depends on its file."""
+    """Return 1 for a measure of this library; for any other a number that depends on its file, and
+    on the files beside that one which it imports."""
     if function.__module__.partition(".")[0] == __package__:
         return 1
     file = getattr(sys.modules.get(function.__module__), "__file__", None)
+    module = sys.modules.get(function.__module__)
+    files = [file, *getattr(module, NEIGHBOURS, ())] if file else []
     try:
-        text = Path(file).read_text(encoding="utf-8") if file else inspect.getsource(function)
+        texts = [Path(path).read_text(encoding="utf-8") for path in files]
+        text = "".join(texts) if texts else inspect.getsource(function)
     except (OSError, TypeError, UnicodeDecodeError):
         return 1
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "little")
@@ -62,8 +69,77 @@ class TextLoader(SourceFileLoader):
 
 
 def load_module(file: str, name: str) -> Any:
-    """Run the text of a Python file that is not part of a package, such as a user's measures."""
-    return _loaded(file, name, None)
+    """Run the text of a Python file that is not part of a package, such as a user's measures.
+
+    The file imports the files and packages beside it, as a script does.
+    """
+    with neighbours_of(file) as imported:
+        module = _loaded(file, name, None)
+    paths = sorted({str(part.__file__) for part in imported})
+    if paths:
+        setattr(module, NEIGHBOURS, tuple(paths))
+    return module
+
+
+@contextmanager
+def neighbours_of(file: str) -> Iterator[list[ModuleType]]:
+    """Let code import what is beside a file, by its text, and yield the modules that it imports.
+
+    Afterwards the modules of the process are as they were, so that the file of another folder
+    imports its own neighbours of the same names.
+    """
+    folder, imported = Path(file).resolve().parent, list[ModuleType]()
+    finder = _Neighbours(folder)
+    hidden = {name: sys.modules.pop(name) for name in finder.names_of_others()}
+    before = set(sys.modules)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield imported
+    finally:
+        sys.meta_path.remove(finder)
+        for name in set(sys.modules) - before:
+            place = Path(getattr(sys.modules[name], "__file__", None) or "")
+            if place.is_relative_to(folder) and not name.startswith(OWN_MODULE):
+                imported.append(sys.modules.pop(name))
+        sys.modules.update(hidden)
+
+
+class _Neighbours:
+    """Finds the modules and packages of a folder before all others, as Python does for a script."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Return how a module in the folder is loaded; None for one that is elsewhere."""
+        if path is None and name in sys.stdlib_module_names:
+            return None
+        places = [str(self.folder)] if path is None else [p for p in path if self._holds(p)]
+        for place in places:
+            spec = FileFinder(place, (TextLoader, SOURCE_SUFFIXES)).find_spec(name)
+            if spec is not None and spec.loader is not None:
+                return spec
+        return None
+
+    def names_of_others(self) -> list[str]:
+        """Return the modules of users elsewhere that go by the name of one in the folder, and what
+        is inside them."""
+        tops = {p.stem for p in self.folder.glob("*.py")}
+        tops |= {p.parent.name for p in self.folder.glob("*/__init__.py")}
+        return [
+            name
+            for name, module in sys.modules.items()
+            if name.partition(".")[0] in tops and not self._stays(name, module)
+        ]
+
+    def _stays(self, name: str, module: Any) -> bool:
+        file = getattr(module, "__file__", None)
+        is_installed = not file or bool({"site-packages", "dist-packages"} & set(Path(file).parts))
+        is_ours = name.partition(".")[0] in (__package__, "__main__")
+        return is_ours or is_installed or name in sys.stdlib_module_names or self._holds(file)
+
+    def _holds(self, path: Any) -> bool:
+        return Path(path).resolve().is_relative_to(self.folder)
 
 
 def load_packaged(file: str) -> Any:

@@ -270,7 +270,8 @@ def rewording(reword: Callable[[str], str]) -> Iterator[None]:
         text = reword(str(error))
         if text == str(error):
             raise
-        raise ValueError(text) from error
+        kind = OwnFileError if isinstance(error, OwnFileError) else ValueError
+        raise kind(text) from error
 
 
 def check_choice(option: str, value: str, known: Sequence[str]) -> None:

@@ -23,6 +23,7 @@ from ..report.of_comparison import result_of
 from ..report.output import Output, show
 from ..report.outputs import forecast_output
 from ..significance.orders import DRAWS
+from ..sources.models import loading, samples
 from .ending import bars, interrupted, show_page
 from .executors import executors
 from .inputs import chosen_measures, read_labels, rewording
@@ -73,7 +74,11 @@ def models_command(
     parse_bytes(memory)
     first, second, *more = map(_model, models)
     options: dict[str, Any] = {"column": column, "limit": limit, "unique": unique, "save": save}
-    options |= {"layers": _patterns(layers), "pool": pool, "measures": chosen_measures(measures)}
+    options |= {
+        "layers": _patterns(layers),
+        "pool": _poolings(pool),
+        "measures": chosen_measures(measures),
+    }
     options |= {"batch_size": batch_size, "device": device, "reference": reference, "seed": seed}
     options |= {"rows": rows, "more": more, "draws": draws, "level": level}
     for option, text in (("within", within), ("blocks", blocks)):
@@ -90,11 +95,22 @@ def models_command(
 
 
 def _for_terminals(text: str) -> str:
-    return re.sub(r"compare_models: (?=(within|blocks|level)\b)", "--", text)
+    """Return an error in the words of the command: without functions and objects of Python."""
+    for objects in (loading.OBJECT_FORMS, samples.OBJECT_FORMS):
+        text = text.replace(objects, "")
+    text = re.sub(r"compare_models: (?=(within|blocks|level|reference)\b)", "--", text)
+    text = re.sub(r"^load_samples: ", "--data: ", text)
+    return re.sub(r"^(load_model|compare_models|plan_models|extract_features): ", "", text)
 
 
 def _patterns(texts: Sequence[str] | None) -> Sequence[str]:
     return [part.strip() for text in texts or ["blocks"] for part in text.split(",")]
+
+
+def _poolings(text: str) -> str | list[str]:
+    """Return one pooling, or a list of those that commas separate."""
+    words = [word.strip() for word in text.split(",")]
+    return words if len(words) > 1 else words[0]
 
 
 def _model(text: str) -> Any:
@@ -250,8 +266,9 @@ HELP: Help = {
     "are drawn anew.",
     "rows": "Compare only the nodes of a graph in this mask, such as test_mask.",
     "layers": 'Names or patterns of modules: "encoder.layer.*"; * does not cross dots, ** does '
-    "(several with commas). Default: the blocks.",
-    "pool": "How tokens and maps become rows: mean, cls, last, max or flatten.",
+    "(several with commas). Default: the blocks; the first line names what they leave out.",
+    "pool": "How tokens and maps become rows: mean, cls, last, max or flatten; several in one run "
+    "with commas: mean,last.",
     "batch_size": typer.Option(min=1, help="Samples in a batch."),
     "device": "Where the models run, such as cuda.",
     "save": "Folder that keeps features and scores; the same command resumes.",

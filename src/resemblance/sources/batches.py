@@ -10,18 +10,19 @@ import numpy as np
 
 NOT_INPUTS = ("labels", "label")  # with them, models of transformers compute a loss as well
 SHUFFLING = ("RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler")  # of PyTorch
+MASKS = ("attention_mask", "decoder_attention_mask")  # of real tokens
 NODES = "x"  # the entry of a graph that has one row per node
 EDGES = {"edge_index", "adj_t", "batch"}  # the entries by which rows depend on each other
 PLAIN, STRIDED = (str, int, float, type(None)), "torch.strided"
 
 
 class Batch(NamedTuple):
-    """Arguments of one call of a model, its number of samples, and the mask of real tokens."""
+    """Arguments of one call of a model, its number of samples, and masks of real tokens by name."""
 
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
     samples: int
-    mask: np.ndarray | None
+    masks: Mapping[str, np.ndarray]
 
 
 class ModelInputs(NamedTuple):
@@ -68,10 +69,10 @@ def batch_of(torch: Any, raw: Any, device: Any, inputs: ModelInputs, samples: st
         first = raw[: inputs.required]
         are_tensors = all(isinstance(v, torch.Tensor) for v in first)
         if are_tensors and len(first) == inputs.required and len(first) > 1:
-            return Batch(tuple(v.to(device) for v in first), {}, len(first[0]), None)
+            return Batch(tuple(v.to(device) for v in first), {}, len(first[0]), {})
         raw = raw[0]
     if isinstance(raw, torch.Tensor):
-        return Batch((raw.to(device),), {}, len(raw), None)
+        return Batch((raw.to(device),), {}, len(raw), {})
     if is_graph(raw):
         return _graph(raw.to(device), inputs, samples)
     if isinstance(raw, Mapping) and _with_rows(torch, raw):
@@ -81,21 +82,21 @@ def batch_of(torch: Any, raw: Any, device: Any, inputs: ModelInputs, samples: st
 
 
 def last_of(batch: Batch, count: int) -> Batch | None:
-    """Return the last samples of a batch; None if they are all, and for a batch that cannot be cut,
-    such as a graph."""
+    """Return a copy of the last samples of a batch; None for none of them, and for a batch that
+    cannot be cut, such as a graph."""
     values = [*batch.arguments, *batch.keywords.values()]
     tensors = [v for v in values if hasattr(v, "layout") and v.ndim]
     rest = [v for v in values if not (hasattr(v, "layout") or isinstance(v, PLAIN))]
     can_be_cut = all(str(v.layout) == STRIDED and len(v) == batch.samples for v in tensors)
-    if not 0 < count < batch.samples or rest or not can_be_cut or EDGES & set(batch.keywords):
+    if not 0 < count <= batch.samples or rest or not can_be_cut or EDGES & set(batch.keywords):
         return None
 
     def cut(value: Any) -> Any:
         return value[-count:].clone() if hasattr(value, "layout") and value.ndim else value
 
     keywords = {name: cut(value) for name, value in batch.keywords.items()}
-    mask = None if batch.mask is None else batch.mask[-count:]
-    return Batch(tuple(map(cut, batch.arguments)), keywords, count, mask)
+    masks = {name: mask[-count:] for name, mask in batch.masks.items()}
+    return Batch(tuple(map(cut, batch.arguments)), keywords, count, masks)
 
 
 def is_graph(raw: Any) -> bool:
@@ -107,8 +108,8 @@ def _graph(graph: Any, inputs: ModelInputs, samples: str | None) -> Batch:
     keys = set(graph.keys())
     count = int(graph.num_nodes) if samples is None else len(_entry(graph, keys, samples))
     if not {NODES, "edge_index"} & set(inputs.names):
-        return Batch((graph,), {}, count, None)
-    return Batch((), {name: graph[name] for name in inputs.names if name in keys}, count, None)
+        return Batch((graph,), {}, count, {})
+    return Batch((), {name: graph[name] for name in inputs.names if name in keys}, count, {})
 
 
 def _mapping(torch: Any, raw: Mapping[str, Any], device: Any, samples: str | None) -> Batch:
@@ -118,9 +119,13 @@ def _mapping(torch: Any, raw: Mapping[str, Any], device: Any, samples: str | Non
     with_rows = _with_rows(torch, raw)
     default = NODES if NODES in with_rows else with_rows[0]
     rows = _entry(raw, set(raw), samples) if samples else raw[default]
-    mask: Any = raw.get("attention_mask")
-    is_usable = isinstance(mask, torch.Tensor) and mask.ndim == 2
-    return Batch((), keywords, len(rows), mask.cpu().numpy() if is_usable else None)
+    entries = {name: raw[name] for name in MASKS if name in raw}
+    masks = {
+        name: mask.cpu().numpy()
+        for name, mask in entries.items()
+        if isinstance(mask, torch.Tensor) and mask.ndim == 2 and len(mask) == len(rows)
+    }
+    return Batch((), keywords, len(rows), masks)
 
 
 def _with_rows(torch: Any, raw: Mapping[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ import numpy as np
 from ..extras import need
 from ..progress import Progress, reporting
 from ..subject import Subject
+from .axes import AxisError, SampleAxes
 from .batches import Batch, batch_of, inputs_of
 from .features import (
     GrowingArrays,
@@ -28,7 +29,11 @@ from .features import (
     with_files,
     writing,
 )
-from .hooks import (
+from .model_folder import NOT_LAYERS, PASS, check_file_names
+from .models import LoadedModel, Samples, load_model, load_samples
+from .models.samples import digest_after
+from .modules import check_any_called, poolings_of, watched_modules
+from .one_batch import (
     BatchResult,
     as_numpy,
     as_tensor,
@@ -36,15 +41,13 @@ from .hooks import (
     evaluating,
     rows_of_batch,
     titled,
-    warn_of_variation,
 )
-from .model_folder import NOT_LAYERS, PASS, check_file_names
-from .models import LoadedModel, Samples, load_model, load_samples
-from .models.samples import digest_after
-from .modules import check_any_called, watched_modules
+from .variation import run_first
+from .wrappers import modules_of
 
 OUTPUTS, LABELS = NOT_LAYERS
 POOLED = "pooled"  # what a model's layers return besides vectors: tokens, positions
+BY_LAYER = "pooling by layer"
 VARIES = "depends on"  # what else than its samples the rows of a batch depend on
 
 
@@ -63,7 +66,7 @@ def extract_features(
     folder: str | Path,
     *,
     layers: str | Sequence[str] = "blocks",
-    pool: str | Sequence[str] | None = None,
+    pool: str | Sequence[str] | Mapping[str, str] | None = None,
     name: str = "",
     batch_size: int = 32,
     device: str | None = None,
@@ -86,8 +89,9 @@ def extract_features(
     folder : of this model. It must hold this model and these samples, or be new.
     layers : names of ``model.named_modules()`` or patterns, in which ``*`` does not cross dots and
         ``**`` does. Default: the blocks of the architecture.
-    pool : how tokens and maps become rows, such as ``"mean"``, ``"cls"`` or ``"last"``; or several,
-        computed in one run. Default: ``"mean"``.
+    pool : how tokens and maps become rows, such as ``"mean"``, ``"cls"`` or ``"last"``; several,
+        computed in one run; or a mapping from names or patterns of layers to words, ``"mean"`` for
+        others, with a run for each word. Default: ``"mean"``.
     name : of the model; by default that of its folder, hub name or class.
     batch_size : samples of a batch. Loaders have their own.
     device : where the model runs, such as ``"cuda"``. Default: for a model that is loaded the
@@ -102,7 +106,7 @@ def extract_features(
     """
     samples = load_samples(data)
     loaded = load_model(model, name=name, device=device, samples=samples)
-    return extract(loaded, samples, Path(folder), layers, pool, batch_size, progress)
+    return extract(loaded, samples, Path(folder), layers, pool, batch_size, progress)[0]
 
 
 def extract(
@@ -110,11 +114,14 @@ def extract(
     samples: Samples,
     folder: Path,
     layers: str | Sequence[str],
-    pool: str | Sequence[str] | None,
+    pool: str | Sequence[str] | Mapping[str, str] | None,
     batch_size: int,
     progress: Progress,
-) -> Subject:
-    """Do what :func:`extract_features` does, for a model and samples that are loaded."""
+) -> list[Subject]:
+    """Do what :func:`extract_features` does, for a model and samples that are loaded, and return a
+    subject for each pooling."""
+    if isinstance(pool, Mapping):
+        return [_pooled_by_layer(loaded, samples, folder, layers, pool, batch_size, progress)]
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(
             f"extract_features: batch_size must be a whole number, at least 1; got {batch_size!r}"
@@ -122,11 +129,7 @@ def extract(
     poolings = (pool or "mean",) if isinstance(pool, str | None) else tuple(dict.fromkeys(pool))
     for word in poolings or ("none",):
         check_pool(word)
-    words = [layers] if isinstance(layers, str) else layers
-    names = {word: loaded.blocks if word == "blocks" else [word] for word in words}
-    asked = {word: tuple(watched_modules(loaded.module, names[word])) for word in names}
-    modules = watched_modules(loaded.module, [name for names in asked.values() for name in names])
-    check_file_names(modules)
+    asked, modules = _asked_modules(loaded, layers)
     settings = {"batch_size": batch_size if samples.read else None}
     count = samples.count if samples.read else None
     about = {"name": samples.name, "kind": samples.kind, "n_samples": count}
@@ -147,9 +150,59 @@ def extract(
             # That of a loader, which must be read for it
             *_, content = ["", *(digest for _, digest in _batches(samples, batch_size))]
             check_same(folder, "data", {"fingerprint": content}, facts.data)
-    subject = open_features(folder, pool=poolings[0])
+    subjects = [open_features(folder, pool=word) for word in poolings]
+    return [_with_layers_of(subject, modules) for subject in subjects]
+
+
+def _with_layers_of(subject: Subject, modules: Mapping[str, Any]) -> Subject:
     chosen = {k: r for k, r in subject.layers.items() if k.partition("#")[0] in modules}
     return replace(subject, layers=chosen)
+
+
+def _asked_modules(
+    loaded: LoadedModel, layers: str | Sequence[str]
+) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
+    """Return the modules of each name, pattern or word, and all of them by name."""
+    words = [layers] if isinstance(layers, str) else layers
+    names = {word: loaded.blocks if word == "blocks" else [word] for word in words}
+    try:
+        asked = {word: tuple(watched_modules(loaded.module, names[word])) for word in names}
+        everything = [name for names in asked.values() for name in names]
+        modules = watched_modules(loaded.module, everything)
+    except ValueError as error:
+        raise ValueError(f"{loaded.name}: {error}") from None
+    check_file_names(modules)
+    return asked, modules
+
+
+def _pooled_by_layer(
+    loaded: LoadedModel,
+    samples: Samples,
+    folder: Path,
+    layers: str | Sequence[str],
+    pool: Mapping[str, str],
+    batch_size: int,
+    progress: Progress,
+) -> Subject:
+    """Return a subject each of whose layers has a pooling of its own, with a run for each word."""
+    modules = _asked_modules(loaded, layers)[1]
+    check_pool(pool)
+    words, parts = poolings_of(pool, modules), dict[str, Any]()
+    for word in dict.fromkeys(words.values()):
+        names = [name for name, of_layer in words.items() if of_layer == word]
+        (subject,) = extract(loaded, samples, folder, names, word, batch_size, progress)
+        parts |= subject.layers
+    order = [
+        name for module in modules_of(loaded.module) for name in parts if _is_call(name, module)
+    ]
+    by_layer = {name: words[name.partition("#")[0]] for name in order}
+    traits = {**subject.traits, "pooling": max(set(words.values()), key=[*words.values()].count)}
+    traits |= {BY_LAYER: by_layer}
+    return replace(subject, layers={name: parts[name] for name in order}, traits=traits)
+
+
+def _is_call(layer: str, module: str) -> bool:
+    return layer.partition("#")[0] == module
 
 
 def _todo(
@@ -190,17 +243,19 @@ def _fill(
         evaluating(torch, loaded.module) as device,
         reporting(progress, total, f"running {loaded.name}") as count,
     ):
-        run = partial(_run, loaded, todo, device)
+        axes = SampleAxes()
+        run = partial(_run, loaded, todo, device, axes)
         count(done)
         digest = arrays.written.digest
         for k, (part, digest) in enumerate(batches, first):
             if k >= done:
                 raw = _prepared(loaded, part) if samples.read and loaded.prepare else part
                 batch = batch_of(torch, raw, device, inputs, None)
-                result = run(batch)
-                arrays.append(_rows(result, todo), digest, result.pooled)
                 if k == done:
-                    varies = warn_of_variation(loaded.name, batch, result, run, device)
+                    result, varies = run_first(loaded.name, batch, run, axes, device)
+                else:
+                    result = run(batch)
+                arrays.append(_rows(result, todo), digest, result.pooled)
                 count(1)
             elif k == done - 1:
                 _check_begun(arrays, digest)
@@ -248,12 +303,16 @@ def _prepared(loaded: LoadedModel, part: Any) -> Any:
         ) from error
 
 
-def _run(loaded: LoadedModel, todo: Pass, device: Any, batch: Batch) -> BatchResult:
+def _run(
+    loaded: LoadedModel, todo: Pass, device: Any, axes: SampleAxes, batch: Batch
+) -> BatchResult:
     pools = {pooling: pooling for pooling in todo.poolings}
     convert = None if device.type == "cpu" else as_tensor  # pooled before it is copied
-    options: Any = {"outputs": todo.with_outputs, "convert": convert}
+    options: Any = {"outputs": todo.with_outputs, "convert": convert, "axes": axes}
     try:
         return rows_of_batch(loaded.module, batch, todo.modules, pools, **options)
+    except AxisError as error:
+        raise AxisError(f"{loaded.name}: {error}") from error
     except ValueError as error:
         raise ValueError(f"{loaded.name}: {error}") from error
 
@@ -295,7 +354,7 @@ def _finish(
         elif labels is not None and labels.min() >= 0 and labels.max() + 1 == outputs.shape[1]:
             np.save(arrays.path(LABELS), labels)  # the outputs can be their logits
             names.append(LABELS)
-    order = [name for name, _ in model.named_modules(remove_duplicate=False)]
+    order = list(modules_of(model))
     layers: dict[str, list[str]] = {pooling: [] for pooling in todo.poolings}
     for pooling, dot, layer in (name.partition(".") for name in names):
         if dot:

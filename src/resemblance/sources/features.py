@@ -32,11 +32,16 @@ from .model_folder import IDS, PASS, TRAITS, read_subject, records_of
 FORMAT = 3
 IDENTITY = {
     "model": (
-        "class", "sha256", "file sha256", "definition", "part", "processor", "preparation",
-        "max_length",
+        "class", "sha256", "file sha256", "hooks", "context", "definition", "part", "processor",
+        "preparation", "max_length",
     ),
     "data": ("kind", "n_samples", "fingerprint"),
 }  # fmt: skip
+CHANGES = {  # what to look for, by what differs
+    "definition": ": its class, hooks, options or code changed since",
+    "hooks": ": hooks run with it",
+    "context": ": modes of PyTorch such as autocast change it",
+}
 AGAIN = "remove its folder, and extract the features again"
 
 
@@ -175,7 +180,7 @@ def check_same(folder: Path, what: str, ours: Mapping[str, Any], theirs: Mapping
             both = [str(value).rpartition(".")[2] if value else None for value in both]
         is_unknown = what == "data" and None in both  # until a loader has ended
         if both[0] != both[1] and not is_unknown:
-            why = ": its class, options or code changed since" if name == "definition" else ""
+            why = CHANGES.get(name, "")
             raise ValueError(
                 f"{folder} holds features of another {what} ({name} {theirs.get(name)}, not "
                 f"{ours.get(name)}{why}); choose another {'name or ' * (what == 'model')}folder"

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..arrays import Array, like, namespace, to_numpy, working_precision
+from ..display import warn
 from ..inputs import array_file, open_array, order_of
 from ..representation import Representation, as_array
 
@@ -46,19 +47,48 @@ def from_tokens(
 
     Raises ``ValueError`` for another shape or pooling, for a sample without real tokens, and for
     ``"flatten"`` with padding, because its columns would mean different tokens in different rows.
+    Warns, without a mask, of samples that end or begin with different numbers of zero tokens.
     """
     ids = _known_ids(X) if ids is None else ids
     X, name = _opened(X, name, "from_tokens", "(n_samples, tokens, features)", 3)
     _check_pool("from_tokens", pool, get_args(TokenPool))
+    if mask is None and pool != "flatten" and (ends := zeros_at_ends(X)):
+        warn(
+            f"from_tokens: {ends}, as padding has, and it is pooled like other tokens; if it is "
+            "padding, pass mask=(X != 0).any(-1), or the attention mask of the tokenizer"
+        )
+    return Representation(pooled_tokens(X, pool, mask, ids), name, ids=ids)
+
+
+def pooled_tokens(
+    X: Array, pool: TokenPool, mask: Any, ids: Sequence[Hashable] | None = None
+) -> Array:
+    """Return what :func:`from_tokens` does of an array, as an array and without a warning."""
     real = None if mask is None else _real_tokens(mask, X, ids)
     if pool == "flatten":
         _check_no_padding(real)
-        return Representation(_flat(X), name, ids=ids)
+        return _flat(X)
     if pool in ("first", "last"):
-        return Representation(_end_token(X, real, pool), name, ids=ids)
+        return _end_token(X, real, pool)
     mask_of_x = [] if real is None else [like(real, X)]
-    rows = _in_blocks(_mean_token if pool == "mean" else _max_token, X, *mask_of_x)
-    return Representation(rows, name, ids=ids)
+    return _in_blocks(_mean_token if pool == "mean" else _max_token, X, *mask_of_x)
+
+
+def zeros_at_ends(X: Array) -> str:
+    """Return how many samples begin or end with tokens that are zero, if their numbers differ."""
+    for place, words in ((-1, "end"), (0, "begin")):
+        is_zero = to_numpy(X[:, place, :] == 0).all(axis=1)
+        if not is_zero.any():
+            continue
+        values: Any = to_numpy(X != 0)
+        tokens = values.any(axis=2)[:, :: place or 1]
+        counts = tokens.argmax(axis=1)[tokens.any(axis=1)]  # of samples that are not all zero
+        if len(set(counts.tolist())) > 1:
+            return (
+                f"{int((counts > 0).sum())} of {len(tokens)} samples {words} with tokens that are "
+                f"zero, up to {counts.max()} of them"
+            )
+    return ""
 
 
 def from_maps(
@@ -80,15 +110,17 @@ def from_maps(
         column).
     size : (height, width) to which the maps are first brought by adaptive average pooling, as
         PyTorch defines it: bin i of h covers floor(i H / h) to ceil((i + 1) H / h). With it, maps
-        of different sizes can be compared.
+        of different sizes can be compared. A larger size repeats positions.
     name, ids : as in :class:`Representation`.
 
     Raises ``ValueError`` for another shape or pooling, for a size that is not two positive
-    integers, and for ids that do not fit.
+    integers, and for ids that do not fit. Warns of maps whose second and third axis are equal and
+    not the fourth, as with channels last, and of a size that repeats positions.
     """
     ids = _known_ids(X) if ids is None else ids
     X, name = _opened(X, name, "from_maps", "(n_samples, channels, height, width)", 4)
     _check_pool("from_maps", pool, get_args(MapPool))
+    _warn_of_axes(tuple(X.shape), size)
     if size is not None and _checked_size(size) != tuple(X.shape[2:]):
         X = _in_blocks(lambda block: _resized(block, *size), X)
     if pool == "positions":
@@ -99,11 +131,32 @@ def from_maps(
             raise ValueError(f"from_maps: X has {n} samples but {len(ids)} ids")
         places = None if ids is None else list(product(ids, range(height), range(width)))
         return Representation(points, name, ids=places)
+    return Representation(pooled_maps(X, pool), name, ids=ids)
+
+
+def pooled_maps(X: Array, pool: MapPool) -> Array:
+    """Return the mean or maximum of maps over their positions, or all values side by side."""
     if pool == "flatten":
-        return Representation(_flat(X), name, ids=ids)
+        return _flat(X)
     xp, axes = namespace(X), (2, 3)
-    rows = _in_blocks(lambda maps: getattr(xp, pool)(maps, axis=axes), X)
-    return Representation(rows, name, ids=ids)
+    return _in_blocks(lambda maps: getattr(xp, pool)(maps, axis=axes), X)
+
+
+def _warn_of_axes(shape: tuple[int, ...], size: tuple[int, int] | None) -> None:
+    """Warn of maps that may have their channels last, and of a size that repeats positions."""
+    _, channels, height, width = shape
+    if channels == height != width:
+        warn(
+            f"from_maps: X {shape} is read as (samples, channels, height, width), {channels} "
+            f"channels of {height} x {width}; if its channels are last, pass np.moveaxis(X, -1, 1) "
+            "(X.permute(0, 3, 1, 2) of PyTorch)"
+        )
+    if size is not None and (_checked_size(size)[0] > height or size[1] > width):
+        warn(
+            f"from_maps: size={size} is larger than maps of {height} x {width}, so positions are "
+            f"repeated; pass size={(min(size[0], height), min(size[1], width))} for all layers "
+            "that are compared"
+        )
 
 
 def from_trials(

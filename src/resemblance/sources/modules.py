@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+from .wrappers import modules_of, parts_of, without_wrappers
+
 WHOLE = "model"  # the name of a model without parts, which its own list of modules calls ""
 
 SHOWN, ALIKE = 8, 0.6  # names of layers in an error, and how alike they are at least
@@ -17,20 +19,20 @@ Layers = Sequence[str] | None  # names and patterns
 def watched_modules(model: Any, layers: Layers) -> dict[str, Any]:
     """Return the modules of layers by name, by default all without parts and graph convolutions.
 
-    A module with several names goes by the first that was asked for. Raises ``ValueError`` for a
-    layer that does not exist.
+    Names are without those of wrappers. A module with several names goes by the first that was
+    asked for. Raises ``ValueError`` for a layer that does not exist.
     """
     if not hasattr(model, "named_modules"):
         raise ValueError(f"the model must be a torch.nn.Module; got {type(model).__name__}")
-    modules = dict(model.named_modules(remove_duplicate=False))
+    modules = modules_of(model)
     modules = {name: module for name, module in modules.items() if name} or {WHOLE: model}
     if layers is None:
-        modules = {WHOLE: model} if _passes_messages(model) else modules
+        modules = {WHOLE: model} if _is_one_layer(model) else modules
         names = [name for name, module in modules.items() if _is_whole(name, module, modules)]
     else:
         names = []
         for pattern in layers:
-            names += _matching(pattern, modules) or _no_layer(pattern, modules)
+            names += matching(pattern, modules) or _no_layer(pattern, modules)
     if not names:
         raise ValueError(
             "layers is empty; name at least one, or leave it out for all modules without parts"
@@ -51,12 +53,45 @@ def check_called(
     """
     names = {name.partition("#")[0] for name in called}
     for pattern in layers or ():
-        check_any_called(pattern, _matching(pattern, modules), names)
-    unknown = sorted(set(poolings) - names - set(called))
+        check_any_called(pattern, matching(pattern, modules), names)
+    unknown = [pattern for pattern in poolings if not matching(pattern, {*names, *called})]
     if unknown:
         raise ValueError(
             f"pool names {unknown[0]!r}, which is not among the layers {', '.join(called)}"
         )
+
+
+def poolings_of(pool: Mapping[str, str], modules: Iterable[str]) -> dict[str, str]:
+    """Return the pooling of each module, by names and patterns; ``ValueError`` for one that means
+    none of the modules."""
+    names = list(modules)
+    for pattern in pool:
+        if not matching(pattern, names):
+            raise ValueError(
+                f"pool names {pattern!r}, which is not among the layers {', '.join(names[:SHOWN])}"
+            )
+    return {name: pool_of(pool, name) for name in names}
+
+
+def pool_of(pool: Any, layer: str, call: int = 1) -> str:
+    """Return the word for the pooling of a call of a layer: that of its name, of the last pattern
+    that means it, or "mean"."""
+    if not isinstance(pool, Mapping):
+        return pool or "mean"
+    for name in (f"{layer}#{call}", layer):
+        if name in pool:
+            return str(pool[name])
+    fitting = [word for pattern, word in pool.items() if matching(pattern, [layer])]
+    return str(fitting[-1]) if fitting else "mean"
+
+
+def named_in(patterns: str | Sequence[str], modules: Iterable[str]) -> list[str]:
+    """Return the modules that names or patterns mean; ``ValueError`` for one that means none."""
+    names = list(modules)
+    asked = [patterns] if isinstance(patterns, str) else patterns
+    return [
+        name for pattern in asked for name in matching(pattern, names) or _no_layer(pattern, names)
+    ]
 
 
 def check_any_called(asked: str, modules: Sequence[str], called: Set[str]) -> None:
@@ -67,23 +102,34 @@ def check_any_called(asked: str, modules: Sequence[str], called: Set[str]) -> No
 
 
 def _is_whole(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
-    """Return whether a module has no parts, or is a graph convolution, but not inside another."""
-    outer = (name[:i] for i, letter in enumerate(name) if letter == ".")
-    if any(_passes_messages(modules[outer_name]) for outer_name in outer):
+    """Return whether a module has no parts, or is one layer, but not inside another."""
+    outer = [name[:i] for i, letter in enumerate(name) if letter == "."]
+    if any(_is_one_layer(modules[outer_name]) for outer_name in outer if outer_name in modules):
         return False
-    return _passes_messages(module) or not any(module.children())
+    return _is_one_layer(module) or (not parts_of(module) and _runs(module))
 
 
-def _passes_messages(module: Any) -> bool:
-    return hasattr(module, "propagate") and hasattr(module, "message")
+def _is_one_layer(module: Any) -> bool:
+    """Return whether a module is one layer although it has parts: a graph convolution, or one
+    whose parts only make its weights."""
+    passes_messages = hasattr(module, "propagate") and hasattr(module, "message")
+    return passes_messages or (any(module.children()) and not parts_of(module) and _runs(module))
 
 
-def _matching(pattern: str, names: Iterable[str]) -> list[str]:
+def _runs(module: Any) -> bool:
+    """Return whether a module is called, as lists of modules are not."""
+    return type(module).__name__ not in ("ModuleList", "ModuleDict", "ParameterList")
+
+
+def matching(pattern: str, names: Iterable[str]) -> list[str]:
     names = list(names)
-    if pattern in names:
-        return [pattern]
-    expression = _expression(pattern)
-    return [name for name in names if expression.fullmatch(name)]
+    for word in dict.fromkeys((pattern, without_wrappers(pattern))):
+        if word in names:
+            return [word]
+        expression = _expression(word)
+        if matching := [name for name in names if expression.fullmatch(name)]:
+            return matching
+    return []
 
 
 def _expression(pattern: str) -> re.Pattern[str]:
@@ -119,6 +165,8 @@ def _no_layer(pattern: str, layers: Iterable[str]) -> NoReturn:
     raise ValueError(f"the model has no layer {pattern!r}{hint} it has {listed}")
 
 
+SHOWN_LEFT, FEW = 4, 3
+NO_LAYERS, ROTATION = ("Dropout", "Identity"), "Rotary"  # the last returns angles
 LISTS = ("ModuleList", "Sequential", "ModuleDict")
 EXPORTED = "InterpreterModule"  # any module of an exported program
 SHARE = 0.5  # of all modules that are inside the blocks, at least
@@ -137,15 +185,77 @@ def block_names(module: Any) -> tuple[str, ...]:
     ``encoder.layer.0``, nearest to the top and holding at least half of all modules. A model of
     transformers has its embeddings before them, so that the blocks return what it calls its hidden
     states; only the last of these may be normalised once more. A model that is a plain sequence has
-    its parts for blocks. Other models have all modules without parts.
+    its parts for blocks. Of other models, such as convolutional networks, the blocks are the
+    children with parts of their own, which are its stages, or where there are none all modules
+    without parts.
     """
-    modules = dict(module.named_modules())
-    names = _listed(modules)
-    if names:
-        return tuple(dict.fromkeys((*_embeddings(module, modules, names), *names)))
+    return _blocks(module)[0]
+
+
+def about_blocks(module: Any) -> str:
+    """Return what the blocks of a model leave out, or that it has none, and how layers are chosen;
+    nothing where they are all of it."""
+    blocks, are_stages = _blocks(module)
+    modules = modules_of(module)
+    choose = "choose by layers= (--layers)"
+    if not are_stages:
+        kinds = [type(m).__module__ for m in modules.values()]
+        shows = "torch.nn.modules.activation" in kinds or len(blocks) < FEW
+        functions = "" if shows else ", and activations that are functions are not among them"
+        return f"every module without parts, as no blocks were found{functions}; {choose}"
+    left = _left_out(modules, blocks)
+    listed = ", ".join([*left[:SHOWN_LEFT], "..."] if len(left) > SHOWN_LEFT else left)
+    return f"blocks, without {listed}; {choose}" if left else ""
+
+
+def _blocks(module: Any) -> tuple[tuple[str, ...], bool]:
+    """Return the names of the blocks of a model, and whether they are any: not all its parts."""
+    modules = _unrepeated(modules_of(module))
+    if names := _listed(modules):
+        return tuple(dict.fromkeys((*_embeddings(module, modules, names), *names))), True
     if type(module).__name__ == "Sequential":
-        return tuple(name for name, _ in module.named_children())
-    return tuple(watched_modules(module, None))
+        return tuple(name for name in modules if name and "." not in name), True
+    if names := _stages(modules):
+        return tuple(names), True
+    leaves = tuple(watched_modules(module, None))
+    return leaves, leaves == (WHOLE,)
+
+
+def _unrepeated(modules: Mapping[str, Any]) -> dict[str, Any]:
+    """Return modules without further names of those that were there before."""
+    first: dict[int, str] = {}
+    for name, module in modules.items():
+        first.setdefault(id(module), name)
+    return {name: modules[name] for name in first.values()}
+
+
+def _stages(modules: Mapping[str, Any], top: str = "") -> list[str]:
+    """Return the children of a model with parts of their own, or those of its only such child.
+
+    Two plain lists, such as the features and the classifier of a network, are no stages.
+    """
+    prefix = f"{top}." if top else ""
+    children = [f"{prefix}{name}" for name, _ in parts_of(modules[top])]
+    stages = [n for n in children if n in modules and parts_of(modules[n])]
+    stages = [n for n in stages if _runs(modules[n]) and not _is_one_layer(modules[n])]
+    if len(stages) == 1:
+        return _stages(modules, stages[0])
+    is_clear = len(stages) > 2 or sum(not _is_list(modules[name]) for name in stages) > 1
+    inside = sum(f"{name}.".startswith(tuple(f"{n}." for n in stages)) for name in modules)
+    return stages if is_clear and inside >= SHARE * (len(modules) - 1) else []
+
+
+def _left_out(modules: Mapping[str, Any], blocks: Sequence[str]) -> list[str]:
+    """Return the largest parts of a model that are outside its blocks."""
+    outer = {name[:i] for name in blocks for i, letter in enumerate(name) if letter == "."}
+    left: list[str] = []
+    for name, module in modules.items():
+        inside = tuple(f"{n}." for n in (*blocks, *left))
+        is_outside = name and name not in {*blocks, *outer} and not name.startswith(inside)
+        is_layer = type(module).__name__ not in NO_LAYERS and ROTATION not in type(module).__name__
+        if is_outside and is_layer and _runs(module):
+            left.append(name)
+    return left
 
 
 def with_blocks(module: Any, layers: Any) -> tuple[str, ...] | None:
@@ -180,14 +290,16 @@ def _listed(modules: Mapping[str, Any]) -> list[str]:
 
 def _is_block(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
     """Return whether a module stands in a list, has parts, and is no list of larger parts."""
-    around = modules[name.rpartition(".")[0]]
-    if not _is_list(around) or not any(module.children()):
+    around = modules.get(name.rpartition(".")[0])
+    if not _is_list(around) or not parts_of(module):
         return False
-    return not _is_list(module) or not any(any(part.children()) for part in module.children())
+    return not _is_list(module) or not any(parts_of(part) for _, part in parts_of(module))
 
 
 def _is_list(module: Any) -> bool:
     """Return whether a module only lists others, as an exported program does by their numbers."""
+    if module is None:
+        return False
     if type(module).__name__ != EXPORTED:
         return type(module).__name__ in LISTS
     return all(name.isdecimal() for name, _ in module.named_children())

@@ -1,5 +1,5 @@
-"""What makes the features of a model besides its weights: its parts with their options, the code of
-its user, and how samples are prepared for it."""
+"""What makes the features of a model besides its weights: its parts with their options, all that
+runs when it is called, the code of its user, and how samples are prepared for it."""
 
 from __future__ import annotations
 
@@ -8,168 +8,198 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
-from functools import cache, partial
-from itertools import pairwise
+from functools import partial, partialmethod
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+)
 from typing import Any
 
 import numpy as np
 
 from .preparing import PARTS, is_tokenizer
+from .running import compiled_from, digest_of_tensors, hooks_of, modes, names_of_hooks
 from .samples import digest_of_arrays
+from .state import attributes_written, codes_in, objects_written, paths_written, run_by
 
-STORE = dis.opmap["STORE_ATTR"]
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 DUNDER = re.compile(r"__.*__", re.DOTALL)
-CALLED = ("LOAD_METHOD", "LOAD_ATTR")  # before the call of a method, by the version of Python
-FILLING = ("append", "extend", "insert", "add", "update", "setdefault", "add_", "copy_", "fill_")
 INSTALLED = {"site-packages", "dist-packages"}
-Seen = dict[int, Any]  # objects by their number, so that none is gone and its number another's
 PLAIN = (bool, int, float, complex, str, bytes, range, Enum, type(None))
 # Where a model or processor was found, and by what it is read
-WRAPPED = ("fget", "__func__", "__wrapped__")  # what properties, methods and caches are around
 NO_OPTIONS = {"_name_or_path", "name_or_path", "_commit_hash", "transformers_version"}
+# What a module holds that does not run, or is read from its weights, its parts and its hooks
+HELD = {
+    "training", "_parameters", "_buffers", "_non_persistent_buffers_set", "_modules",
+    "_backward_pre_hooks", "_backward_hooks", "_is_full_backward_hook", "_state_dict_hooks",
+    "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
+    "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",
+    "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_compiled_call_impl",
+}  # fmt: skip
+WRAPPED = ("fget", "__func__", "__wrapped__")  # what properties, methods and caches are around
+CALL, FORWARD = frozenset({"__call__"}), frozenset({"forward"})
+Roots = frozenset[str]  # the methods of an object that run
 
 
-def identity_of(module: Any, processor: Any) -> dict[str, str]:
-    """Return fingerprints of what makes the features of a model besides its weights.
+class Seen:
+    """The objects that were read, each with its number, and the containers that are being read."""
 
-    ``definition``: of the classes of its parts, their options, its config, and the code of classes
-    and functions that are not from an installed package, with all of theirs that they name. What
-    ``forward``, or a method that it calls, assigns or fills is state, and does not count.
-    ``preparation``: likewise of the tokenizer, processor or function that makes a batch of samples.
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+        self.kept: list[Any] = []  # so that none is gone and its address another's
+        self.opened: set[int] = set()
+        self.state: set[tuple[int, str]] = set()  # addresses, and names of attributes
+
+    def number(self, value: Any) -> int | None:
+        """Return the number of an object, or None, and keep the object, if it is new."""
+        number = self.numbers.setdefault(id(value), len(self.kept))
+        if number < len(self.kept):
+            return number
+        self.kept.append(value)
+        return None
+
+    def copy(self) -> Seen:
+        """Return another with the same objects."""
+        other = Seen()
+        other.numbers, other.kept = {**self.numbers}, [*self.kept]
+        other.opened, other.state = {*self.opened}, self.state
+        return other
+
+
+def identity_of(module: Any, processor: Any) -> dict[str, Any]:
+    """Return what makes the features of a model besides its weights.
+
+    ``definition``: a fingerprint of the classes of its parts, their options, its config, its hooks
+    and those of all modules, modes of PyTorch, and the code of classes and functions that are not
+    from an installed package, with all of theirs that they name. What ``forward``, a hook, or a
+    method that they call, assigns or fills is state, and does not count. ``hooks`` and ``context``:
+    the hooks by their parts, and the modes, such as autocast, if there are any. ``preparation``: a
+    fingerprint of the tokenizer, processor or function that makes a batch of samples.
     """
-    pieces = {"definition": _of_module(module, {})}
+    context, hooks = modes(), names_of_hooks(module)
+    pieces = {"definition": _of_model(module, context)}
     if processor is not None:
-        pieces["preparation"] = _pieces(processor, {})
-    digests = {name: hashlib.sha256() for name in pieces}
+        pieces["preparation"] = _pieces(processor, Seen())
+    identity: dict[str, Any] = {}
     for name, words in pieces.items():
+        digest = hashlib.sha256()
         for word in words:
-            digests[name].update(f"{len(word)} {word}".encode("utf-8", "surrogatepass"))
-    return {name: digest.hexdigest() for name, digest in digests.items()}
+            digest.update(f"{len(word)} {word}".encode("utf-8", "surrogatepass"))
+        identity[name] = digest.hexdigest()
+    active = [
+        f"{name} {value}" if isinstance(value, str) else name for name, value in context.items()
+    ]
+    return identity | ({"hooks": hooks} if hooks else {}) | ({"context": active} if active else {})
+
+
+def _of_model(module: Any, context: Mapping[str, Any]) -> Iterator[str]:
+    seen = Seen()
+    yield from _of_module(module, seen)
+    yield from _pieces([hooks_of(None), context], seen)
+    yield from _pieces(_replaced(sys.modules["torch.nn.functional"]), seen)
 
 
 def _of_module(module: Any, seen: Seen) -> Iterator[str]:
     yield ADDRESS.sub("", repr(module))
-    inner = NO_OPTIONS | vars(sys.modules["torch"].nn.Module()).keys()
+    hooked = [hook for part in (*module.modules(), None) for _, hook in hooks_of(part)]
+    seen.state = seen.state.union(*map(objects_written, hooked))
+    for part in module.modules():
+        seen.number(part)
     for name, part in module.named_modules():
-        kind = type(part)
+        kind, hooks = part.__class__, hooks_of(part)
         yield f"part {name} {kind.__qualname__}"
         yield from _pieces(kind, seen)
-        yield from _pieces(_options(part, "forward", inner), seen)
+        yield from _pieces(
+            [*map(_replaced, (*kind.__mro__, sys.modules.get(kind.__module__)))], seen
+        )
+        state, names = run_by(kind, FORWARD)
+        of_hooks = (attributes_written(hook, 0) for _, hook in hooks)
+        state = state.union(*of_hooks, attributes_written(vars(part).get("forward"), -1))
+        if kind.__name__ != "OptimizedModule":  # the module inside runs
+            state |= {name for owner, name in seen.state if owner == id(part)}
+            options = {k: v for k, v in vars(part).items() if k not in HELD | NO_OPTIONS | state}
+            yield from _pieces(options, seen, names | CALL)
+        yield from _pieces(hooks, seen)
     for name, buffer in module.named_buffers():
         part, _, leaf = name.rpartition(".")
-        is_state = leaf in _state(module.get_submodule(part).__class__, "forward")
+        is_state = leaf in run_by(module.get_submodule(part).__class__, FORWARD)[0]
         known = (str(buffer.dtype), *buffer.shape) if is_state else buffer
         yield from _pieces([name, known], seen)
 
 
-def _options(value: Any, root: str, others: Collection[str] = ()) -> dict[str, Any]:
-    """Return the attributes of an object that are no state of the method that is called."""
-    state = _state(value.__class__, root).union(others)
+def _replaced(namespace: Any) -> dict[str, Any]:
+    """Return the functions of a user that stand in a class or module of an installed package."""
+    if namespace is None or _is_users(namespace):
+        return {}
     return {
-        name: part
-        for name, part in vars(value).items()
-        if name not in state and not _is_collected(part)
+        name: function
+        for name, function in vars(namespace).items()
+        if isinstance(compiled_from(function), FunctionType) and _is_users(compiled_from(function))
     }
 
 
-def _is_collected(value: Any) -> bool:
-    """Return whether this is a list or the like that is empty, or has arrays of past batches."""
-    if not isinstance(value, list | dict | set):
-        return False
-    entries = value.values() if isinstance(value, dict) else value
-    return not value or any(hasattr(entry, "shape") for entry in entries)
+def _pieces(value: Any, seen: Seen, roots: Roots = CALL) -> Iterator[str]:
+    """Yield words for all that decides what a value does; an object that was read by its number.
 
-
-@cache
-def _state(kind: type, *roots: str) -> frozenset[str]:
-    """Return the attributes that one of these methods of a class assigns, or a method it names."""
-    state, reached, todo = set[str](), set[str](), set(roots)
-    while todo:
-        reached |= todo
-        functions = [vars(base).get(name) for base in kind.__mro__ for name in todo]
-        methods = [f for f in functions if isinstance(f, FunctionType)]
-        codes = [code for method in methods for code in _codes(method.__code__)]
-        steps = [step for code in codes for step in dis.get_instructions(code)]
-        state |= {step.argval for step in steps if step.opcode == STORE} | _filled(steps)
-        todo = {name for code in codes for name in code.co_names} - reached
-    return frozenset(state)
-
-
-def _filled(steps: Sequence[dis.Instruction]) -> set[str]:
-    """Return the attributes whose entries are set, or which are filled by a method of lists, sets,
-    dicts or tensors."""
-    by_key = {
-        a.argval
-        for a, _, c, d in zip(steps, steps[1:], steps[2:], steps[3:], strict=False)
-        if a.opname == "LOAD_ATTR"
-        and (c.opname == "STORE_SUBSCR" or c.opname == d.opname == "COPY")
-    }
-    called = {
-        a.argval
-        for a, b in pairwise(steps)
-        if a.opname == "LOAD_ATTR" and b.opname in CALLED and str(b.argval) in FILLING
-    }
-    return by_key | called
-
-
-def _pieces(value: Any, seen: Seen) -> Iterator[str]:
-    """Yield words for all that decides what a value does; objects in ``seen`` by their name."""
+    ``roots``: the names in the code that uses the value, among them those of methods that run.
+    """
+    value = compiled_from(value)
     yield type(value).__qualname__
     if isinstance(value, PLAIN):
         yield repr(value)
     elif isinstance(value, Mapping | list | tuple):
-        yield from _entries(value, seen)
+        yield from _entries(value, seen, roots)
     elif isinstance(value, set | frozenset):
-        yield from sorted(ADDRESS.sub("", repr(entry)) for entry in value)
-    elif isinstance(value, ModuleType | BuiltinFunctionType):
+        yield from sorted("".join(_pieces(entry, seen.copy(), roots)) for entry in value)
+    elif isinstance(value, ModuleType):
         yield value.__name__
-    elif _is_array(value):
+    elif isinstance(value, BuiltinFunctionType | MethodWrapperType):
+        yield value.__name__
+        owner = value.__self__
+        if not isinstance(owner, ModuleType | type | None):
+            yield from _pieces(owner, seen)
+    elif hasattr(value, "detach") and hasattr(value, "layout"):
+        yield digest_of_tensors({"": value})
+    elif isinstance(value, np.ndarray | np.generic) and value.dtype != object:
         yield digest_of_arrays([("", value)])
     elif isinstance(value, CodeType):
         yield f"{value.co_code.hex()} {value.co_names} {value.co_varnames}"
         yield from _pieces(value.co_consts, seen)
-    elif id(value) in seen:
-        yield getattr(value, "__qualname__", "")
+    elif (number := seen.number(value)) is not None:
+        yield f"{getattr(value, '__qualname__', '')} {number}"
     else:
-        seen[id(value)] = value
-        yield from _of_object(value, seen)
+        yield from _of_object(value, seen, roots)
 
 
-def _entries(value: Any, seen: Seen) -> Iterator[str]:
-    """Yield the words of a container, which is in ``seen`` for as long as it is read: equal ones
-    give equal words, and one that holds itself ends."""
-    if id(value) in seen:
+def _entries(value: Any, seen: Seen, roots: Roots) -> Iterator[str]:
+    """Yield the words of a container: equal ones give equal words, and one that holds itself
+    ends."""
+    if id(value) in seen.opened:
         return
-    seen[id(value)] = value
+    seen.opened.add(id(value))
     for key in sorted(value, key=repr) if isinstance(value, Mapping) else range(len(value)):
         if isinstance(value, Mapping):
             yield ADDRESS.sub("", repr(key))
-        yield from _pieces(value[key], seen)
-    del seen[id(value)]
+        yield from _pieces(value[key], seen, roots)
+    seen.opened.remove(id(value))
 
 
-def _is_array(value: Any) -> bool:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.dtype != object
-    return hasattr(value, "detach") and str(getattr(value, "layout", "")) == "torch.strided"
-
-
-def _of_object(value: Any, seen: Seen, root: str = "__call__") -> Iterator[str]:
+def _of_object(value: Any, seen: Seen, roots: Roots) -> Iterator[str]:
     if isinstance(value, FunctionType):
         yield from _of_function(value, seen)
     elif isinstance(value, MethodType):
         yield from _pieces(value.__func__, seen)
-        if id(value.__self__) not in seen:
-            seen[id(value.__self__)] = value.__self__
-            yield from _of_object(value.__self__, seen, value.__name__)
-    elif isinstance(value, partial):
-        yield from _pieces([value.func, value.args, value.keywords], seen)
+        yield from _pieces(value.__self__, seen, frozenset({value.__name__}))
+    elif isinstance(value, partial | partialmethod):
+        yield from _pieces([value.func, value.args, value.keywords], seen, roots)
     elif isinstance(value, type):
         yield value.__qualname__
         for base in filter(_is_users, value.__mro__):
@@ -182,7 +212,7 @@ def _of_object(value: Any, seen: Seen, root: str = "__call__") -> Iterator[str]:
         yield from _pieces(inside, seen)
     elif hasattr(value, "named_modules"):
         yield from _of_module(value, seen)
-        yield digest_of_arrays(value.named_parameters())
+        yield digest_of_tensors(dict(value.named_parameters()))
     elif is_tokenizer(value):
         yield from _of_tokenizer(value)
     elif type(value).__module__.startswith("transformers.") and hasattr(value, "to_dict"):
@@ -190,43 +220,83 @@ def _of_object(value: Any, seen: Seen, root: str = "__call__") -> Iterator[str]:
         yield from _pieces({k: v for k, v in options if k not in NO_OPTIONS}, seen)
         yield from _pieces([getattr(value, part, None) for part in PARTS.values()], seen)
     elif _is_users(type(value)):
-        yield from _pieces(
-            [type(value), _options(value, root) if hasattr(value, "__dict__") else ()], seen
-        )
+        yield from _pieces(type(value), seen)
+        yield from _pieces(*_options(value, seen, roots))
     else:
-        yield ADDRESS.sub("", repr(value))
+        yield from _of_installed(value, seen, roots)
+
+
+def _options(value: Any, seen: Seen, roots: Roots) -> tuple[dict[str, Any], Seen, Roots]:
+    """Return the attributes of an object that are no state of the methods that run, and what is
+    named in the code of these."""
+    state, names = run_by(value.__class__, roots)
+    state = state.union(name for owner, name in seen.state if owner == id(value))
+    return {k: v for k, v in _held_by(value).items() if k not in state}, seen, names | CALL
+
+
+def _held_by(value: Any) -> dict[str, Any]:
+    slots = [name for kind in type(value).__mro__ for name in vars(kind).get("__slots__", ())]
+    held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+    return {**held, **getattr(value, "__dict__", {})}
+
+
+def _of_installed(value: Any, seen: Seen, roots: Roots) -> Iterator[str]:
+    """Yield the words of an object of an installed package: its text, and if one of its methods
+    runs and the text is only an address, its plain options and its functions."""
+    kind = value.__class__
+    is_bare = kind.__repr__ is object.__repr__
+    yield ADDRESS.sub("", str(value) if is_bare else repr(value))
+    if is_bare and any(callable(getattr(kind, name, None)) for name in roots):
+        options, plain = _options(value, seen, roots)[0], (*PLAIN, list, tuple, dict, np.ndarray)
+        functions = (FunctionType, MethodType, partial)
+        chosen = {k: v for k, v in _held_by(value).items() if isinstance(v, functions)}
+        chosen |= {k: v for k, v in options.items() if isinstance(v, plain) or hasattr(v, "detach")}
+        yield from _pieces(chosen, seen)
 
 
 def _of_function(function: FunctionType, seen: Seen) -> Iterator[str]:
-    """Yield the code of a user's function and what it names, and what any function holds."""
+    """Yield the code of a user's function and what it names, and what any function holds, but for
+    what the function assigns or fills."""
     yield function.__qualname__
-    for cell in function.__closure__ or ():
-        content = None
+    codes = list(codes_in(function.__code__))
+    names = frozenset(name for code in codes for name in code.co_names)
+    written = paths_written(function.__code__)
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         with suppress(ValueError):  # empty
-            content = cell.cell_contents
-        yield from _pieces(content, seen)
-    yield from _pieces([function.__defaults__, function.__kwdefaults__], seen)
+            yield from _variable(name, cell.cell_contents, written, seen, names)
+    yield from _pieces([function.__defaults__, function.__kwdefaults__], seen, names | CALL)
+    of_itself = {path[1] for path in written if path[0] == function.__name__ and len(path) > 1}
+    options = {k: v for k, v in vars(function).items() if k != "__wrapped__" and k not in of_itself}
+    yield from _pieces(options, seen)
     if not _is_users(function):
         yield str(function.__module__)
         return
     yield from _pieces(function.__code__, seen)
-    codes = list(_codes(function.__code__))
-    attributes = {name for code in codes for name in code.co_names}
     steps = [step for code in codes for step in dis.get_instructions(code)]
     for name in sorted({step.argval for step in steps if step.opname == "LOAD_GLOBAL"}):
         value = function.__globals__.get(name)
-        yield from _pieces(value, seen)
-        if isinstance(value, ModuleType) and _is_users(value):
-            parts = {part: vars(value)[part] for part in attributes & vars(value).keys()}
-            yield from _pieces(parts, seen)
+        yield from _variable(name, value, written, seen, names)
+    for name in sorted({step.argval for step in steps if step.opname == "IMPORT_NAME"}):
+        yield from _variable(name, sys.modules.get(name), written, seen, names)
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield a code, and those of the functions inside it."""
-    yield code
-    for const in code.co_consts:
-        if isinstance(const, CodeType):
-            yield from _codes(const)
+def _variable(
+    name: str, value: Any, written: frozenset[tuple[str, ...]], seen: Seen, names: Roots
+) -> Iterator[str]:
+    """Yield the words of a variable of a function, unless it is state, or of those attributes that
+    are none."""
+    if (name,) in written or (id(value), "") in seen.state:
+        yield type(value).__qualname__
+        return
+    if isinstance(value, ModuleType) and _is_users(value):
+        parts = {part: vars(value)[part] for part in sorted(names & vars(value).keys())}
+        yield from _pieces(parts, seen, names | CALL)
+    if inside := {path[1] for path in written if path[0] == name}:
+        options, *_ = _options(value, seen, names | CALL)
+        options = {k: v for k, v in options.items() if k not in inside}
+        yield from _pieces([type(value), options], seen, names | CALL)
+    else:
+        yield from _pieces(value, seen, names | CALL)
 
 
 def _is_users(value: Any) -> bool:
@@ -254,7 +324,7 @@ def _of_tokenizer(tokenizer: Any) -> Iterator[str]:
 def facts_of(module: Any, processor: Any = None) -> dict[str, Any]:
     """Return the facts of a model for JSON; ``sha256`` is over the names and values of weights, and
     the rest of what makes its features is as in ``identity_of``."""
-    weights = [(k, v) for k, v in module.state_dict().items() if hasattr(v, "detach")]
+    weights = dict(module.state_dict())
     parameters = list(module.parameters())
     versions = {
         package: str(getattr(sys.modules[package], "__version__", "unknown"))
@@ -266,7 +336,7 @@ def facts_of(module: Any, processor: Any = None) -> dict[str, Any]:
         "parameters": sum(p.numel() for p in parameters),
         "dtype": ", ".join(sorted({str(p.dtype).removeprefix("torch.") for p in parameters})),
         "device": str(parameters[0].device) if parameters else "cpu",
-        "sha256": digest_of_arrays(weights),
+        "sha256": digest_of_tensors(weights),
         **identity_of(module, processor),
         "versions": versions,
     }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import importlib
+import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,17 +14,21 @@ from typing import Any, NamedTuple
 from ...extras import need
 from ...json_files import checksum
 from ...rng import generator
-from ..modules import block_names
+from ..modules import about_blocks, block_names
+from ..wrappers import check_watchable, unwrapped
 from . import hub, scripts
 from .identity import facts_of
 from .preparing import preparation
 from .samples import Samples
 from .scripts import call_function, is_function
 
+OBJECT_FORMS = ", a torch.nn.Module, or a pair (module, processor)"
 FORMS = (
     "a folder with config.json or hf:NAME (transformers), timm:NAME, torchvision:NAME, a .pt2 file "
-    "of torch.export, file.py:function, a torch.nn.Module, or a pair (module, processor)"
+    f"of torch.export, file.py:function{OBJECT_FORMS}"
 )
+ADAPTER, BASE = "adapter_config.json", "base_model_name_or_path"  # files of PEFT
+BLOCKS = "layers of the model"  # what the default layers are, in words
 Prepare = Callable[[Any], Any]
 
 
@@ -74,7 +80,7 @@ def load_model(
     if isinstance(model, tuple | list) and len(model) == 2 and isinstance(model[0], str):
         name, model = name or model[0], model[1]
     if isinstance(model, LoadedModel):
-        return model._replace(name=name or model.name)
+        return _with_facts_of_now(model)._replace(name=name or model.name)
     torch = need("torch")
     kind = None if samples is None else samples.kind
     parts = _parts(model, kind)
@@ -86,7 +92,8 @@ def load_model(
             f"load_model: {title} is a {type(module).__name__}, not a torch.nn.Module; model "
             f"may be {FORMS}"
         )
-    scripts.check_hooks(torch, module, title)
+    check_watchable(module, f"load_model: {title}")
+    module = unwrapped(module)
     if device is not None or isinstance(model, str | Path):
         default = "cuda" if torch.cuda.is_available() else "cpu"
         try:
@@ -98,8 +105,16 @@ def load_model(
                 f"({why}); choose another, such as 'cpu'"
             ) from error
     prepare, facts = preparation(module, processor, samples, name or title)
-    about = {**known, **facts_of(module, processor), **facts}
+    about = {**known, **facts_of(module, processor), **facts, BLOCKS: about_blocks(module)}
     return LoadedModel(name or title, module, prepare, block_names(module), about)
+
+
+def _with_facts_of_now(loaded: LoadedModel) -> LoadedModel:
+    """Return a model that was loaded before with the weights, options and hooks that it has now."""
+    if "definition" not in loaded.facts:
+        return loaded
+    old = {k: v for k, v in loaded.facts.items() if k not in ("hooks", "context")}
+    return loaded._replace(facts={**old, **facts_of(loaded.module)})
 
 
 def _parts(model: Any, kind: str | None) -> Parts | LoadedModel:
@@ -152,6 +167,16 @@ def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
 
 def _near(path: Path) -> str:
     """Return the part of a message that names a folder near a path, if there is one."""
+    if (path / ADAPTER).is_file():
+        base = "its base"
+        with suppress(ValueError, AttributeError):  # no JSON, or no object
+            base = json.loads((path / ADAPTER).read_bytes()).get(BASE) or base
+        return (
+            f": it holds an adapter of PEFT for {base}, not a model. Merge both once, and name the "
+            f"new folder: model = AutoModel.from_pretrained({base!r}); model = PeftModel."
+            f"from_pretrained(model, {str(path)!r}).merge_and_unload(); model.save_pretrained("
+            f"'merged'); AutoTokenizer.from_pretrained({base!r}).save_pretrained('merged')"
+        )
     if path.is_dir():
         inside = sorted(path.glob("*/config.json"))
         more = f", but {inside[0].parent} does" if inside else ""

@@ -14,13 +14,16 @@ import numpy as np
 from ...extras import need
 
 Kind = Literal["texts", "images", "arrays", "batches", "graph"]
-FORMS = (
+FILE_FORMS = (
     "a .txt, .csv, .tsv, .jsonl or .parquet file of texts, a .npy or .npz file, a folder of "
-    "images, a folder of Cora with raw/ind.cora.*, file.py:function, or an object of Python: a "
-    "list of texts or of images, an array or a tensor with a row per sample, a data set or loader "
-    "of PyTorch or PyTorch Geometric, a data set of Hugging Face, or a column or data frame of "
-    "pandas or polars"
+    "images, a folder of Cora with raw/ind.cora.*, file.py:function"
 )
+OBJECT_FORMS = (
+    ", or an object of Python: a list of texts or of images, an array or a tensor with a row per "
+    "sample, a data set or loader of PyTorch or PyTorch Geometric, a data set of Hugging Face, or "
+    "a column or data frame of pandas or polars"
+)
+FORMS = FILE_FORMS + OBJECT_FORMS
 
 
 @dataclass(frozen=True)

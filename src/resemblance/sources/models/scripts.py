@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...extras import need
-from ...user_modules import OwnFileError, load_module, own_module
+from ...user_modules import OwnFileError, load_module, neighbours_of, own_module
 
 PICKLES = (".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".ts", ".torchscript")
 SUFFIXES = (".pt2", *PICKLES)
@@ -136,18 +136,6 @@ def _is_plain(part: ast.AST) -> bool:
     return isinstance(part, ARITHMETIC)
 
 
-def check_hooks(torch: Any, module: Any, name: str) -> None:
-    """Raise ``ValueError`` for a model with a part in TorchScript, whose layers show nothing."""
-    for part, inner in module.named_modules():
-        if isinstance(inner, torch.jit.ScriptModule):
-            where = f"its part {part!r}" if part else "it"
-            raise ValueError(
-                f"load_model: {name} cannot be watched: {where} is TorchScript, which does not "
-                "show what its layers return; pass the model before torch.jit.script or "
-                "torch.jit.trace, or save it by torch.export"
-            )
-
-
 PYTHON = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)")
 
 
@@ -167,18 +155,19 @@ def call_function(spec: str, caller: str) -> tuple[Any, str]:
     path, function = Path(match["file"]), match["function"]
     if not path.is_file():
         raise ValueError(f"{caller}: {path} does not exist; name the file of {function}")
-    try:
-        module = load_module(str(path.resolve()), own_module(str(path)))
-    except (Exception, SystemExit) as error:  # which would end the command as if all were well
-        raise OwnFileError(f"{caller}: {path} cannot be imported: {_reason(error)}") from error
-    if not callable(getattr(module, function, None)):
-        functions = [name for name, value in vars(module).items() if callable(value)]
-        defined = ", ".join(name for name in functions if not name.startswith("_")) or "none"
-        raise ValueError(f"{caller}: {path} has no function {function!r}; it has {defined}")
-    try:
-        return getattr(module, function)(), function
-    except (Exception, SystemExit) as error:
-        raise OwnFileError(f"{caller}: {spec} failed: {_reason(error)}") from error
+    with neighbours_of(str(path)):
+        try:
+            module = load_module(str(path.resolve()), own_module(str(path)))
+        except (Exception, SystemExit) as error:  # which would end the command as if all were well
+            raise OwnFileError(f"{caller}: {path} cannot be imported: {_reason(error)}") from error
+        if not callable(getattr(module, function, None)):
+            functions = [name for name, value in vars(module).items() if callable(value)]
+            defined = ", ".join(name for name in functions if not name.startswith("_")) or "none"
+            raise ValueError(f"{caller}: {path} has no function {function!r}; it has {defined}")
+        try:
+            return getattr(module, function)(), function
+        except (Exception, SystemExit) as error:
+            raise OwnFileError(f"{caller}: {spec} failed: {_reason(error)}") from error
 
 
 def _reason(error: BaseException) -> str:

@@ -1,0 +1,177 @@
+"""What the axes of a layer's result are: which one has the samples, and which tokens, channels or
+positions are pooled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .batches import MASKS, Batch
+
+Call = tuple[str, int]  # a layer, and the number of its call
+CHANNELS = ("out_channels", "num_features")  # attributes of modules with channels on axis 1
+FEATURES = (
+    "out_features", "hidden_size", "embed_dim", "embedding_dim", "d_model", "proj_size",
+)  # fmt: skip
+ONE_DIMENSIONAL = ("Conv1d", "ConvTranspose1d", "LazyConv1d")
+POOLS_OF_LINES = ("MaxPool1d", "AvgPool1d", "AdaptiveAvgPool1d", "AdaptiveMaxPool1d", "LPPool1d")
+REDUCE = "_get_feature_vector_attention_mask"  # of models of sound in transformers
+TOWERS = ("vision_model", "vision_tower", "visual")  # parts that see no text
+
+
+class AxisError(ValueError):
+    """A result has no axis with the samples, or another than was said."""
+
+
+class SampleAxes:
+    """The axis with the samples of each result of a model: by what the model declares, and proven
+    by a run of few samples alone, as the axis that has their number in both runs."""
+
+    def __init__(self, time_first: Iterable[str] = ()) -> None:
+        self.time_first = frozenset(time_first)
+        self.axes: dict[Call, int | None] = {}
+        self.shapes: dict[Call, tuple[int, ...]] = {}  # of the whole first batch
+        self.samples = 0
+        self.few = 0  # samples of the batch that runs alone, while it runs
+        self.guessed: set[Call] = set()
+        self.is_first = True  # until the first batch and the few samples have run
+        self.is_other = False  # whether an axis was proven to be another than the one used
+
+    def axis(self, call: Call, module: Any, shape: Sequence[int], samples: int) -> int | None:
+        """Return the axis of a result with the samples; None where no axis has them."""
+        if self.few:
+            return self._proven(call, shape)
+        if call in self.axes:
+            axis = self.axes[call]
+            return axis if axis is not None and shape[axis : axis + 1] == (samples,) else None
+        axis = self._declared(call, module, shape, samples)
+        if self.is_first:
+            self.axes[call], self.shapes[call], self.samples = axis, tuple(shape), samples
+        return axis
+
+    def _declared(self, call: Call, module: Any, shape: Sequence[int], samples: int) -> int | None:
+        has_time = len(shape) == 3 and shape[1] == samples
+        if call[0] in self.time_first:
+            return 1 if has_time else None
+        if has_time and batch_first_of(module) is False:
+            return 1
+        if len(shape) and shape[0] == samples:
+            return 0
+        if not (has_time and self.is_first):
+            return None
+        self.guessed.add(call)  # the axis may have this length by chance
+        return 1
+
+    def _proven(self, call: Call, shape: Sequence[int]) -> int | None:
+        """Return the axis of a result of few samples, and keep it for all batches."""
+        before, used = self.shapes.get(call, ()), self.axes.get(call)
+        axes = range(min(2 if len(shape) == 3 else 1, len(shape), len(before)))
+        proven = [i for i in axes if (before[i], shape[i]) == (self.samples, self.few)]
+        axis = used if used in proven else next(iter(proven), None)
+        if call[0] in self.time_first and axis == 0:
+            raise AxisError(
+                f"layer {call[0]!r} returns {before} for {self.samples} samples and "
+                f"{tuple(shape)} for {self.few}: its samples come first; leave it out of time_first"
+            )
+        self.is_other |= axis != used
+        self.axes[call] = axis
+        self.guessed.discard(call)
+        return axis
+
+    def end_first(self) -> bool:
+        """End the first batch; return whether the axis of a result is another than the one used."""
+        for call in self.guessed:  # which nothing proved
+            self.axes[call], self.is_other = None, True
+        self.few, self.is_first = 0, False
+        return self.is_other
+
+    def why(self, call: Call, shape: Sequence[int], samples: int) -> str:
+        """Return why a result has no axis with the samples, with the remedy."""
+        before, what = (
+            self.shapes.get(call, ()),
+            f"{tuple(shape)}, not one row for each of {samples}",
+        )
+        if self.few:
+            what = (
+                f"{before} for {self.samples} samples and {tuple(shape)} for {samples} of them, so "
+                "no axis has the samples"
+            )
+        return (
+            f'layer {call[0]!r} returns {what}; leave it out, or set samples="y", the entry of a '
+            "batch with one row per sample; if its axes are (time, samples, features), pass "
+            f"time_first=[{call[0]!r}] to rs.subject_from_model"
+        )
+
+
+def batch_first_of(module: Any) -> bool | None:
+    """Return whether a recurrent module or a transformer of PyTorch has the samples first; None
+    where it does not say."""
+    for part in module.modules() if _is_transformer(module) else (module,):
+        if isinstance(declared := getattr(part, "batch_first", None), bool):
+            return declared
+    return None
+
+
+def _is_transformer(module: Any) -> bool:
+    kind = type(module)
+    return kind.__name__.startswith("Transformer") and kind.__module__.startswith("torch.nn")
+
+
+def has_channels_second(module: Any, shape: Sequence[int]) -> bool:
+    """Return whether a result (samples, a, b) is known to have channels on its second axis, as that
+    of a one-dimensional convolution, and not features on its last."""
+    parts = list(module.modules())
+    if type(module).__name__ in POOLS_OF_LINES:
+        return True
+    kinds = {type(part).__name__ for part in parts}
+    channels = {n for part in parts for n in _numbers(part, CHANNELS)}
+    features = {n for part in parts for n in _numbers(part, FEATURES)}
+    features |= {getattr(part, "normalized_shape", (0,))[-1] for part in parts}
+    is_line = bool(kinds & {*ONE_DIMENSIONAL, "BatchNorm1d", "InstanceNorm1d"})
+    return is_line and shape[1] in channels and shape[2] not in features
+
+
+def may_have_channels_second(model: Any, module: Any, shape: Sequence[int]) -> bool:
+    """Return whether a result (samples, a, b) may be tokens or channels: the model has
+    one-dimensional convolutions, and nothing says that the last axis has features."""
+    parts = list(module.modules())
+    features = {n for part in parts for n in _numbers(part, FEATURES)}
+    features |= {getattr(part, "normalized_shape", (0,))[-1] for part in parts}
+    if shape[2] in features:
+        return False
+    widths = [_numbers(part, CHANNELS) for part in model.modules() if _is_line(part)]
+    return any(shape[1] in numbers for numbers in widths)
+
+
+def _is_line(module: Any) -> bool:
+    return type(module).__name__ in ONE_DIMENSIONAL
+
+
+def _numbers(module: Any, names: Sequence[str]) -> list[int]:
+    values = [getattr(module, name, None) for name in names]
+    return [value for value in values if type(value) is int and value > 0]
+
+
+def mask_for(model: Any, layer: str, tokens: int, batch: Batch) -> np.ndarray | None:
+    """Return the mask of real tokens of a layer with so many tokens; None where none fits.
+
+    The mask of the encoder does not belong to the decoder, nor that of texts to images. A model of
+    sound reduces the mask of its input to the number of its frames.
+    """
+    words, masks = layer.split("."), batch.masks
+    if any(word in TOWERS for word in words):
+        return None
+    is_second = "decoder" in words and getattr(
+        getattr(model, "config", None), "is_encoder_decoder", False
+    )
+    mask = masks.get(MASKS[is_second])
+    if mask is None or mask.shape[1] == tokens:
+        return mask
+    reduce = getattr(model, REDUCE, None)
+    if reduce is None or tokens > mask.shape[1]:
+        return None
+    tensor = batch.keywords["attention_mask"]
+    reduced = reduce(tokens, tensor).detach().cpu().numpy()
+    return reduced if reduced.shape == (len(mask), tokens) else None

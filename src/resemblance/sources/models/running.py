@@ -1,0 +1,115 @@
+"""What runs with a model besides its own code: hooks, and modes of PyTorch that change results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+from .samples import digest_of_arrays
+
+SPARSE = {  # the tensors that hold a sparse one, by its layout
+    "torch.sparse_coo": ("_indices", "_values"),
+    "torch.sparse_csr": ("crow_indices", "col_indices", "values"),
+    "torch.sparse_bsr": ("crow_indices", "col_indices", "values"),
+    "torch.sparse_csc": ("ccol_indices", "row_indices", "values"),
+    "torch.sparse_bsc": ("ccol_indices", "row_indices", "values"),
+}
+DEVICES = ("cpu", "cuda", "mps", "xpu")
+HOOKS = ("forward_pre_hooks", "forward_hooks")
+FLAGS = ("with_kwargs", "always_called")
+
+
+def hooks_of(module: Any) -> list[tuple[str, Any]]:
+    """Return the hooks that run when a module is called, in their order, each with its kind;
+    without those of this package. ``None``: the hooks of all modules."""
+    if module is None:
+        held, prefix = vars(sys.modules["torch.nn.modules.module"]), "_global_"
+    else:
+        held, prefix = vars(module), "_"
+    listed = []
+    for hooks in HOOKS:
+        for key, hook in dict(held.get(f"{prefix}{hooks}") or {}).items():
+            flags = [f for f in FLAGS if key in (held.get(f"{prefix}{hooks}_{f}") or ())]
+            if not _is_ours(hook):
+                listed.append((" ".join([hooks, *flags]), hook))
+    return listed
+
+
+def names_of_hooks(module: Any) -> list[str]:
+    """Return the hooks of a model, and those of all modules, as words for a message."""
+    parts = [*module.named_modules(), ("all modules", None)]
+    return [
+        f"{name or 'the model'}: {_name_of(hook)}"
+        for name, part in parts
+        for _, hook in hooks_of(part)
+    ]
+
+
+def _name_of(hook: Any) -> str:
+    while hasattr(hook, "func"):  # a partial function
+        hook = hook.func
+    return str(getattr(hook, "__qualname__", type(hook).__qualname__)).rpartition("<locals>.")[2]
+
+
+def _is_ours(hook: Any) -> bool:
+    name = str(getattr(hook, "__module__", ""))
+    return name.partition(".")[0] == __name__.partition(".")[0]
+
+
+def modes() -> dict[str, Any]:
+    """Return the modes of PyTorch that hold now and change what a model returns: automatic casting,
+    the precision of new tensors, and modes that replace its functions."""
+    torch = sys.modules["torch"]
+    active: dict[str, Any] = {}
+    for device in DEVICES:
+        if torch.is_autocast_enabled(device):
+            active[f"autocast of {device}"] = str(torch.get_autocast_dtype(device))
+    if torch.get_default_dtype() != torch.float32:
+        active["default dtype"] = str(torch.get_default_dtype())
+    stacks = {
+        "torch.overrides": "_get_current_function_mode_stack",
+        "torch.utils._python_dispatch": "_get_current_dispatch_mode_stack",
+    }
+    for name, function in stacks.items():
+        stack: list[Any] = getattr(sys.modules.get(name), function, list)()
+        if stack:
+            active[" and ".join(type(mode).__name__ for mode in stack)] = list(stack)
+    return active
+
+
+def compiled_from(value: Any) -> Any:
+    """Return the function of which another is the compiled form, or the value itself."""
+    return getattr(value, "_torchdynamo_orig_callable", value)
+
+
+def digest_of_tensors(values: Mapping[str, Any]) -> str:
+    """Return the fingerprint of tensors by name, in any layout, and of those in packed weights."""
+    return digest_of_arrays(part for name, value in values.items() for part in _dense(name, value))
+
+
+def _dense(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the plain tensors by which a value is known."""
+    if isinstance(value, tuple | list):  # the packed weights and bias of a quantised layer
+        for number, part in enumerate(value):
+            yield from _dense(f"{name}.{number}", part)
+        return
+    if not hasattr(value, "detach"):
+        return
+    value = value.detach()
+    if getattr(value, "is_quantized", False):
+        yield name, value.dequantize()
+    elif value.layout in (parts := {_layout(word): names for word, names in SPARSE.items()}):
+        coalesced = value.coalesce() if value.is_sparse else value
+        for part in parts[value.layout]:
+            yield f"{name}.{part}", getattr(coalesced, part)()
+    elif getattr(value, "is_nested", False):
+        yield from ((f"{name}.{i}", part) for i, part in enumerate(value.unbind()))
+    else:
+        yield name, value.to_dense() if getattr(value, "is_mkldnn", False) else value
+
+
+def _layout(word: str) -> Any:
+    torch: ModuleType = sys.modules["torch"]
+    return getattr(torch, word.partition(".")[2])

@@ -1,0 +1,132 @@
+"""What code assigns or fills as it runs: the state of a model, which its next run replaces."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache, partial
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+Path = tuple[str, ...]  # a variable, and the attributes that lead from its value to what is written
+METHODS = ("LOAD_METHOD", "LOAD_ATTR")  # before the call of a method, by the version of Python
+VARIABLES = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_NAME")
+FILLING = (
+    "append", "appendleft", "extend", "insert", "add", "update", "setdefault", "add_", "copy_",
+    "fill_", "__setitem__",
+)  # fmt: skip
+
+
+@cache
+def run_by(kind: type, roots: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the attributes of its own that an object assigns or fills when these methods run, or
+    methods that they name, and all names in their code."""
+    state, reached, todo = set[str](), set[str](), set(roots)
+    while todo:
+        reached |= todo
+        functions = [vars(base).get(name) for base in kind.__mro__ for name in todo]
+        methods = [f for f in functions if isinstance(f, FunctionType)]
+        for method in methods:
+            state |= attributes_written(method, 0)
+        codes = [code for method in methods for code in codes_in(method.__code__)]
+        todo = {name for code in codes for name in code.co_names} - reached
+    return frozenset(state), frozenset(reached)
+
+
+def attributes_written(value: Any, place: int) -> frozenset[str]:
+    """Return the attributes of an argument, by its place, that a function, a method or a partial
+    function assigns or fills."""
+    while isinstance(value, partial | MethodType):
+        place += len(value.args) if isinstance(value, partial) else 1
+        value = value.func if isinstance(value, partial) else value.__func__
+    if not isinstance(value, FunctionType):
+        return frozenset()
+    argument = value.__code__.co_varnames[place : place + 1]
+    return frozenset(path[1] for path in paths_written(value.__code__) if path[:1] == argument)
+
+
+def objects_written(value: Any) -> set[tuple[int, str]]:
+    """Return the address of each object that a hook assigns or fills an attribute of, and its
+    name; with an empty name the address of a container that the hook fills."""
+    while isinstance(value, partial | MethodType):
+        value = value.func if isinstance(value, partial) else value.__func__
+    if not isinstance(value, FunctionType):
+        return set()
+    known, written = dict(value.__globals__), set[tuple[int, str]]()
+    for name, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
+        with suppress(ValueError):  # empty
+            known[name] = cell.cell_contents
+    for variable, *attributes in paths_written(value.__code__):
+        owner = known.get(variable)
+        for name in attributes[:-1]:
+            owner = getattr(owner, name, None)
+        if owner is not None:
+            written.add((id(owner), attributes[-1] if attributes else ""))
+    return written
+
+
+@cache
+def paths_written(code: CodeType) -> frozenset[Path]:
+    """Return what a code, or a function inside it, assigns or fills: of variables that it shares
+    with other code their names, and of attributes also the names of these."""
+    paths = set[Path]()
+    for part in codes_in(code):
+        steps = list(dis.get_instructions(part))
+        for i, step in enumerate(steps):
+            path = _written_at(steps, i)
+            is_shared = step.opname == "STORE_GLOBAL" or step.argval in part.co_freevars
+            if step.opname in ("STORE_GLOBAL", "STORE_DEREF") and is_shared:
+                path = (step.argval,)
+            if len(path) > 1 or (path and path[0] not in part.co_varnames):
+                paths.add(path)
+    return frozenset(paths)
+
+
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code, and those of the functions inside it."""
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from codes_in(const)
+
+
+def _written_at(steps: Sequence[dis.Instruction], i: int) -> Path:
+    """Return what a step assigns, or fills by an entry or by a method; nothing for other steps."""
+    step, after = steps[i], steps[min(i + 1, len(steps) - 1)]
+    if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
+        return _attribute(_path_before(steps, i), step.argval)
+    if step.opname == "COPY" and after.opname == "LOAD_ATTR":  # as in x.calls += 1
+        return _attribute(_path_before(steps, i), after.argval)
+    is_entry = step.opname in ("STORE_SUBSCR", "DELETE_SUBSCR")
+    if is_entry or step.opname == after.opname == "COPY":  # as in x["calls"] += 1
+        return _path_before(steps, _before_key(steps, i))
+    if step.opname in METHODS and step.argval in FILLING:
+        return _path_before(steps, i)
+    return ()
+
+
+def _attribute(owner: Path, name: str) -> Path:
+    return (*owner, name) if owner else ()
+
+
+def _path_before(steps: Sequence[dis.Instruction], i: int) -> Path:
+    """Return the variable, and the attributes, of what is on top of the stack before a step."""
+    if i < 1:
+        return ()
+    step = steps[i - 1]
+    if step.opname.startswith(VARIABLES) and isinstance(step.argval, str):
+        return (step.argval,)
+    if step.opname in METHODS:
+        return _attribute(_path_before(steps, i - 1), step.argval)
+    is_entry = step.opname == "BINARY_SUBSCR" or step.argrepr == "[]"
+    return _path_before(steps, _before_key(steps, i - 1)) if is_entry else ()
+
+
+def _before_key(steps: Sequence[dis.Instruction], i: int) -> int:
+    """Return where the steps begin that put the key of an entry on the stack before step ``i``."""
+    pushed = 0
+    while i > 0 and pushed != 1:
+        i -= 1
+        pushed += dis.stack_effect(steps[i].opcode, steps[i].arg, jump=False)
+    return i

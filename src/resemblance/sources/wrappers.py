@@ -1,0 +1,110 @@
+"""Models inside others that change no result: of several devices, compiled, or with adapters."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+PARALLEL = ("DataParallel", "DistributedDataParallel")
+AROUND = {  # by the class of what is around a module, the name of the module inside
+    **dict.fromkeys(PARALLEL, "module"),
+    "OptimizedModule": "_orig_mod",
+    "FullyShardedDataParallel": "_fsdp_wrapped_module",
+    "CheckpointWrapper": "_checkpoint_wrapped_module",
+}
+ADAPTER = "base_model.model"  # where PEFT keeps the model
+PREFIXES = ("module.", "_orig_mod.", f"{ADAPTER}.")
+# Parts that make or watch the weights and activations of the module around them
+BOOKKEEPING = ("parametrizations", "_packed_params", "weight_fake_quant", "activation_post_process")
+ATTENTION, UNCALLED = "MultiheadAttention", "out_proj"  # whose weights are used without a call
+ADAPTED = "base_layer"  # of a layer of PEFT
+
+
+def unwrapped(model: Any) -> Any:
+    """Return the model inside wrappers of several devices and compilers, unless one of these has
+    hooks of its own."""
+    while type(model).__name__ in (*PARALLEL, "OptimizedModule"):
+        if model._forward_hooks or model._forward_pre_hooks:
+            break
+        model = getattr(model, AROUND[type(model).__name__])
+    return model
+
+
+def modules_of(model: Any) -> dict[str, Any]:
+    """Return the modules of a model by name, without the names of wrappers, and without what only
+    makes the weights of a module; the model itself is ""."""
+    modules = dict(model.named_modules(remove_duplicate=False))
+    wrapped = {name for name, module in modules.items() if type(module).__name__ in AROUND}
+    has_adapter = "peft_config" in vars(model) and ADAPTER in modules
+    plain: dict[str, Any] = {}
+    for name, module in modules.items():
+        parts = name.split(".") if name else []
+        if any(part in BOOKKEEPING for part in parts):
+            continue
+        steps = [".".join(parts[:i]) for i in range(len(parts))]
+        inside = [AROUND.get(type(modules[s]).__name__) if s in wrapped else "" for s in steps]
+        words = [part for part, around in zip(parts, inside) if part != around]
+        if has_adapter and words[:2] == ADAPTER.split("."):
+            words = words[2:]
+        title = ".".join(words)
+        if title or not name:
+            plain[title] = module
+    return plain
+
+
+def without_wrappers(pattern: str) -> str:
+    """Return the name or pattern of a layer without the names of wrappers that it begins with."""
+    while prefix := next((p for p in PREFIXES if pattern.startswith(p)), ""):
+        pattern = pattern.removeprefix(prefix)
+    return pattern
+
+
+def parts_of(module: Any) -> list[tuple[str, Any]]:
+    """Return the parts of a module that are called with activations, by name.
+
+    A part without a forward pass of its own, or of its parts, only holds values; a layer of PEFT or
+    of PyTorch's attention is one layer.
+    """
+    children = list(module.named_children())
+    if any(name == ADAPTED for name, _ in children):
+        return []
+    if type(module).__name__ == ATTENTION:
+        children = [(name, part) for name, part in children if name != UNCALLED]
+    return [(n, part) for n, part in children if n not in BOOKKEEPING and _is_called(part)]
+
+
+def _is_called(module: Any) -> bool:
+    base = sys.modules["torch.nn"].Module
+    return any(
+        type(part).forward is not base.forward or "forward" in vars(part)
+        for part in module.modules()
+    )
+
+
+def check_watchable(model: Any, name: str) -> None:
+    """Raise ``ValueError`` for a model with a part in TorchScript, whose layers show nothing."""
+    torch = sys.modules["torch"]
+    for part, inner in model.named_modules():
+        if isinstance(inner, torch.jit.ScriptModule):
+            where = f"its part {part!r}" if part else "it"
+            raise ValueError(
+                f"{name} cannot be watched: {where} is TorchScript, which does not "
+                "show what its layers return; pass the model before torch.jit.script or "
+                "torch.jit.trace, or save it by torch.export"
+            )
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Have compiled parts of models run as they were written, so that their layers are seen."""
+    if "torch._dynamo" not in sys.modules:  # nothing can be compiled
+        yield
+        return
+    stance = getattr(sys.modules["torch"].compiler, "set_stance", None)  # from PyTorch 2.6 on
+    if stance is None:
+        yield
+        return
+    with stance("force_eager"):
+        yield
