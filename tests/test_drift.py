@@ -16,12 +16,14 @@ from scipy.stats import t, wasserstein_distance
 import resemblance as rs
 from resemblance.drift import Finding
 from resemblance.drift.diagnosis import diagnose
-from resemblance.drift.findings import LEVEL, interval, margin
+from resemblance.drift.facts import facts_of
+from resemblance.drift.findings import LEVEL, interval, margin, told_apart
 from resemblance.drift.losses import classes_of
 from resemblance.drift.moved import ClassMeans, class_means, moved_classes
 from resemblance.drift.retrieval import lost, middle, rows_of, same_rows
 from resemblance.drift.retrieval import nearest as search
 from resemblance.drift.table import Rules, noisy, table
+from resemblance.report.of_drift import drift_result
 from resemblance.stability.spectrum import effective_rank, participation_ratio
 
 SHESHA = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())
@@ -913,9 +915,12 @@ def test_tests_that_a_number_cannot_judge_are_not_counted(pair):
 
 def test_a_map_is_advised_only_where_one_is_named(pair):
     x, _, _ = pair
-    padded = np.pad(x, ((0, 0), (0, 2)))
+    padded = np.pad(x, ((0, 0), (0, 2))) * np.linspace(1, 1 + 1e-9, len(x.T) + 2)
     said = {p: quick(x, padded, purpose=p).verdict.rpartition(": ")[2] for p in ("index", "head")}
-    assert said == {"index": "embed everything again.", "head": "train the head again."}
+    assert said == {
+        "index": "map new queries, as rs.upgrade does, or embed everything again.",
+        "head": "train the head again.",
+    }
 
 
 def test_other_changes_are_not_taken_for_another_order(pair):
@@ -1153,3 +1158,112 @@ def test_a_reference_with_one_row_that_differs_gives_a_report():
     x[5] = 1.5
     assert quick(x, np.random.default_rng(0).standard_normal((40, 6))).drifted
     assert not quick(x, x).drifted
+
+
+# ------------------------------------------------------------------------------------------- facts
+
+
+def unit(x: np.ndarray) -> np.ndarray:
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def clustered(seed: int, n: int = 600, d: int = 24) -> np.ndarray:
+    g, centres = np.random.default_rng(seed), np.random.default_rng(9).standard_normal((12, d))
+    return centres[g.integers(0, 12, n)] + 0.7 * g.standard_normal((n, d))
+
+
+OLD = clustered(0)
+NEW = OLD @ orthogonal(24, np.random.default_rng(1))
+
+
+def with_rows(x: np.ndarray, rows: slice, values: object) -> np.ndarray:
+    changed = x.copy()
+    changed[rows] = values
+    return changed
+
+
+FACTS = {
+    "half migrated": (OLD, with_rows(OLD, slice(360, None), NEW[360:]), {"equal rows": 360}),
+    "half migrated, in float32": (
+        OLD, with_rows(OLD, slice(8), NEW[:8]).astype("f4"), {"equal rows": 592},
+    ),
+    "lengths lost": (unit(OLD), OLD, {"lengths": 600}),
+    "lengths of some": (OLD, with_rows(OLD, slice(500, None), unit(OLD[500:])), {"lengths": 100}),
+    "lengths and another model": (
+        OLD, np.concatenate([OLD[:200], unit(OLD[200:400]), NEW[400:]]),
+        {"equal rows": 200, "lengths": 200},
+    ),
+    "cut and normalised": (OLD, unit(OLD[:, :8]), {"leading columns": 600}),
+    "cut": (OLD[:, :8], OLD.astype("f4"), {"leading columns": 600}),
+    "other inputs": (OLD, clustered(3), {"other inputs": 600}),
+    "unrelated": (OLD, clustered(3)[:, :8] ** 3, {"unrelated rows": 600}),
+    "zeros": (OLD, with_rows(NEW, slice(0, 20), 0), {"zeros": 20}),
+    "one zero": (OLD, with_rows(NEW, slice(5, 6), 0), {"zeros": 1}),
+    "zeros in both": tuple(with_rows(v, slice(0, 9), 0) for v in (OLD, NEW)) + ({"zeros": 9},),
+    "a default vector": (OLD, with_rows(NEW, slice(0, 30), NEW[77]), {"copies": 31}),
+    "inputs that repeat": (OLD[np.arange(600) % 590], NEW[np.arange(600) % 590], {"copies": 20}),
+    "an outlier": (OLD, with_rows(NEW, slice(3, 4), 1e9), {"far rows": 1}),
+    "packed bits": (OLD, np.packbits(OLD > 0, axis=1), {"packed bits": 600}),
+    "packed bits, signed": (
+        np.packbits(OLD > 0, axis=1).astype(int) - 128, OLD > 0.0, {"packed bits": 600},
+    ),
+    "nothing but a rotation": (OLD, NEW, {}),
+    "nothing at all": (OLD, OLD.copy(), {}),
+    "rounding": (OLD, OLD.astype("f4"), {}),
+    "a factor": (OLD, OLD.astype("f4") * 3, {}),
+    "noise": (OLD, OLD + 0.5 * clustered(4), {}),
+    "a nonlinear model": (OLD, np.tanh(OLD @ np.random.default_rng(0).standard_normal((24, 9))), {}),
+    "classes": (np.eye(5)[np.arange(600) % 5], np.eye(5)[np.arange(600) % 5] * 2, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FACTS)
+@pytest.mark.parametrize("size", [1.0, 1e-200, 1e90])
+def test_rows_show_facts_that_no_map_explains(case, size):
+    x, y, expected = FACTS[case]
+    if size != 1 and (y.dtype == "f4" or "bits" in case):
+        size = 1.0
+    versions = (rows_of(rs.Representation(v * size if size != 1 else v)) for v in (x, y))
+    facts = facts_of(*versions)
+    assert {fact.kind: fact.count for fact in facts} == expected
+    assert all(f.count == f.rows or f"{f.count:,} of {f.rows:,} rows" in f.said for f in facts)
+
+
+def test_facts_come_first_and_take_the_place_of_maps_that_do_not_hold():
+    reports = {name: quick(*FACTS[name][:2]) for name in ("half migrated", "lengths lost", "zeros")}
+    for name, report in reports.items():
+        assert report.verdict.startswith(f"Drift for a search index. {report.facts[0].sentences}")
+        assert ("What happened" in report.verdict) == (name == "zeros")
+        assert report.to_dict()["facts"][0]["kind"] == report.facts[0].kind
+        page = drift_result(report)
+        assert page.sections[0].tables[0].rows[0][0] == report.facts[0].kind
+        assert "rs.upgrade" not in page.lead
+
+
+def test_what_a_fact_advises_works():
+    reference, current, _ = FACTS["half migrated"]
+    changed = (reference != current).any(axis=1)
+    assert quick(reference[changed], current[changed]).named == ("rotation",)
+    reference, current, _ = FACTS["lengths lost"]
+    assert not quick(unit(reference), unit(current)).drifted
+    reference, current, _ = FACTS["cut and normalised"]
+    assert not quick(unit(reference[:, :8]), current).drifted
+    reference, current, _ = FACTS["zeros"]
+    rest = ~(current == 0).all(axis=1)
+    assert not quick(reference[rest], current[rest]).facts
+    for packed, back in ((np.packbits(OLD > 0, axis=1), 0), (FACTS["packed bits, signed"][0], 128)):
+        assert (np.unpackbits((packed + back).astype(np.uint8), axis=1)[:, :24] == (OLD > 0)).all()
+
+
+def test_facts_of_rows_in_another_order_are_left_out_of_its_verdict():
+    swapped = OLD[np.r_[1, 0, 2:600]]
+    assert "another order" in quick(OLD, swapped, max_samples=600).verdict
+    assert "Two models" not in quick(OLD, swapped, max_samples=600).verdict
+
+
+@pytest.mark.parametrize(
+    "shares", [(0.0142, 0.0138), (0.5, 0.4999), (0.0004, 0.0003), (0.2, 0.2), (0.1, 0.3)]
+)
+def test_shares_are_written_apart_if_they_differ(shares):
+    words = told_apart(*shares)
+    assert (words[0] != words[1]) == (shares[0] != shares[1])

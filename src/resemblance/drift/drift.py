@@ -13,6 +13,7 @@ from ..provenance import environment
 from ..representation import Representation, fingerprint
 from ..rng import generator
 from .diagnosis import Diagnosis, diagnose
+from .facts import facts_of
 from .findings import LOSSES, WORDS, Finding, not_assessed
 from .inputs import check_parameters, checked, checked_threshold, together, unit_of
 from .losses import classes_of, neighbours_of
@@ -27,7 +28,16 @@ from .moved import (
     moved_samples,
 )
 from .result import DriftReport
-from .retrieval import Lost, Sample, neighbours_lost, noise_draws, queries_of, rows_of, same_rows
+from .retrieval import (
+    Lost,
+    Rows,
+    Sample,
+    neighbours_lost,
+    noise_draws,
+    queries_of,
+    rows_of,
+    same_rows,
+)
 from .table import Drift, Rules, neighbour_rows, noise_frame, noisy, table
 from .verdict import Purpose, has_drifted, judge, verdict
 
@@ -58,7 +68,9 @@ def drift(
     happened: a translation, a change of scale, a rotation (reflections included), another linear
     map, a loss of dimensions, of neighbours, of class structure, and which classes moved otherwise
     than the rest. A loss of neighbours that the map accounts for is not named, so nothing is named
-    twice.
+    twice. First come facts of the rows that no map explains (``facts``): rows that are equal to the
+    last bit, as in a half-migrated index, or equal up to their lengths, zeros, copies, outliers,
+    packed bits, other inputs.
 
     Parameters
     ----------
@@ -116,7 +128,9 @@ def drift(
     x, y, groups = checked(reference, current, labels)
     rules = Rules(limit, float(tolerance), int(draws), int(seed))
     names = {} if groups is None else dict(zip(groups.tolist(), np.asarray(labels).tolist()))
-    sample = _sample(x, y, groups, rules, int(k), int(max_samples))
+    both = rows_of(x), rows_of(y)
+    facts = facts_of(*both, seed=rules.seed)
+    sample = _sample(both, groups, rules, int(k), int(max_samples))
     rows, diagnosis, reordered, classes = _measured(sample, rules, names, progress)
     findings = diagnosis.findings
     sides = judge(purpose, rows, findings, (x.shape[1], y.shape[1]), sample.k)
@@ -124,7 +138,8 @@ def drift(
     moved = moved_samples(sample.x, sample.y, diagnosis, sample.rows, x.ids, drawn)
     return DriftReport(
         drifted=has_drifted(sides, reordered),
-        verdict=verdict(purpose, sides, findings, reordered),
+        verdict=verdict(purpose, sides, findings, reordered, facts),
+        facts=facts,
         **sides,
         drifts=rows,
         findings=findings,
@@ -154,12 +169,12 @@ def drift(
 
 
 def _sample(
-    x: Representation, y: Representation, groups: np.ndarray | None, rules: Rules, k: int, most: int
+    both: tuple[Rows, Rows], groups: np.ndarray | None, rules: Rules, k: int, most: int
 ) -> Sample:
-    n, both = x.shape[0], (rows_of(x), rows_of(y))
+    n = len(both[0].source)
     indices = np.sort(generator(rules.seed, "samples", n).permutation(n)[:most])
     drawn = both[0].take(indices), both[1].take(indices)
-    unit, width = unit_of(*drawn), max(x.shape[1], y.shape[1])
+    unit, width = unit_of(*drawn), max(rows.width for rows in both)
     a, b, is_reduced = together(*drawn, unit)
     queries = indices[queries_of(len(indices), n, width, rules.seed)]
     before, after = (rows._replace(unit=unit, width=width) for rows in both)

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from ..display import drawn, picture
+from .facts import Fact
 from .findings import Finding, brief
 from .moved import Moved, MovedClass, Reordered
 from .table import Drift
@@ -25,6 +26,7 @@ class DriftReport:
 
     drifted: bool
     verdict: str
+    facts: tuple[Fact, ...]  # what the rows show before any map: equal, zero or packed rows
     geometry: Judgement
     coordinates: Judgement
     index: Judgement

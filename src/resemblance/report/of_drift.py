@@ -33,7 +33,13 @@ SOURCE = (
 def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
     """Return a drift report as a :class:`~resemblance.results.result.Result`, to show or save."""
     settings = report.settings
-    sections = [_happened(report), _samples(report), *_maps(report), _drifts(report)]
+    sections = [
+        *_facts(report),
+        _happened(report),
+        _samples(report),
+        *_maps(report),
+        _drifts(report),
+    ]
     sections += [*_classes(report), _moved(report)]
     return Result(
         "drift",
@@ -64,7 +70,8 @@ def drift_output(report: DriftReport) -> Output:
     drifts, kinds = by_name["drifts"], by_name.get("kinds of change")
     outcomes = [_TONES.get(str(row[-1]).partition(":")[0], "") for row in drifts.rows]
     tones = [(i, 5, colour) for i, colour in enumerate(outcomes) if colour]
-    shown: list[Any] = [text_table(drifts, tones=tones)]
+    shown: list[Any] = [fact.said for fact in report.facts]
+    shown += ["", text_table(drifts, tones=tones)] if shown else [text_table(drifts, tones=tones)]
     if kinds is not None:
         shown += ["", text_table(kinds, tones=[(i, 1, "warning") for i in kinds.marked])]
     shown += ["", *([f"Not assessed: {missing}."] if (missing := unassessed(report)) else [])]
@@ -78,11 +85,11 @@ def drift_output(report: DriftReport) -> Output:
 
 def next_step(report: DriftReport) -> list[str]:
     """Say what to do next about an index, where new queries no longer find their neighbours."""
-    if not (report.index.drifted and report.index.counts and report.reordered is None):
+    has_lost = report.index.drifted and report.index.counts and report.reordered is None
+    if not has_lost or report.facts:  # whose remedies come first
         return []
     return [
-        "Then: rs.upgrade, or resemblance upgrade, says whether the index can be kept: by queries "
-        "as they are, by a map of queries, or only if everything is embedded again."
+        "First ask rs.upgrade, or resemblance upgrade: a map of new queries may keep the index."
     ]
 
 
@@ -114,6 +121,21 @@ def _settings(report: DriftReport) -> dict[str, str]:
 
 
 # ----------------------------------------------------------------------------------- what happened
+
+
+def _facts(report: DriftReport) -> list[Section]:
+    if not report.facts:
+        return []
+    table = Table(
+        "facts",
+        "Facts",
+        ("fact", "rows", "share", "what the rows show", "remedy"),
+        tuple((f.kind, f.count, f.count / f.rows, f.said, f.remedy) for f in report.facts),
+        brief=("fact", "rows", "what the rows show", "remedy"),
+        figures=3,
+    )
+    about = "Counted before any map is fitted; one map of all rows does not explain them."
+    return [Section("facts", "What the rows show", about, (table,))]
 
 
 def _happened(report: DriftReport) -> Section:
