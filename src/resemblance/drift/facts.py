@@ -3,6 +3,7 @@ copies, far rows, packed bits, other inputs. They are counted before maps are fi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,8 +11,9 @@ import numpy as np
 
 from ..rng import generator
 from .findings import percent
-from .relation import FEWEST, LEVEL, PERMUTATIONS, energy_test, is_related
+from .relation import FEWEST, LEVEL, is_related
 from .retrieval import Rows, middle
+from .two_samples import energy_test, in_unit
 
 SHARE = 0.01  # of the rows: a smaller one is no fact, but for zeros of one version and far rows
 FAR = 1e6  # times the median distance from the middle
@@ -76,8 +78,7 @@ def facts_of(
     pairs, sides = _counted(x, y, names)
     rows = _rows_apart(pairs, x, y, names)
     others = () if rows else _other_inputs(x, y, seed)
-    more = _zeros(sides), _copies(sides), _far_rows(sides)
-    return (*others, *rows, *(fact for fact in more if fact is not None))
+    return (*others, *rows, *_zeros(sides), *_copies(sides), *_far_rows(sides))
 
 
 # ------------------------------------------------------------------------------ one pass over both
@@ -177,7 +178,11 @@ def _rows_apart(pairs: Pairs, x: Rows, y: Rows, names: Names) -> tuple[Fact, ...
     if (equal | parallel | ~pairs.is_some).all():  # zeros are a fact of their own
         is_one = not len(factors) or np.ptp(factors) <= rounding * factors.max()
         return () if is_one else (_other_lengths(alike, n, is_all=True),)
-    facts = [_equal_rows(int(equal.sum()), n, x)] if _is_part(int(equal.sum()), n) else []
+    facts = (
+        [_equal_rows(int(equal.sum()), n, x)]
+        if _is_part(int(equal.sum()), n) and equal.sum() > 1
+        else []
+    )
     if alike >= max(2, SHARE * n):
         facts.append(_other_lengths(alike, n, is_all=False))
     return tuple(facts)
@@ -258,7 +263,8 @@ def _other_inputs(x: Rows, y: Rows, seed: int) -> tuple[Fact, ...]:
     if n < FEWEST or is_related(a, b, seed):
         return ()
     nothing = "no row is related to its row in the other version more than to any other row"
-    if a.shape == b.shape and energy_test(a, b, PERMUTATIONS, seed).p > LEVEL:
+    pooled = in_unit(np.concatenate([a, b])) if a.shape == b.shape else None
+    if pooled is not None and energy_test(pooled, len(a), seed).p > LEVEL:
         return (Fact(
             "other inputs", n, n,
             f"These are not the same inputs? The distributions agree, but {nothing}.",
@@ -272,55 +278,91 @@ def _other_inputs(x: Rows, y: Rows, seed: int) -> tuple[Fact, ...]:
     ),)  # fmt: skip
 
 
-def _sides(counts: tuple[int, int], sides: tuple[Side, Side], n: int) -> str:
-    parts = [f"{_of(c, n)} of the {s.name}" for c, s in zip(counts, sides) if c]
+def _told(counts: Sequence[int], sides: Sequence[Side]) -> str:
+    parts = [f"{_of(c, len(s.hashes))} of the {s.name}" for c, s in zip(counts, sides) if c]
     return " and ".join(parts)
 
 
-def _zeros(sides: tuple[Side, Side]) -> Fact | None:
+def _side_fact(
+    kind: str, counts: Sequence[int], sides: Sequence[Side], words: str, remedy: str
+) -> tuple[Fact, ...]:
+    """A fact about the rows of each version by itself, with the larger of the two counts."""
+    most = int(np.argmax(counts))
+    text = f"{_told(counts, sides)} are {words}"
+    return (Fact(kind, counts[most], len(sides[most].hashes), text, remedy),)
+
+
+def _are_parts(counts: Sequence[int], sides: Sequence[Side]) -> bool:
+    return any(_is_part(count, len(side.hashes)) for count, side in zip(counts, sides))
+
+
+def _zeros(sides: Sequence[Side]) -> tuple[Fact, ...]:
     """Rows of zeros, few if only one version has them."""
-    zeros = [side.lengths == 0 for side in sides]
-    n, most = len(zeros[0]), max(int(z.sum()) for z in zeros)
-    if not (most and (zeros[0] != zeros[1]).any()) and not _is_part(most, n):
-        return None
-    if most == n:
-        return None
-    return Fact(
-        "zeros", most, n,
-        f"{_sides((int(zeros[0].sum()), int(zeros[1].sum())), sides, n)} are zero vectors.",
-        "Embed those inputs again, or leave them out: ~(x == 0).all(axis=1) are the other rows.",
-    )  # fmt: skip
+    counts = [int((side.lengths == 0).sum()) for side in sides]
+    has_one = min(counts) == 0 < max(counts)
+    if max(counts) == len(sides[int(np.argmax(counts))].hashes):
+        return ()
+    if not has_one and not _are_parts(counts, sides):
+        return ()
+    remedy = (
+        "Embed those inputs again, or leave them out: ~(x == 0).all(axis=1) are the other rows."
+    )
+    return _side_fact("zeros", counts, sides, "zero vectors.", remedy)
 
 
-def _copies(sides: tuple[Side, Side]) -> Fact | None:
+def _copies(sides: Sequence[Side]) -> tuple[Fact, ...]:
     """Rows, no zeros, that occur twice or more in a version."""
     counts = []
     for side in sides:
         _, inverse, times = np.unique(side.hashes, return_inverse=True, return_counts=True)
         counts.append(int(((times[inverse] > 1) & (side.lengths > 0)).sum()))
-    n = len(sides[0].hashes)
-    if not any(_is_part(count, n) for count in counts):
-        return None
-    return Fact(
-        "copies", max(counts), n,
-        f"{_sides((counts[0], counts[1]), sides, n)} are copies of other rows.",
+    if not _are_parts(counts, sides):
+        return ()
+    remedy = (
         "Look for inputs that repeat or for a default vector, and keep one row of each: "
-        "np.unique(x, axis=0, return_index=True)[1].",
-    )  # fmt: skip
+        "np.unique(x, axis=0, return_index=True)[1]."
+    )
+    return _side_fact("copies", counts, sides, "copies of other rows.", remedy)
 
 
-def _far_rows(sides: tuple[Side, Side]) -> Fact | None:
-    far = [side.distances >= FAR * max(float(np.median(side.distances)), 5e-324) for side in sides]
-    far = [f & (np.median(s.distances) > 0) for f, s in zip(far, sides)]
-    n, either = len(far[0]), far[0] | far[1]
-    if not either.any():
-        return None
-    rows = ", ".join(map(str, np.flatnonzero(either)[:5].tolist()))
-    more = " and more" if either.sum() > 5 else ""
-    return Fact(
-        "far rows", int(either.sum()), n,
-        f"{_sides((int(far[0].sum()), int(far[1].sum())), sides, n)} are a million times farther "
-        "from the middle than half of the rows are: outliers, which take all of the variance "
-        f"(row {rows}{more}).",
-        "Look at their inputs, or leave them out.",
-    )  # fmt: skip
+def _far_rows(sides: Sequence[Side]) -> tuple[Fact, ...]:
+    middles = [float(np.median(side.distances)) for side in sides]
+    far = [(s.distances >= FAR * size) & (size > 0) for s, size in zip(sides, middles)]
+    counts = [int(rows.sum()) for rows in far]
+    if not any(counts):
+        return ()
+    rows = np.unique(np.concatenate([np.flatnonzero(f) for f in far])).tolist()
+    listed = ", ".join(map(str, rows[:5])) + (" and more" if len(rows) > 5 else "")
+    words = (
+        "a million times farther from the middle than half of the rows are: outliers, which take "
+        f"all of the variance (row {listed})."
+    )
+    return _side_fact("far rows", counts, sides, words, "Look at their inputs, or leave them out.")
+
+
+# ------------------------------------------------------------------------ batches of other samples
+
+
+def facts_of_batches(
+    x: Rows, y: Rows, names: Names = ("reference", "current batch")
+) -> tuple[Fact, ...]:
+    """Return what rows show of two sets of rows of one width that are not the same samples."""
+    sides = [_one_side(rows, name) for rows, name in zip((x, y), names)]
+    is_there = np.isin(sides[1].hashes, sides[0].hashes) & (sides[1].lengths > 0)
+    both: tuple[Fact, ...] = ()
+    count, m = int(is_there.sum()), len(y.source)
+    if count >= max(1, SHARE * m):
+        both = (Fact(
+            "shared rows", count, m,
+            f"{_of(count, m)} of the {names[1]} are rows of the {names[0]}, too: the tests take "
+            "all rows for other samples.",
+            "Leave them out of one, or compare the same samples in pairs: paired=True.",
+        ),)  # fmt: skip
+    return (*both, *_zeros(sides), *_copies(sides), *_far_rows(sides))
+
+
+def _one_side(x: Rows, name: str) -> Side:
+    scale = _scale(x)
+    centre = middle(x.take(_spread(x))) * scale
+    parts = [(_lengths(v * scale), _lengths(v * scale - centre), _hashes(v)) for _, v in x.blocks()]
+    return Side(name, *map(np.concatenate, zip(*parts)))

@@ -17,6 +17,7 @@ PURPOSES: dict[str, tuple[Side, ...]] = {  # what counts for each, the strictest
     "geometry": ("geometry",),
 }  # fmt: skip
 CALLED = {"index": "a search index", "head": "a trained head", "geometry": "the geometry alone"}
+LISTED = 5  # columns that a verdict names
 PLACED = ("translation", "scale", "rotation", "linear")  # kinds of change that move the coordinates
 
 
@@ -97,19 +98,61 @@ def verdict(
     """Say whether there is drift for the purpose, what the rows show, what happened, and what
     changed without counting.
 
-    A fact that explains the change takes the place of maps of all rows, and of what undoes them.
+    A fact that explains the change takes the place of maps of all rows, unless classes moved, and
+    of what undoes them.
     """
     drift = has_drifted(sides, order)
     first = f"{'Drift' if drift else 'No drift beyond the threshold'} for {CALLED[purpose]}."
     if order:
         return f"{first} {_reordered(order)}"
     words = [fact.sentences for fact in facts]
-    if any(fact.explains for fact in facts):
-        classes = [f for f in findings if f.named and f.kind == "moved_classes"]
-        return " ".join([first, *words, *(_happened(classes) if classes else [])])
     named = [f for f in findings if f.named]
+    if any(fact.explains for fact in facts):
+        has_moved = any(f.kind == "moved_classes" for f in named)
+        return " ".join([first, *words, *(_happened(named) if has_moved else [])])
     words += _happened(named) if named or not facts else []
     return " ".join([first, *words, *_consequences(sides, findings)])
+
+
+def judge_batches(purpose: str, rows: Sequence[Drift]) -> dict[Side, Judgement]:
+    """Judge batches of other samples: what the tests of each side show."""
+    counts = PURPOSES[purpose]
+    sides: dict[Side, Judgement] = {}
+    for side, name in (("geometry", "Geometry"), ("coordinates", "Coordinates")):
+        above = _above([d for d in rows if d.judges == side], [])
+        words = f"{name} did not change beyond chance" if not above else _said(name, above)
+        sides[side] = Judgement(bool(above), side in counts, words)  # type: ignore[index]
+    unknown = "New queries on old vectors: not known, as it takes the same samples"
+    sides["index"] = Judgement(False, "index" in counts, unknown)
+    return sides
+
+
+def verdict_on_batches(
+    purpose: str,
+    sides: dict[Side, Judgement],
+    rows: Sequence[Drift],
+    facts: Sequence[Fact],
+    features: Sequence[int],
+    level: float,
+) -> str:
+    """Say whether batches of other samples have one distribution, and what differs."""
+    drift = has_drifted(sides, None)
+    first = f"{'Drift' if drift else 'No drift beyond chance'} for {CALLED[purpose]}."
+    tests = [d for d in rows if d.p is not None]
+    above = [d for d in tests if d.exceeds]
+    words = f"of {len(tests)} tests, at {100 * level:g} % for all together"
+    text = f"The batches hold other samples, and none {words}, shows another distribution"
+    if above:
+        text = (
+            f"The batches hold other samples, and {len(above)} {words}, show another distribution"
+        )
+    named = ", ".join(d.label.partition(":")[0].partition(",")[0].lower() for d in above)
+    parts = [first, *(fact.sentences for fact in facts), f"{text}{f': {named}' if named else ''}."]
+    if features:
+        listed = ", ".join(map(str, features[:LISTED]))
+        more = f" and {len(features) - LISTED} more" if len(features) > LISTED else ""
+        parts.append(f"Columns with another distribution, from 0: {listed}{more}.")
+    return " ".join(parts)
 
 
 def _reordered(order: Reordered) -> str:
