@@ -41,6 +41,7 @@ MEASURED = {
     "validity-not-offered.md",
     "validity-power.md",
     "validity-ranks.md",
+    "validity-recalls.md",
     "validity-series.md",
     "validity-strata.md",
     "validity-subjects.md",

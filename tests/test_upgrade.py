@@ -107,8 +107,10 @@ def test_recalls_are_those_of_an_exact_search() -> None:
         for truth, right in (("as_new", after), ("as_before", before)):
             shares, recall = share(hits, right), getattr(way, truth)
             assert recall.value == pytest.approx(shares.mean(), abs=1e-12)
-            half = 1.972 * np.sqrt((shares.var(ddof=1) + 1 / 200**2) / 200)
-            assert recall.high - recall.value == pytest.approx(half, rel=1e-3)
+            for end, added, side in ((recall.low, 0, -1), (recall.high, 1, 1)):
+                more = np.append(shares, added)
+                half = 1.9719 * np.sqrt(more.var(ddof=1) / 201)
+                assert end == pytest.approx(np.clip(more.mean() + side * half, 0, 1), abs=1e-5)
     assert result.changed == pytest.approx(1 - share(before, after).mean(), abs=1e-12)
 
 
@@ -158,8 +160,8 @@ def test_bounds_of_groups_hold_for_all_of_them() -> None:
     result = rs.upgrade(DOCUMENTS, new, (QUERIES, queries), groups=CLASSES, k=K)
     shares = share(brute(result.map("affine")(queries), DOCUMENTS), brute(queries, new))
     for group in option(result, "affine").as_new.groups:
-        values = shares[group.group == CLASSES]
-        error = np.sqrt((values.var(ddof=1) + 1 / len(values) ** 2) / len(values))
+        values = np.append(shares[group.group == CLASSES], 0)
+        error = values.std(ddof=1) / np.sqrt(len(values))
         bound = values.mean() - t.ppf(1 - 0.05 / 4 / 2, len(values) - 1) * error
         assert group.low == pytest.approx(max(0, bound), abs=1e-12)
 

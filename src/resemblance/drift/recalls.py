@@ -125,7 +125,6 @@ def _recall(
     task: Task, values: np.ndarray, some: np.ndarray | None = None, hidden: float = 0.0
 ) -> Recall:
     """Return the mean over queries, ``some`` of them, with its interval and by group."""
-    mean, half = float(values.mean()), _half(values, task.level)
     rows: list[GroupRecall] = []
     if task.groups is not None:
         groups = task.groups if some is None else task.groups[some]
@@ -133,24 +132,29 @@ def _recall(
         assessed = sum(len(part) >= FEWEST for _, part in parts)
         level = 1 - (1 - task.level) / max(1, assessed)
         for name, part in parts:
-            value, low = float(part.mean()), None
-            if len(part) >= FEWEST:
-                low = max(0.0, value - _half(part, level) - hidden)
-            rows.append(GroupRecall(name, value, low, len(part)))
-    low, high = max(0.0, mean - half - hidden), min(1.0, mean + half)
-    return Recall(mean, low, high, len(values), tuple(rows), hidden)
+            is_enough = len(part) >= FEWEST
+            low = max(0.0, bounds(part, level)[0] - hidden) if is_enough else None
+            rows.append(GroupRecall(name, float(part.mean()), low, len(part)))
+    low, high = bounds(values, task.level)
+    return Recall(
+        float(values.mean()), max(0.0, low - hidden), high, len(values), tuple(rows), hidden
+    )
 
 
-def _half(values: np.ndarray, level: float) -> float:
-    """Half the width of the interval of a mean.
+def bounds(values: np.ndarray, level: float) -> tuple[float, float]:
+    """Return the ends of an interval of a mean of shares.
 
-    The variance has a floor, as equal recalls of few queries are no certainty.
+    The lower end is that of Student's t after one more query of recall 0, the upper end after one
+    more of recall 1: a rare kind of query that fails may be missing among few queries.
     """
     from scipy.special import stdtrit
 
-    n = len(values)
-    error = np.sqrt((values.var(ddof=1) + 1 / n**2) / n)
-    return float(stdtrit(n - 1, (1 + level) / 2) * error)
+    ends = []
+    for side, added in ((-1, 0.0), (1, 1.0)):
+        more = np.append(values, added)
+        half = stdtrit(len(values), (1 + level) / 2) * more.std(ddof=1) / np.sqrt(len(more))
+        ends.append(float(np.clip(more.mean() + side * half, 0.0, 1.0)))
+    return ends[0], ends[1]
 
 
 def _pooled(
@@ -270,8 +274,9 @@ def _continued(task: Task, ways: Ways, sample: int) -> tuple[ByWay, Curve]:
     recalls = {}
     for name in ways:
         sizes, means = zip(*((count, mean) for way, count, mean in curve if way == name))
-        value, half = larger(sizes, means, len(task.whole.source)), _half(values[name], task.level)
-        low, high = max(0.0, value - half - OVERSTATED), min(1.0, value + half)
+        value, mean = larger(sizes, means, len(task.whole.source)), means[-1]
+        low, high = bounds(values[name], task.level)
+        low, high = max(0.0, value - mean + low - OVERSTATED), min(1.0, value - mean + high)
         recalls[name] = Recall(value, low, high, len(task.a))
         curve.append((name, len(task.whole.source), value))
     return recalls, tuple(curve)

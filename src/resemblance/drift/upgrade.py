@@ -168,7 +168,8 @@ def upgrade(
     maps : which maps to fit. "affine" needs 2 max(d, e) documents.
     price, loss : what embedding one document costs, and what one lost document of one query costs,
         in the same unit; both or none.
-    level : confidence of the intervals, over queries, by Student's t.
+    level : confidence of the intervals, over queries: Student's t after one more query of recall 0
+        (lower bound) or of recall 1 (upper bound).
     seed : of the queries with a pool and of the documents of the curve.
     progress : show a bar on standard error if that is a terminal, or call ``progress(done,
         total)``.
