@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -18,7 +19,8 @@ from resemblance.drift.diagnosis import diagnose
 from resemblance.drift.findings import LEVEL, interval, margin
 from resemblance.drift.losses import classes_of
 from resemblance.drift.moved import ClassMeans, class_means, moved_classes
-from resemblance.drift.retrieval import lost, rows_of, same_rows
+from resemblance.drift.retrieval import lost, middle, rows_of, same_rows
+from resemblance.drift.retrieval import nearest as search
 from resemblance.drift.table import Rules, noisy, table
 from resemblance.stability.spectrum import effective_rank, participation_ratio
 
@@ -740,6 +742,78 @@ def test_a_neighbour_that_rounding_puts_farther_is_not_lost():
     for other, expected in ((0.1, 0), (0.0999, 1)):
         rows, first = np.array([[0.7], [other]]), np.zeros((1, 1), int)
         assert lost(np.array([[0.4]]), first, first + 1, rows.__getitem__) == expected
+
+
+def exactly_lost(points: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """The loss of neighbours of new points among old rows, in fractions."""
+    exact = np.vectorize(Fraction, otypes=[object])
+
+    def far(rows: np.ndarray) -> np.ndarray:
+        return ((exact(rows)[None] - exact(points)[:, None]) ** 2).sum(axis=2)
+
+    true, nearest = far(new), np.argsort(far(old), axis=1)[:, :10]
+    limit = np.sort(true, axis=1)[:, 9:10]
+    return (np.take_along_axis(true, nearest, axis=1) > limit).mean(axis=1)
+
+
+ROWS = 200
+
+
+def at(offset: float, columns: slice, rows: slice = slice(None)) -> np.ndarray:
+    far = np.zeros((ROWS, 8))
+    far[rows, columns] = offset
+    return far
+
+
+FAR = {
+    **{f"{c:g} in all columns": (at(c, slice(None)), 1.0) for c in (0.0, 1e3, 1e6, 1e7, 1e10)},
+    **{f"{c:g} in one column": (at(c, slice(0, 1)), 1.0) for c in (1e4, 1e7, 1e9, 1e12)},
+    "half of the rows at 1e7": (at(1e7, slice(2, 3), slice(0, None, 2)), 1.0),
+    "few rows at 1e10": (at(1e10, slice(2, 3), slice(0, 30)), 1.0),
+    **{f"a row at {c:g}": (at(c, slice(None), slice(70, 71)), 1.0) for c in (1e8, 1e12, 1e30)},
+    **{f"in units of {c:g}": (at(0, slice(0)), c) for c in (1e-290, 1e-200, 1e90, 1e140)},
+}
+
+
+@pytest.mark.parametrize("far", FAR)
+@pytest.mark.parametrize("side", ["both", "new"])
+def test_neighbours_keep_their_digits_wherever_the_vectors_are(far, side):
+    g = np.random.default_rng(0)
+    old = g.standard_normal((ROWS, 8))
+    new = old @ (np.eye(8) + 0.2 * g.standard_normal((8, 8))) + 0.1 * g.standard_normal(old.shape)
+    offset, unit = FAR[far]
+    new = (new + offset) * unit
+    if side == "both":
+        old = (old + offset) * unit
+    nobody, some = np.full(10, -1), np.arange(0, ROWS, 20)
+    near, hits = (
+        search(new[some], nobody, [(0, v[:80]), (80, v[80:])], middle(v), 10) for v in (new, old)
+    )
+    found = lost(new[some], near, hits, new.__getitem__)
+    assert found.tolist() == exactly_lost(new[some], old, new).tolist()
+
+
+@pytest.mark.parametrize("offset", [1e4, 1e6, 1e7])
+@pytest.mark.parametrize("columns", [slice(None), slice(3, 4)])
+def test_an_offset_common_to_both_versions_changes_no_loss_of_neighbours(offset, columns):
+    g = np.random.default_rng(0)
+    x = g.standard_normal((300, 8))
+    y, far = x + 0.1 * g.standard_normal(x.shape), np.zeros(8)
+    far[columns] = offset
+    here, there = (by_name(strict(x + c, y + c)) for c in (0, far))
+    for name in ("neighbours", "old_index"):
+        assert here[name].value > 0.03
+        assert there[name].value == pytest.approx(here[name].value, abs=1e-12)
+
+
+@pytest.mark.parametrize("rows", [np.eye(9), np.eye(9) * 1e-200, np.arange(54).reshape(9, 6) % 4])
+def test_ties_of_turned_and_shifted_rows_stay_ties(rows):
+    g = np.random.default_rng(1)
+    x = rows[g.integers(0, 9, 200)].astype(float)
+    turned = (x + 1000 * rows.max()) @ orthogonal(x.shape[1], g)
+    own = np.arange(200)
+    near, hits = (search(v, own, [(0, v)], middle(v), 5) for v in (turned, x))
+    assert lost(turned, near, hits, turned.__getitem__).max() == 0
 
 
 def test_a_loss_that_the_map_explains_is_not_called_none(pair):

@@ -114,6 +114,23 @@ def test_recalls_are_those_of_an_exact_search() -> None:
     assert result.changed == pytest.approx(1 - share(before, after).mean(), abs=1e-12)
 
 
+@pytest.mark.parametrize("offset", [1e7, 1e7 * np.eye(12)[3], 1e10 * np.eye(12)[3]])
+def test_recalls_of_keeping_do_not_depend_on_a_common_offset(offset) -> None:
+    change = np.eye(12) + 0.2 * np.random.default_rng(3).standard_normal((12, 12))
+    here, there = (
+        rs.upgrade(
+            DOCUMENTS + c,
+            DOCUMENTS @ change + c,
+            (QUERIES + c, QUERIES @ change + c),
+            maps=["orthogonal"],
+            progress=False,
+        )
+        for c in (0, offset)
+    )
+    assert option(there, "keep").as_new == option(here, "keep").as_new
+    assert here.decision == there.decision == "re-embed"
+
+
 def test_a_rotation_is_bridged_and_equal_models_keep_their_index(subtests) -> None:
     turn = rotation(12)
     cases = {

@@ -10,7 +10,7 @@ import numpy as np
 from ..representation import as_representation
 from ..rng import generator
 from .advice import OVERSTATED, GroupRecall, Recall
-from .retrieval import Rows, distances, lost, nearest, rows_of
+from .retrieval import Rows, distances, lost, middle, nearest, rows_of
 
 FEWEST = 20  # queries of a group that is judged
 POOL, DEPTHS = 200, (2, 5)  # queries with a pool of documents, at least; its depths, in neighbours
@@ -97,7 +97,7 @@ def _searched(
             yield start, block
             tick(share * len(block) / n)
 
-    centre = rows.take(np.arange(min(n, BATCH))).mean(axis=0)
+    centre = middle(rows.take(np.arange(min(n, BATCH))))
     sizes, nobody = [len(part) for part in points.values()], np.full(KNOWN, -1)
     alone = np.concatenate([nobody if name == DOCUMENTS else selves for name in points])
     hits = nearest(np.concatenate([*points.values()]), alone, blocks(), centre, k)
@@ -186,7 +186,7 @@ def _pooled(
         inside = np.unique(np.concatenate(parts))
         place = np.searchsorted(inside, task.places[some]).clip(max=len(inside) - 1)
         selves = np.where(inside[place] == task.places[some], place, -1)
-        centre = vectors.mean(axis=0)
+        centre = middle(vectors)
         best = inside[nearest(task.b[some], selves, [(0, take(inside))], centre, task.k)]
         shares.append(
             {
@@ -266,9 +266,9 @@ def _continued(task: Task, ways: Ways, sample: int) -> tuple[ByWay, Curve]:
         old, new = task.old.take(rows), task.new.take(rows)
         place = np.searchsorted(rows, task.selves).clip(max=count - 1)
         selves = np.where(rows[place] == task.selves, place, -1)
-        best = nearest(task.b, selves, [(0, new)], new.mean(axis=0), task.k)
+        best = nearest(task.b, selves, [(0, new)], middle(new), task.k)
         for name, points in ways.items():
-            hits = nearest(points, selves, [(0, old)], old.mean(axis=0), task.k)
+            hits = nearest(points, selves, [(0, old)], middle(old), task.k)
             values[name] = 1 - lost(task.b, best, hits, new.__getitem__)
             curve.append((name, count, float(values[name].mean())))
     recalls = {}

@@ -22,6 +22,14 @@ from .maps import Affine
 MANY, FEW = 500, 200  # samples looked up: many, unless each is compared with a lot of numbers
 EFFORT = 5 * 10**10  # products for one search of all that are looked up
 MOST_NOISE = 20  # versions with noise, for thresholds
+# Products of lengths may be so many times a squared distance that is computed from them: of its 16
+# digits 10 are left.
+PRECISE = 2.0**20
+FARTHEST = 2.0**300  # length of a point in units of the rows; one beyond is brought nearer
+SAFE = 2.0**-300, 2.0**300  # sizes whose squares keep their digits
+# Distances are equal that differ by less than so many times the rounding of the vectors, and than
+# this share of them.
+TIED, SLACK = 16, 1e-9
 NEAR, NEARLY_ALL = 0.1, 0.95  # of the distance to the k-th neighbour; of the samples
 POINTS = 500  # compared with a block at a time
 VALUES, HEIGHT = 2**22, 2**13  # in a block, at most: 32 MB in double precision; and rows
@@ -130,29 +138,98 @@ def noise_draws(draws: int, queries: int, n: int, d: int) -> int:
     return max(1, min(draws, MOST_NOISE, EFFORT // (5 * queries * n * d)))
 
 
+def middle(rows: np.ndarray) -> np.ndarray:
+    """A centre for :func:`nearest`: the median of each column, which no far row moves."""
+    return np.asarray(np.median(rows, axis=0))
+
+
 def nearest(
     points: np.ndarray, selves: np.ndarray, blocks: Blocks, centre: np.ndarray, k: int
 ) -> np.ndarray:
     """Indices of the k rows nearest to every point, without the point itself, the row of
-    ``selves``; shape (len(points), k)."""
-    twice = 2 * (points - centre)
-    best, rows = np.full((len(points), k), -np.inf), np.zeros((len(points), k), dtype=np.int64)
+    ``selves``; shape (len(points), k).
+
+    Distances come from products about the ``centre``, the :func:`middle` of the rows. A distance
+    that is so short that the products lose its digits is computed again from differences.
+    """
+    best, rows = np.full((len(points), k), np.inf), np.zeros((len(points), k), dtype=np.int64)
+    p, factor = points - centre, 0.0
     for start, block in blocks:
         b = block - centre
-        with np.errstate(over="ignore"):
-            squares = (b**2).sum(axis=1)
+        if not factor:
+            factor = 1 / _unit(float(np.median(np.abs(b).max(axis=1, initial=0.0))))
+            p = _within(p, factor)
+        b *= factor
+        squares = _squared(b)
         for some in (slice(i, i + POINTS) for i in range(0, len(points), POINTS)):
-            close = _closeness(twice[some], b, squares, selves[some] - start)
-            _merge(best[some], rows[some], close, start)
+            keys, columns = _closest(p[some], b, squares, selves[some] - start, k)
+            _merge(best[some], rows[some], keys, columns, start)
     return rows
 
 
+def _within(points: np.ndarray, factor: float) -> np.ndarray:
+    """Points times a factor, those far beyond all rows brought nearer in their direction."""
+    lengths = np.abs(points).max(axis=1, initial=0.0)
+    with np.errstate(over="ignore"):
+        nearer = np.minimum(1.0, FARTHEST / np.maximum(lengths * factor, 1.0))
+    return (points * nearer[:, None]) * factor
+
+
+def _unit(size: float) -> float:
+    """A power of two near a size, by which a division loses no digits."""
+    if size == 0 or not np.isfinite(size):
+        return 1.0
+    return float(2.0 ** np.clip(np.frexp(size)[1], -1021, 1021))
+
+
+def _closest(
+    points: np.ndarray, block: np.ndarray, squares: np.ndarray, selves: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Columns of the k rows of a block nearest to each point, or of all, and keys in the order of
+    their distances.
+
+    A key is the squared distance minus the squared length of the point, in units of that length,
+    so at least -1 up to rounding. Where the distance is far shorter than the length, and the key
+    would be rounding, it is minus the squared length by the squared distance, below -400,000.
+    """
+    close = _closeness(points, block, squares, selves)
+    k = min(k, close.shape[1])
+    columns = np.argpartition(close, -k, axis=1)[:, -k:]
+    least = np.take_along_axis(close, columns, axis=1)
+    lengths = _squared(points)[:, None]
+    keys, sizes = -least / np.maximum(lengths, 1.0), lengths + squares[columns]
+    is_short = (lengths - least) * PRECISE < sizes
+    short, places = np.nonzero(is_short)
+    far = _squared(block[columns[short, places]] - points[short])
+    keys[short, places] = _short(lengths[short, 0], far)
+    last = least.argmin(axis=1)
+    slack = 4 * (block.shape[1] + 8) * np.finfo(np.float64).eps
+    for i in np.flatnonzero(is_short[np.arange(len(keys)), last]):  # others may be as near
+        rows = np.flatnonzero(close[i] >= least[i, last[i]] - slack * sizes[i].max())
+        far = _squared(block[rows] - points[i])
+        first = np.argpartition(far, k - 1)[:k]
+        keys[i], columns[i] = _short(lengths[i], far[first]), rows[first]
+    return keys, columns
+
+
+def _short(length: np.ndarray, far: np.ndarray) -> np.ndarray:
+    """The keys of squared distances that are far shorter than the squared length of the point."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(-length / far)
+
+
+def _squared(rows: np.ndarray) -> np.ndarray:
+    """The squared lengths of rows; those that overflow are infinite."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.einsum("...d,...d->...", rows, rows))
+
+
 def _closeness(
-    twice: np.ndarray, block: np.ndarray, squares: np.ndarray, selves: np.ndarray
+    points: np.ndarray, block: np.ndarray, squares: np.ndarray, selves: np.ndarray
 ) -> np.ndarray:
     """Minus the squared distances, up to a constant of every point; what overflows is far away."""
     with np.errstate(over="ignore", invalid="ignore"):
-        close = twice @ block.T
+        close = (2 * points) @ block.T
         close -= squares
     np.nan_to_num(close, copy=False, nan=-np.inf, neginf=-np.inf)
     inside = np.flatnonzero((selves >= 0) & (selves < len(block)))
@@ -160,31 +237,48 @@ def _closeness(
     return close
 
 
-def _merge(best: np.ndarray, rows: np.ndarray, close: np.ndarray, start: int) -> None:
-    """Keep, in place, the k largest of those before and those of another block."""
-    k, columns = best.shape[1], np.indices(close.shape)[1]
-    if close.shape[1] > k:
-        columns = np.argpartition(close, -k, axis=1)[:, -k:]
-    values = np.concatenate([best, np.take_along_axis(close, columns, axis=1)], axis=1)
+def _merge(
+    best: np.ndarray, rows: np.ndarray, keys: np.ndarray, columns: np.ndarray, start: int
+) -> None:
+    """Keep, in place, the k smallest keys of those before and those of another block."""
+    k = best.shape[1]
+    values = np.concatenate([best, keys], axis=1)
     where = np.concatenate([rows, columns + start], axis=1)
-    largest = np.argpartition(values, -k, axis=1)[:, -k:]
-    best[:] = np.take_along_axis(values, largest, axis=1)
-    rows[:] = np.take_along_axis(where, largest, axis=1)
+    least = np.argpartition(values, k - 1, axis=1)[:, :k]
+    best[:] = np.take_along_axis(values, least, axis=1)
+    rows[:] = np.take_along_axis(where, least, axis=1)
 
 
 def lost(points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: Take) -> np.ndarray:
     """Share of the nearest rows that are farther from a point than its farthest true neighbour.
 
     ``true`` and ``nearest``, both (len(points), k), are indices of rows; ``take`` gives them in the
-    version that decides.
+    version that decides. Squared distances are compared by their differences from that of one true
+    neighbour, which keep their digits wherever points and rows are: |b − p|² − |o − p|² = (b − o) ·
+    (b − p + o − p). Two rows are tied when rounding of the vectors can explain the difference, and
+    it is a billionth of the squared distance at most.
     """
     shares = np.empty(len(points))
     for some in (slice(i, i + 50) for i in range(0, len(points), 50)):
-        near, limit = take(true[some]), distances(points[some], take(true[some])).max(axis=1)
-        sizes = (points[some] ** 2).sum(axis=1) + (near**2).sum(axis=2).max(axis=1)
-        limit += 64 * np.finfo(np.float64).eps * sizes
-        shares[some] = (distances(points[some], take(nearest[some])) > limit[:, None]).mean(axis=1)
+        near, candidates = take(true[some]), take(nearest[some])
+        point = points[some, None]
+        factor = 1 / _unit(float(np.abs(near - point).max(initial=0.0)))
+        if not SAFE[0] < factor < SAFE[1]:  # else squares keep their digits as they are
+            near, candidates, point = near * factor, candidates * factor, point * factor
+        limit = _farther(near, near[:, :1], point).max(axis=1)
+        reach, size = (np.sqrt(_squared(v).max(axis=1)) for v in (near - point, near))
+        rounding = TIED * np.finfo(np.float64).eps * (reach + size)
+        limit += reach * np.minimum(rounding, SLACK * reach)
+        shares[some] = (_farther(candidates, near[:, :1], point) > limit[:, None]).mean(axis=1)
     return shares
+
+
+def _farther(rows: np.ndarray, origin: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """By how much the squared distance of rows to a point is above that of the origin."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        ends = rows - point
+        ends += origin - point
+        return np.nan_to_num(np.einsum("mkd,mkd->mk", rows - origin, ends), nan=np.inf)
 
 
 def distances(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -211,7 +305,7 @@ def neighbours_lost(
     """
     (x, y), queries = sample.all, sample.queries
     is_same = x.source.shape[1] == y.source.shape[1]
-    a, b, centre = x.take(queries), y.take(queries), x.take(sample.rows).mean(axis=0)
+    a, b, centre = x.take(queries), y.take(queries), middle(x.take(sample.rows))
 
     def among(points: np.ndarray, blocks: Blocks, centre: np.ndarray) -> np.ndarray:
         rows = nearest(
@@ -224,7 +318,7 @@ def neighbours_lost(
     true, old, *rest = np.split(
         among(np.concatenate([a, b, *noisy]), x.blocks(), centre), 2 + len(noisy)
     )
-    new = among(b, y.blocks(), y.take(sample.rows).mean(axis=0))
+    new = among(b, y.blocks(), middle(y.take(sample.rows)))
     again = [
         among(points, _with_noise(x, frame, seed, draw), centre)
         for draw, points in enumerate(noisy)
@@ -239,7 +333,7 @@ def neighbours_lost(
         tick(len(b))
     else:
         blocks = _mapped(x, whole, sample.rows, mapped)
-        beyond = lost(b, new, among(b, blocks, sample.y.mean(axis=0)), y.take)
+        beyond = lost(b, new, among(b, blocks, middle(sample.y)), y.take)
     return Lost(
         old_index=lost(a, true, old, x.take) if is_same else None,
         reembedded=lost(a, true, new, x.take),
@@ -255,7 +349,7 @@ def neighbours_lost(
 def _beyond_in_use(sample: Sample, mapped: np.ndarray) -> np.ndarray:
     """Neighbours of new rows among new ones that are lost among mapped old ones, of the samples in
     use."""
-    selves, centre = np.searchsorted(sample.rows, sample.queries), sample.y.mean(axis=0)
+    selves, centre = np.searchsorted(sample.rows, sample.queries), middle(sample.y)
     points = sample.y[selves]
     true, near = (
         nearest(points, selves, [(0, rows)], centre, sample.k) for rows in (sample.y, mapped)
