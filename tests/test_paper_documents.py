@@ -32,6 +32,7 @@ MEASURED = {
     "layers.md",
     "own-suite.md",
     "stream-costs.md",
+    "upgrade-pair.md",
     "validity-coverage.md",
     "validity-dependent.md",
     "validity-differences.md",
