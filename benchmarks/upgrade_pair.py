@@ -217,8 +217,8 @@ def table_of(found: dict[str, Any]) -> str:
     under = (
         (
             f"{found['documents']:,} documents, {found['queries']['number']} queries, half of the "
-            f"documents for the maps. Of {queries:.0f} phrases, the old model finds {old:.1%} of the "
-            f"sentences that contain them among ten, the new one {new:.1%}: a difference of "
+            f"documents for the maps. Of {queries:.0f} phrases, the old model finds {old:.1%} of "
+            f"the sentences that contain them among ten, the new one {new:.1%}: a difference of "
             f"{100 * difference:.1f} ({100 * low:.1f} to {100 * high:.1f}) points."
         )
         .replace("%", " %")

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
+import torch
 
 import resemblance as rs
 from resemblance import cli
@@ -347,3 +348,73 @@ def test_what_the_pointer_reads(call, folder, look):
     assert seen.said[2] == "points: as they are"
     assert seen.hidden == []
     assert look(folder / "page.html", width=390).wide <= 390
+
+
+def save_layers(folder, **layers):
+    folder.mkdir()
+    for name, values in layers.items():
+        np.save(folder / f"{name}.npy", values)
+
+
+def test_two_folders_give_one_report_for_each_layer(call, folder):
+    x, turned = np.load("same.npy"), np.load("turned.npy")
+    save_layers(folder / "before", stem=x, block2=x, block10=x)
+    save_layers(folder / "after", stem=x, block2=turned, block10=x[:, :3], head=x)
+    code, out, _ = call("before", "after", "--html", "layers.html")
+    assert code == 1
+    rows = [line.split() for line in out.splitlines()]
+    assert [row[:3] for row in rows[2:5]] == [
+        ["block2", "drift", "rotation"],
+        ["block10", "drift", "leading"],
+        ["stem", "no", "drift"],
+    ]
+    assert "Left out: only after has head." in out
+    assert "Drift in 2 of 3 layers: block2, block10." in out
+    assert "block10" in (folder / "layers.html").read_text()
+    code, _, _ = call("before", "before", "-o", "layers.json", "--quiet")
+    assert code == 0
+    saved = json.loads((folder / "layers.json").read_text())
+    assert {layer: report["drifted"] for layer, report in saved["layers"].items()} == {
+        "stem": False, "block2": False, "block10": False,
+    }  # fmt: skip
+    assert load_result(folder / "layers.json")["layers"].tables[0].rows[0][1] == "no drift"
+
+
+def test_two_folders_of_features_are_compared_by_the_names_of_their_layers(call, folder):
+    for name, seed in (("first", 0), ("second", 1)):
+        torch.manual_seed(seed)
+        model = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.ReLU(), torch.nn.Linear(6, 3))
+        inputs = torch.tensor(np.load("same.npy"), dtype=torch.float32)
+        rs.extract_features(model.eval(), inputs, name, layers="*", progress=False)
+    code, out, _ = call("first", "second")
+    assert code == 1
+    assert "Drift in 3 of 3 layers: 0, 1, 2." in out
+    layers = [rs.open_features(name).layers for name in ("first", "second")]
+    each = {name: rs.drift(*(side[name] for side in layers), draws=10) for name in layers[0]}
+    assert all(report.drifted for report in each.values())
+
+
+def test_batches_of_other_samples_are_compared_on_the_command_line(call, folder):
+    x = np.load("same.npy")
+    np.save("monday.npy", x[:40])
+    np.save("tuesday.npy", x[40:] + 3 * np.eye(4)[2])
+    np.save("first.npy", np.arange(40) % 2)
+    code, out, _ = call("monday.npy", "tuesday.npy", "--unpaired", "--html", "batches.html")
+    assert code == 1
+    assert re.search(r"Features that moved, share +0[.]25", out)
+    assert "it needs the same samples in both" in (folder / "batches.html").read_text()
+    labels = "--labels", "first.npy", "--batch-labels", "first.npy"
+    code, out, _ = call("monday.npy", "monday.npy", "--unpaired", *labels, "--format", "json")
+    assert code == 0
+    assert json.loads(out)["row_facts"][0]["kind"] == "shared rows"
+    assert "paired=False, or --unpaired" in call("short.npy", "same.npy")[2]
+    assert "--batch-labels" in call("short.npy", "same.npy", "--unpaired", "--labels", "x.npy")[2]
+
+
+def test_facts_are_the_first_words_of_the_command(call):
+    x, turned = np.load("same.npy"), np.load("turned.npy")
+    np.save("half.npy", np.concatenate([x[:40], turned[40:]]))
+    code, out, _ = call("same.npy", "half.npy")
+    assert code == 1
+    assert out.startswith("40 of 80 rows (50 %) are equal to the last bit in both versions")
+    assert "Two models in one index?" in out

@@ -11,17 +11,27 @@ from itertools import product
 import numpy as np
 import pytest
 from factories.files import GOLDEN
-from scipy.stats import t, wasserstein_distance
+from scipy.spatial.distance import cdist, pdist
+from scipy.stats import ks_2samp, t, wasserstein_distance
 
 import resemblance as rs
 from resemblance.drift import Finding
 from resemblance.drift.diagnosis import diagnose
-from resemblance.drift.findings import LEVEL, interval, margin
+from resemblance.drift.facts import facts_of
+from resemblance.drift.findings import LEVEL, interval, margin, told_apart
 from resemblance.drift.losses import classes_of
 from resemblance.drift.moved import ClassMeans, class_means, moved_classes
 from resemblance.drift.retrieval import lost, middle, rows_of, same_rows
 from resemblance.drift.retrieval import nearest as search
 from resemblance.drift.table import Rules, noisy, table
+from resemblance.drift.two_samples import (
+    classifier_test,
+    energy_test,
+    feature_tests,
+    mmd_test,
+    shares_test,
+)
+from resemblance.report.of_drift import drift_result
 from resemblance.stability.spectrum import effective_rank, participation_ratio
 
 SHESHA = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())
@@ -913,9 +923,12 @@ def test_tests_that_a_number_cannot_judge_are_not_counted(pair):
 
 def test_a_map_is_advised_only_where_one_is_named(pair):
     x, _, _ = pair
-    padded = np.pad(x, ((0, 0), (0, 2)))
+    padded = np.pad(x, ((0, 0), (0, 2))) * np.linspace(1, 1 + 1e-9, len(x.T) + 2)
     said = {p: quick(x, padded, purpose=p).verdict.rpartition(": ")[2] for p in ("index", "head")}
-    assert said == {"index": "embed everything again.", "head": "train the head again."}
+    assert said == {
+        "index": "map new queries, as rs.upgrade does, or embed everything again.",
+        "head": "train the head again.",
+    }
 
 
 def test_other_changes_are_not_taken_for_another_order(pair):
@@ -1153,3 +1166,278 @@ def test_a_reference_with_one_row_that_differs_gives_a_report():
     x[5] = 1.5
     assert quick(x, np.random.default_rng(0).standard_normal((40, 6))).drifted
     assert not quick(x, x).drifted
+
+
+# ------------------------------------------------------------------------------------------- facts
+
+
+def unit(x: np.ndarray) -> np.ndarray:
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def clustered(seed: int, n: int = 600, d: int = 24) -> np.ndarray:
+    g, centres = np.random.default_rng(seed), np.random.default_rng(9).standard_normal((12, d))
+    return centres[g.integers(0, 12, n)] + 0.7 * g.standard_normal((n, d))
+
+
+OLD = clustered(0)
+NEW = OLD @ orthogonal(24, np.random.default_rng(1))
+
+
+def with_rows(x: np.ndarray, rows: slice, values: object) -> np.ndarray:
+    changed = x.copy()
+    changed[rows] = values
+    return changed
+
+
+FACTS = {
+    "half migrated": (OLD, with_rows(OLD, slice(360, None), NEW[360:]), {"equal rows": 360}),
+    "half migrated, in float32": (
+        OLD, with_rows(OLD, slice(8), NEW[:8]).astype("f4"), {"equal rows": 592},
+    ),
+    "lengths lost": (unit(OLD), OLD, {"lengths": 600}),
+    "lengths of some": (OLD, with_rows(OLD, slice(500, None), unit(OLD[500:])), {"lengths": 100}),
+    "lengths and another model": (
+        OLD, np.concatenate([OLD[:200], unit(OLD[200:400]), NEW[400:]]),
+        {"equal rows": 200, "lengths": 200},
+    ),
+    "cut and normalised": (OLD, unit(OLD[:, :8]), {"leading columns": 600}),
+    "cut": (OLD[:, :8], OLD.astype("f4"), {"leading columns": 600}),
+    "other inputs": (OLD, clustered(3), {"other inputs": 600}),
+    "unrelated": (OLD, clustered(3)[:, :8] ** 3, {"unrelated rows": 600}),
+    "zeros": (OLD, with_rows(NEW, slice(0, 20), 0), {"zeros": 20}),
+    "one zero": (OLD, with_rows(NEW, slice(5, 6), 0), {"zeros": 1}),
+    "zeros in both": (
+        with_rows(OLD, slice(0, 9), 0), with_rows(NEW, slice(0, 9), 0), {"zeros": 9},
+    ),
+    "a default vector": (OLD, with_rows(NEW, slice(0, 30), NEW[77]), {"copies": 31}),
+    "inputs that repeat": (OLD[np.arange(600) % 590], NEW[np.arange(600) % 590], {"copies": 20}),
+    "an outlier": (OLD, with_rows(NEW, slice(3, 4), 1e9), {"far rows": 1}),
+    "packed bits": (OLD, np.packbits(OLD > 0, axis=1), {"packed bits": 600}),
+    "packed bits, signed": (
+        np.packbits(OLD > 0, axis=1).astype(int) - 128, OLD > 0.0, {"packed bits": 600},
+    ),
+    "nothing but a rotation": (OLD, NEW, {}),
+    "nothing at all": (OLD, OLD.copy(), {}),
+    "rounding": (OLD, OLD.astype("f4"), {}),
+    "a factor": (OLD, OLD.astype("f4") * 3, {}),
+    "noise": (OLD, OLD + 0.5 * clustered(4), {}),
+    "a nonlinear model": (OLD, np.tanh(NEW[:, :9] + NEW[:, 9:18]), {}),
+    "classes": (np.eye(5)[np.arange(600) % 5], np.eye(5)[np.arange(600) % 5] * 2, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FACTS)
+@pytest.mark.parametrize("size", [1.0, 1e-200, 1e90])
+def test_rows_show_facts_that_no_map_explains(case, size):
+    x, y, expected = FACTS[case]
+    if size != 1 and (y.dtype == "f4" or "bits" in case):
+        size = 1.0
+    versions = (rows_of(rs.Representation(v * size if size != 1 else v)) for v in (x, y))
+    facts = facts_of(*versions)
+    assert {fact.kind: fact.count for fact in facts} == expected
+    assert all(f.count == f.rows or f"{f.count:,} of {f.rows:,} rows" in f.said for f in facts)
+
+
+def test_facts_come_first_and_take_the_place_of_maps_that_do_not_hold():
+    reports = {name: quick(*FACTS[name][:2]) for name in ("half migrated", "lengths lost", "zeros")}
+    for name, report in reports.items():
+        first = report.row_facts[0]
+        assert report.verdict.startswith(f"Drift for a search index. {first.sentences}")
+        assert ("What happened" in report.verdict) == (name == "zeros")
+        assert report.to_dict()["row_facts"][0]["kind"] == first.kind
+        page = drift_result(report)
+        assert page.sections[0].tables[0].rows[0][0] == first.kind
+        assert "rs.upgrade" not in page.lead
+
+
+def test_what_a_fact_advises_works():
+    reference, current, _ = FACTS["half migrated"]
+    changed = (reference != current).any(axis=1)
+    assert quick(reference[changed], current[changed]).named == ("rotation",)
+    reference, current, _ = FACTS["lengths lost"]
+    assert not quick(unit(reference), unit(current)).drifted
+    reference, current, _ = FACTS["cut and normalised"]
+    assert not quick(unit(reference[:, :8]), current).drifted
+    reference, current, _ = FACTS["zeros"]
+    rest = ~(current == 0).all(axis=1)
+    assert not quick(reference[rest], current[rest]).row_facts
+    for packed, back in ((np.packbits(OLD > 0, axis=1), 0), (FACTS["packed bits, signed"][0], 128)):
+        assert (np.unpackbits((packed + back).astype(np.uint8), axis=1)[:, :24] == (OLD > 0)).all()
+
+
+def test_facts_of_rows_in_another_order_are_left_out_of_its_verdict():
+    swapped = OLD[np.r_[1, 0, 2:600]]
+    assert "another order" in quick(OLD, swapped, max_samples=600).verdict
+    assert "Two models" not in quick(OLD, swapped, max_samples=600).verdict
+
+
+@pytest.mark.parametrize(
+    "shares", [(0.0142, 0.0138), (0.5, 0.4999), (0.0004, 0.0003), (0.2, 0.2), (0.1, 0.3)]
+)
+def test_shares_are_written_apart_if_they_differ(shares):
+    words = told_apart(*shares)
+    assert (words[0] != words[1]) == (shares[0] != shares[1])
+
+
+# ------------------------------------------------------------------------ batches of other samples
+
+
+def batch(n: int, seed: int, shares: list[float] | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of four classes, and the classes."""
+    g, centres = np.random.default_rng(seed), np.random.default_rng(7).standard_normal((4, 6))
+    classes = g.choice(4, n, p=shares)
+    return 2 * centres[classes] + g.standard_normal((n, 6)), classes
+
+
+FIRST, FIRST_CLASSES = batch(160, 1)
+SECOND, SECOND_CLASSES = batch(120, 2)
+
+
+def unpaired(y: np.ndarray, classes: np.ndarray | None = None, **options: object) -> rs.DriftReport:
+    labels = None if classes is None else (FIRST_CLASSES, classes)
+    return rs.drift(FIRST, y, paired=False, labels=labels, progress=False, **options)
+
+
+def test_batches_of_one_distribution_do_not_differ():
+    report = unpaired(SECOND, SECOND_CLASSES)
+    assert not report.drifted
+    assert report.named == report.features == report.moved == report.ladder == ()
+    for drift in report.drifts:
+        is_known = drift.p is not None
+        assert is_known == (drift.value is not None) == (drift.reason == "")
+        assert not (drift.paired and is_known)
+    assert by_name(report)["cka"].reason == "it needs the same samples in both"
+    assert report.unexplained is None
+    assert json.loads(report.to_json())["settings"]["batch"] == 120
+
+
+SHIFTED = SECOND + 1.5 * np.eye(6)[2]
+CLASS_MOVED = SECOND + (SECOND_CLASSES == 1)[:, None] * 2.5 * np.eye(6)[0]
+CHANGED = {
+    "a feature": (SHIFTED, SECOND_CLASSES, {"energy", "mmd", "features"}),
+    "the spread": (3 * SECOND, SECOND_CLASSES, {"energy", "mmd"}),
+    "dimensions": (SECOND * [3, 1, 1, 0.1, 0.1, 0.1], SECOND_CLASSES, {"effective_rank"}),
+    "the shares of classes": (*batch(120, 3, [0.7, 0.1, 0.1, 0.1]), {"class_shares"}),
+    "a class": (CLASS_MOVED, SECOND_CLASSES, {"class_rows"}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGED)
+def test_what_differs_between_batches_is_named(change):
+    y, classes, expected = CHANGED[change]
+    report = unpaired(y, classes)
+    assert report.drifted
+    assert expected <= {drift.name for drift in report.drifts if drift.exceeds}
+    assert not report.index.drifted
+    if change == "a feature":
+        assert [feature.column for feature in report.features] == [2]
+        assert "Columns with another distribution, from 0: 2." in report.verdict
+        feature = report.features[0]
+        assert feature.after - feature.before == pytest.approx(1.5, abs=0.5)
+    if change == "a class":
+        assert by_kind(report)["moved_classes"].said == "1"
+        assert report.named == ("moved_classes",)
+        assert report.classes[0].label == 1
+    for thing in (report._repr_html_(), repr(report), drift_result(report).lead):
+        assert "other samples" in thing
+
+
+def test_statistics_of_two_samples_are_those_of_their_formulas():
+    x, y = FIRST[:30], SECOND[:25]
+    pooled = np.concatenate([x, y])
+    a, b, c = (cdist(*pair).mean() for pair in ((x, y), (x, x), (y, y)))
+    energy = energy_test(pooled, 30, 0)
+    assert energy.value == pytest.approx(2 * a - b - c)
+    width = np.median(pdist(pooled) ** 2)
+    k = np.exp(-(cdist(pooled, pooled) ** 2) / width)
+    value = k[:30, :30].mean() + k[30:, 30:].mean() - 2 * k[:30, 30:].mean()
+    assert mmd_test(pooled, 30, 0).value == pytest.approx(np.sqrt(value))
+    assert energy.p == pytest.approx((1 + (energy.permuted >= energy.value).sum()) / 1000)
+    level = 0.02
+    at_most = [v for v in energy.permuted if (1 + (energy.permuted >= v).sum()) / 1000 <= level]
+    assert energy.limit(level) <= min(at_most)
+    distances, p = feature_tests(x, y)
+    for column, (distance, value) in enumerate(zip(distances, p)):
+        other = ks_2samp(x[:, column], y[:, column], method="asymp")
+        assert (distance, value) == pytest.approx((other.statistic, other.pvalue))
+    counts = np.array([10, 20]), np.array([15, 5])
+    assert shares_test(*counts, 0).value == pytest.approx(0.75 - 1 / 3)
+
+
+def test_the_classifier_is_judged_on_rows_that_it_was_not_fitted_to():
+    g = np.random.default_rng(0)
+    parts = g.standard_normal((90, 20))
+    assert 0.3 < classifier_test(parts, 60, 0).value < 0.7
+    parts[:60, 3] += 3
+    found = classifier_test(parts, 60, 0)
+    assert found.value > 0.9
+    assert found.p == 1 / 1000
+
+
+def test_tests_of_two_samples_keep_their_level():
+    """Of 200 pairs of batches without a difference, 5 % and at most the chance of three deviations
+    are rejected by each test, and by all together."""
+    names = ("energy", "mmd", "classifier", "together")
+    rejected = dict.fromkeys(names, 0)
+    for seed in range(200):
+        pooled = np.random.default_rng(seed).standard_normal((50, 5))
+        tests = (energy_test(pooled, 30, seed, 99), mmd_test(pooled, 30, seed, 99),
+                 classifier_test(pooled, 30, seed, 99))  # fmt: skip
+        p = [test.p for test in tests]
+        for name, value in zip(names, (*p, 3 * min(p))):
+            rejected[name] += value <= 0.05
+    assert max(rejected.values()) <= 10 + 3 * np.sqrt(200 * 0.05 * 0.95)
+    assert min(rejected[name] for name in names[:3]) >= 2
+
+
+def test_the_seed_decides_and_the_order_of_rows_hardly_matters():
+    one, other = (unpaired(SHIFTED, seed=2) for _ in range(2))
+    assert one.to_dict()["drifts"] == other.to_dict()["drifts"]
+    turned = unpaired(SHIFTED[::-1])
+    for name in ("energy", "mmd", "features", "eigenspectrum"):
+        assert by_name(turned)[name].value == pytest.approx(by_name(one)[name].value)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-9, 1e90])
+def test_batches_in_any_unit_and_at_any_offset_give_the_same(scale):
+    here = by_name(unpaired(SHIFTED))
+    there = by_name(rs.drift(FIRST * scale, SHIFTED * scale, paired=False, progress=False))
+    moved = by_name(rs.drift(FIRST + 1e6, SHIFTED + 1e6, paired=False, progress=False))
+    for name in ("energy", "mmd", "classifier", "effective_rank"):
+        assert there[name].value == pytest.approx(here[name].value)
+        assert moved[name].value == pytest.approx(here[name].value, rel=1e-4)
+
+
+def test_rows_of_both_batches_are_a_fact():
+    both = np.concatenate([SECOND, FIRST[:30]])
+    (fact,) = unpaired(both).row_facts
+    assert (fact.kind, fact.count, fact.rows) == ("shared rows", 30, 150)
+    zeros = unpaired(with_rows(SECOND, slice(0, 3), 0)).row_facts
+    assert [(fact.kind, fact.count) for fact in zeros] == [("zeros", 3), ("copies", 0)][:1]
+
+
+BAD_BATCHES = {
+    "other widths": ({"current": SECOND[:, :3]}, "by the same model"),
+    "few": ({"current": SECOND[:19]}, "at least 20 samples in each batch"),
+    "one list of labels": ({"labels": SECOND_CLASSES}, "labels are a pair"),
+    "labels of another length": (
+        {"labels": (FIRST_CLASSES, FIRST_CLASSES)}, "120",
+    ),
+    "a number as threshold": ({"threshold": 0.05}, 'threshold="calibrated"'),
+    "a word for a flag": ({"paired": "no"}, "True or False"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", BAD_BATCHES)
+def test_mistakes_about_batches_are_named(mistake):
+    options, words = BAD_BATCHES[mistake]
+    call = {"reference": FIRST, "current": SECOND, "paired": False} | options
+    with pytest.raises(ValueError, match=words):
+        rs.drift(**call, progress=False)
+
+
+def test_unequal_numbers_of_samples_point_to_batches():
+    with pytest.raises(ValueError, match="paired=False"):
+        rs.drift(FIRST, SECOND)
+    assert not rs.drift(FIRST, SECOND, paired=False, progress=False).drifted

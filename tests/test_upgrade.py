@@ -400,7 +400,22 @@ def test_a_map_says_for_which_side_it_is() -> None:
     assert any("no map for the other direction" in line for line in result.lines)
 
 
-# -------------------------------------------------------------------------------- relevant documents
+def test_what_the_rows_show_is_said_first() -> None:
+    turned, zeros = DOCUMENTS @ TURN, DOCUMENTS @ TURN
+    turned[:700], zeros[:24] = DOCUMENTS[:700], 0
+    for new, kind, words in (
+        (turned, "equal rows", "Two models in one index"),
+        (zeros, "zeros", "24 of 1,200 rows"),
+        (np.random.default_rng(3).standard_normal(DOCUMENTS.shape), "unrelated rows", "same order"),
+    ):
+        result = rs.upgrade(DOCUMENTS, new, (QUERIES, QUERIES @ TURN), progress=False)
+        assert kind in [fact.kind for fact in result.facts]
+        assert words in result.lines[0]
+    same = rs.upgrade(DOCUMENTS, DOCUMENTS @ TURN, (QUERIES, QUERIES @ TURN), progress=False)
+    assert same.facts == ()
+
+
+# ------------------------------------------------------------------------------- relevant documents
 
 
 def judged(noise_old: float, noise_new: float) -> tuple[tuple, dict]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import typer
@@ -14,9 +14,11 @@ from ..display import encodable
 from ..drift import DriftReport, Upgrade, drift, upgrade
 from ..drift.index_options import TRUTHS, Goal
 from ..drift.index_search import METRICS, Metric
+from ..drift.upgrade import listed
 from ..drift.verdict import PURPOSES, Purpose
 from ..json_files import replacing
 from ..report.of_drift import drift_output
+from ..report.of_drift_layers import layers_output
 from ..report.of_upgrade import upgrade_output
 from ..report.output import FORMATS, Output
 from ..representation import Representation
@@ -28,6 +30,8 @@ DRIFT = (
     "drift old.npy new.npy",
     "drift old.npy new.npy --for head --labels classes.npy --html drift.html --open",
     "drift old.npy new.npy --threshold 0.05 -o drift.json --quiet",
+    "drift monday.npy tuesday.npy --unpaired",
+    "drift features/old features/new --html layers.html",
 )
 
 
@@ -45,6 +49,8 @@ def drift_command(
     threshold: str = "calibrated",
     tolerance: float = 0.05,
     labels: Path | None = None,
+    unpaired: bool = False,
+    batch_labels: Path | None = None,
     samples: int = 1000,
     k: int = 10,
     draws: int = 50,
@@ -53,26 +59,78 @@ def drift_command(
     """Report whether, how much and how a representation changed between two versions of a model.
 
     The exit code is 0 without drift above the threshold, 1 with drift, 2 for a mistake in the call.
+    Two folders of features are compared layer by layer; the code is 1 if one layer drifted.
     --for sets what counts: with "geometry" a rotation passes, although old and new vectors cannot
     be compared. Drifts are averages, so a change in a few samples may pass. Rows in another order
     never pass.
     """
     check_choice("for", purpose, tuple(PURPOSES))
-    report = drift(
-        read_version(reference),
-        read_version(current),
-        purpose=cast(Purpose, purpose),
-        labels=read_labels(labels, "--labels"),
-        threshold=_limit(threshold),
-        tolerance=tolerance,
-        k=k,
-        draws=draws,
-        seed=seed,
-        max_samples=samples,
-        progress=progress,
-    )
-    report = replace(report, provenance=_provenance(report, reference, current, context))
-    return drift_output(report)
+    check_labels(labels, batch_labels, unpaired)
+    sides = read_layers(reference, current)
+    classes = read_labels(labels, "--labels")
+    both = (classes, read_labels(batch_labels, "--batch-labels"))
+    options: dict[str, Any] = {"purpose": cast(Purpose, purpose), "threshold": _limit(threshold)}
+    options |= {"labels": both if unpaired and labels is not None else classes}
+    options |= {"paired": not unpaired, "tolerance": tolerance, "k": k, "draws": draws}
+    options |= {"seed": seed, "max_samples": samples, "progress": progress}
+    reports = {
+        layer: replace(report, provenance=_provenance(report, reference, current, context))
+        for layer, pair in sides.layers.items()
+        for report in (drift(*pair, **options),)
+    }
+    if sides.is_one:
+        return drift_output(reports[""])
+    return layers_output(reports, sides.left_out, run_provenance(context))
+
+
+def check_labels(labels: Path | None, batch_labels: Path | None, unpaired: bool) -> None:
+    """Raise ``ValueError`` unless batches of other samples have labels each, or none."""
+    if batch_labels is not None and not unpaired:
+        raise ValueError("--batch-labels is for --unpaired; the same samples have one --labels")
+    if unpaired and (labels is None) != (batch_labels is None):
+        raise ValueError("--unpaired needs --labels and --batch-labels, or neither")
+
+
+class Layers(NamedTuple):
+    """Pairs of versions by the name of the layer, "" for two files of one array, and what only one
+    side has."""
+
+    layers: dict[str, tuple[Representation, Representation]]
+    left_out: str = ""
+
+    @property
+    def is_one(self) -> bool:
+        return list(self.layers) == [""]
+
+
+def read_layers(reference: Path, current: Path) -> Layers:
+    """Return the arrays of two files, or the layers that two folders have in common."""
+    from ..sources.files import read_files
+
+    before, after = (read_files([path]) for path in (reference, current))
+    if len(before) == len(after) == 1:
+        return Layers({"": (*before.values(), *after.values())})  # type: ignore[dict-item]
+    first, second = (_without_model(arrays) for arrays in (before, after))
+    names = [name for name in first if name in second]
+    if not names:
+        sides = ((reference, first), (current, second))
+        words = " and ".join(f"{path} holds {len(a)} arrays" for path, a in sides if len(a) > 1)
+        raise ValueError(
+            f"{words}; give a file with one, or two folders with layers of the same names; these "
+            f"are {listed(first)}; and {listed(second)}"
+        )
+    alone = [(reference, first.keys() - second.keys()), (current, second.keys() - first.keys())]
+    words = "; ".join(f"only {path} has {listed(layers)}" for path, layers in alone if layers)
+    left_out = f"Left out: {words}." if words else ""
+    return Layers({name: (first[name], second[name]) for name in names}, left_out)
+
+
+def _without_model(arrays: dict[str, Representation]) -> dict[str, Representation]:
+    """Layers without the name of their model, if all are of one."""
+    starts = {name.partition("/")[0] for name in arrays}
+    if len(starts) > 1 or not all("/" in name for name in arrays):
+        return arrays
+    return {name.partition("/")[2]: array for name, array in arrays.items()}
 
 
 def _provenance(
@@ -230,8 +288,9 @@ def _for_terminals(text: str) -> str:
 
 
 HELP: Help = {
-    "reference": "The version to compare with, a .npy file (samples, features).",
-    "current": "The current version, of the same samples in the same order.",
+    "reference": "The version to compare with, a .npy file (samples, features) or a folder of "
+    "features.",
+    "current": "The current version, of the same samples in the same order (but for --unpaired).",
     "purpose": typer.Option(
         "--for",
         help="What counts as drift. index (the strictest): whatever breaks a search among old "
@@ -243,6 +302,12 @@ HELP: Help = {
     "for all drifts on a 0-1 scale; 5 % is 0.05.",
     "tolerance": "Size of the noise of a calibrated threshold, in radii of the reference.",
     "labels": "A file with the class of each sample (.npy, .npz, .csv, .txt).",
+    "unpaired": typer.Option(
+        "--unpaired",
+        help="The rows are other samples by one model, such as the traffic of two days: test "
+        "whether their distributions differ.",
+    ),
+    "batch_labels": "With --unpaired: the class of each sample of the current batch.",
     "samples": typer.Option(
         min=20, help="Samples to use, drawn at random; their neighbours are looked up among all."
     ),

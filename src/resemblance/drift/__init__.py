@@ -2,6 +2,7 @@
 index."""
 
 from .drift import drift
+from .facts import Fact
 from .findings import Finding
 from .moved import Moved, MovedClass
 from .result import DriftReport
@@ -12,6 +13,7 @@ from .verdict import Judgement
 __all__ = [
     "Drift",
     "DriftReport",
+    "Fact",
     "Finding",
     "Judgement",
     "Moved",

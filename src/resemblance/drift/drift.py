@@ -13,8 +13,9 @@ from ..provenance import environment
 from ..representation import Representation, fingerprint
 from ..rng import generator
 from .diagnosis import Diagnosis, diagnose
+from .facts import facts_of, facts_of_batches
 from .findings import LOSSES, WORDS, Finding, not_assessed
-from .inputs import check_parameters, checked, checked_threshold, together, unit_of
+from .inputs import check_flag, check_parameters, checked, checked_threshold, together, unit_of
 from .losses import classes_of, neighbours_of
 from .maps import Fit, radius
 from .moved import (
@@ -27,9 +28,20 @@ from .moved import (
     moved_samples,
 )
 from .result import DriftReport
-from .retrieval import Lost, Sample, neighbours_lost, noise_draws, queries_of, rows_of, same_rows
+from .retrieval import (
+    Lost,
+    Rows,
+    Sample,
+    neighbours_lost,
+    noise_draws,
+    queries_of,
+    rows_of,
+    same_rows,
+)
 from .table import Drift, Rules, neighbour_rows, noise_frame, noisy, table
-from .verdict import Purpose, has_drifted, judge, verdict
+from .unpaired import LEVEL as TOGETHER
+from .unpaired import Batches, checked_batches, differences, drawn_rows
+from .verdict import Purpose, has_drifted, judge, judge_batches, verdict, verdict_on_batches
 
 MOST_MOVED, DRAWN, LOSS_DRAWS = 10, 150, 20
 FINDINGS = 5  # what the findings take, in draws
@@ -39,6 +51,7 @@ def drift(
     reference: Any,
     current: Any,
     *,
+    paired: bool = True,
     purpose: Purpose = "index",
     labels: Any = None,
     threshold: float | str = "calibrated",
@@ -58,12 +71,20 @@ def drift(
     happened: a translation, a change of scale, a rotation (reflections included), another linear
     map, a loss of dimensions, of neighbours, of class structure, and which classes moved otherwise
     than the rest. A loss of neighbours that the map accounts for is not named, so nothing is named
-    twice.
+    twice. First come facts of the rows that no map explains (``row_facts``): rows that are
+    equal to the last bit, as in a half-migrated index, or equal up to their lengths, zeros, copies,
+    outliers, packed bits, other inputs.
 
     Parameters
     ----------
     reference, current : (n, d) and (n, e) with the same samples in the same order; widths may
         differ (the narrower is padded with zeros). Representations with ids must have the same ids.
+    paired : whether the rows are the same samples. With ``paired=False`` they are batches of other
+        samples by one model, (n, d) and (m, d), such as the traffic of two days: tests by
+        permutation of the pooled rows (energy distance, MMD, a classifier, the spectra), a
+        Kolmogorov-Smirnov test of every feature, and tests of the classes say whether the
+        distributions differ, at 5 % for all tests together (Bonferroni). Rows of the table that
+        need pairs have no value and say so.
     purpose : what the representation is for, which decides what counts as drift. ``"index"``, the
         strictest: old vectors are searched with new ones, so the geometry, the coordinates (a
         rotation, translation or change of scale is drift) and the neighbours that new queries lose
@@ -72,8 +93,9 @@ def drift(
         a factor of scale do not undo counts; "no drift" then says nothing about old vectors or
         heads. The report judges all three in any case. Rows in another order are drift for every
         purpose.
-    labels : n classes, for the loss of class structure and the classes that moved: their means are
-        those of all samples, also of those that are thinned out.
+    labels : n classes (of other samples a pair, n and m classes), for the loss of class structure
+        and the classes that moved: their means are those of all samples, also of those that are
+        thinned out.
     threshold : a number between 0 and 1, with which all drifts on a scale from 0 to 1 and all
         losses are compared; or ``"calibrated"``: each has a threshold of its own, the 95th
         percentile of what the reference gives against itself with noise of size ``tolerance`` (of
@@ -113,10 +135,20 @@ def drift(
     check_parameters(
         tolerance=tolerance, purpose=purpose, draws=draws, k=k, max_samples=max_samples, seed=seed
     )
+    if not check_flag("drift: paired", paired):
+        if limit is not None:
+            raise ValueError(
+                "drift: with paired=False tests by permutation decide, at 5 % for all together; "
+                'leave threshold="calibrated"'
+            )
+        rules = Rules(None, float(tolerance), int(draws), int(seed))
+        return _unpaired(reference, current, labels, purpose, rules, int(max_samples), progress)
     x, y, groups = checked(reference, current, labels)
     rules = Rules(limit, float(tolerance), int(draws), int(seed))
     names = {} if groups is None else dict(zip(groups.tolist(), np.asarray(labels).tolist()))
-    sample = _sample(x, y, groups, rules, int(k), int(max_samples))
+    both = rows_of(x), rows_of(y)
+    facts = facts_of(*both, seed=rules.seed)
+    sample = _sample(both, groups, rules, int(k), int(max_samples))
     rows, diagnosis, reordered, classes = _measured(sample, rules, names, progress)
     findings = diagnosis.findings
     sides = judge(purpose, rows, findings, (x.shape[1], y.shape[1]), sample.k)
@@ -124,7 +156,8 @@ def drift(
     moved = moved_samples(sample.x, sample.y, diagnosis, sample.rows, x.ids, drawn)
     return DriftReport(
         drifted=has_drifted(sides, reordered),
-        verdict=verdict(purpose, sides, findings, reordered),
+        verdict=verdict(purpose, sides, findings, reordered, facts),
+        row_facts=facts,
         **sides,
         drifts=rows,
         findings=findings,
@@ -135,9 +168,11 @@ def drift(
         moved=tuple(sorted(moved, key=lambda m: -m.unexplained)[:MOST_MOVED]),
         moved_before=tuple(sorted(moved, key=lambda m: -m.distance)[:MOST_MOVED]),
         classes=classes,
+        features=(),
         picture=_picture(sample.x, sample.y, diagnosis),
         settings={
             "purpose": purpose,
+            "paired": True,
             "samples": x.shape[0],
             "used": len(sample.rows),
             "queries": len(sample.queries),
@@ -153,13 +188,84 @@ def drift(
     )
 
 
+def _unpaired(
+    reference: Any,
+    current: Any,
+    labels: Any,
+    purpose: Purpose,
+    rules: Rules,
+    most: int,
+    progress: Progress,
+) -> DriftReport:
+    """Compare batches of other samples."""
+    x, y, classes, names = checked_batches(reference, current, labels)
+    both = rows_of(x), rows_of(y)
+    facts = facts_of_batches(*both)
+    drawn = [drawn_rows(v, most, rules.seed, side) for v, side in zip(both, ("x", "y"))]
+    a, b = (v.take(rows) for v, rows in zip(both, drawn))
+    unit = unit_of(a, b)
+    groups = None if classes is None else (classes[0][drawn[0]], classes[1][drawn[1]])
+    with in_hundredths(progress, 1.0, "drift") as tick:
+        shown = differences(Batches(a / unit, b / unit, groups, names), rules.seed)
+        tick(1.0)
+    sides = judge_batches(purpose, shown.drifts)
+    columns = [feature.column for feature in shown.features]
+    return DriftReport(
+        drifted=has_drifted(sides, None),
+        verdict=verdict_on_batches(purpose, sides, shown.drifts, facts, columns, TOGETHER),
+        row_facts=facts,
+        **sides,
+        drifts=shown.drifts,
+        findings=shown.findings,
+        reordered=None,
+        map="",
+        unexplained=None,
+        ladder=(),
+        moved=(),
+        moved_before=(),
+        classes=shown.classes,
+        features=tuple(
+            f._replace(before=f.before * unit, after=f.after * unit) for f in shown.features
+        ),
+        picture=_plane(a / unit, b / unit),
+        settings={
+            "purpose": purpose,
+            "paired": False,
+            "samples": x.shape[0],
+            "batch": y.shape[0],
+            "used": len(a),
+            "batch_used": len(b),
+            "widths": [x.shape[1], y.shape[1]],
+            "tests": shown.tests,
+            "level": TOGETHER,
+            "threshold": "calibrated",
+            "seed": rules.seed,
+            "labels": labels is not None,
+        },
+        provenance={**environment(), "reference": _identity(x), "current": _identity(y)},
+    )
+
+
+def _plane(x: np.ndarray, y: np.ndarray) -> dict[str, list[tuple[float, float]]]:
+    """The first rows of both batches in the plane of largest variance of all."""
+    pooled = np.concatenate([x, y])
+    centre = pooled.mean(axis=0)
+    axes = np.linalg.svd(pooled - centre, full_matrices=False)[2][:2].T
+    planes = {"reference": x, "current": y}
+    flat = {name: ((v[:DRAWN] - centre) @ axes).round(6) for name, v in planes.items()}
+    return {
+        name: [(float(p[0]), float(p[-1] if len(p) > 1 else 0.0)) for p in plane]
+        for name, plane in flat.items()
+    } | {"mapped": []}
+
+
 def _sample(
-    x: Representation, y: Representation, groups: np.ndarray | None, rules: Rules, k: int, most: int
+    both: tuple[Rows, Rows], groups: np.ndarray | None, rules: Rules, k: int, most: int
 ) -> Sample:
-    n, both = x.shape[0], (rows_of(x), rows_of(y))
+    n = len(both[0].source)
     indices = np.sort(generator(rules.seed, "samples", n).permutation(n)[:most])
     drawn = both[0].take(indices), both[1].take(indices)
-    unit, width = unit_of(*drawn), max(x.shape[1], y.shape[1])
+    unit, width = unit_of(*drawn), max(rows.width for rows in both)
     a, b, is_reduced = together(*drawn, unit)
     queries = indices[queries_of(len(indices), n, width, rules.seed)]
     before, after = (rows._replace(unit=unit, width=width) for rows in both)

@@ -77,6 +77,17 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %" if 0.0995 > share > ROUNDING else f"{100 * share:.0f} %"
 
 
+def told_apart(share: float, other: float) -> tuple[str, str]:
+    """Write two shares as percentages, with so many digits that unequal ones differ."""
+    if share == other or percent(share) != percent(other):
+        return percent(share), percent(other)
+    for digits in range(2, 15):
+        pair = f"{100 * share:.{digits}f} %", f"{100 * other:.{digits}f} %"
+        if pair[0] != pair[1]:
+            return pair
+    return percent(share), percent(other)
+
+
 def interval(
     values: np.ndarray, seed: int, *labels: str, level: float = LEVEL, size: int | None = None
 ) -> tuple[float, float]:

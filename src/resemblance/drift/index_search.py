@@ -74,18 +74,19 @@ def _keep_largest(best: np.ndarray, rows: np.ndarray, products: np.ndarray, star
 
 
 def are_right(
-    points: np.ndarray, true: np.ndarray, found: np.ndarray, take: Take, metric: Metric
+    points: np.ndarray, true: np.ndarray, retrieved: np.ndarray, take: Take, metric: Metric
 ) -> np.ndarray:
     """Return which rows that are found, (points, depth), are as near as the last of the true ones.
 
-    ``true`` and ``found`` are indices of rows; ``take`` gives the rows in the version that decides.
+    ``true`` and ``retrieved`` are indices of rows; ``take`` gives the rows in the version that
+    decides.
     """
     if metric != "inner":
-        return ~are_lost(points, true, found, take)
-    right = np.empty(found.shape, bool)
+        return ~are_lost(points, true, retrieved, take)
+    right = np.empty(retrieved.shape, bool)
     for start in range(0, len(points), COMPARED):
         some = slice(start, start + COMPARED)
-        near, others, point = take(true[some]), take(found[some]), points[some, None]
+        near, others, point = take(true[some]), take(retrieved[some]), points[some, None]
         centre = np.median(near, axis=1, keepdims=True)
         near, others = near - centre, others - centre
         products = (near * point).sum(axis=2)

@@ -51,6 +51,13 @@ def check_parameters(*, tolerance: Any, purpose: Any, **counts: Any) -> None:
         check_count(f"drift: {name}", value, LEAST[name])
 
 
+def check_flag(role: str, value: Any) -> bool:
+    """Return a flag; raise ``ValueError`` for anything but True and False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{role} must be True or False; got {value!r}")
+    return bool(value)
+
+
 def check_share(role: str, value: Any) -> None:
     """Raise ``ValueError`` for what is no number between 0 and 1."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < 1:
@@ -74,7 +81,7 @@ def checked(
     if n != m:
         raise ValueError(
             f"drift: the reference has {n} samples and the current version {m}; give the same "
-            "inputs"
+            "inputs, or compare batches of other samples: paired=False, or --unpaired"
         )
     check_same_samples("drift", x, y)
     if n < 20:

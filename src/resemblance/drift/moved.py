@@ -160,6 +160,27 @@ def _finding(
     return Finding("moved_classes", bool(far), float(distance[most]), *bounds, listed or nothing)
 
 
+def moved_apart(
+    x: np.ndarray, y: np.ndarray, classes: tuple[np.ndarray, np.ndarray], names: Sequence[Hashable]
+) -> tuple[MovedClass, ...]:
+    """How far the means of classes are apart in rows of other samples, those first that are
+    farthest; of classes in both, two at least."""
+    present = np.intersect1d(*classes).tolist()
+    if len(present) < 2:
+        return ()
+    before, after = (
+        np.stack([v[groups == c].mean(axis=0) for c in present])
+        for v, groups in zip((x, y), classes)
+    )
+    radii, labels = (radius(x), radius(y)), [names[c] for c in present]
+    far = (norm(after - before, axis=1) / radii[1]).tolist()
+    sides = zip((before, after), radii)
+    nearest = (column for side in sides for column in _nearest(labels, *side))
+    counts = [int((classes[1] == c).sum()) for c in present]
+    moved = [MovedClass(*row) for row in zip(labels, counts, far, far, *nearest)]
+    return tuple(sorted(moved, key=lambda m: -m.moved))
+
+
 def map_of_most(
     x: np.ndarray, y: np.ndarray, classes: np.ndarray, name: str, factor: float
 ) -> Affine:

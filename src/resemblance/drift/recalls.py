@@ -49,9 +49,9 @@ def measured(task: Task, ways: Ways, tick: Tick) -> Recalls:
     after = reranked(task, hits, best, task.new.take)
     before = as_before(task, hits, true)
     before["re-embed"] = _answers(task, task.a, true, best, task.whole)
-    for name, found in _parts(task, ways, tick):
-        after[name] = _answers(task, task.b, best, found, task.new)
-        before[name] = _answers(task, task.a, true, found, task.whole)
+    for name, retrieved in _parts(task, ways, tick):
+        after[name] = _answers(task, task.b, best, retrieved, task.new)
+        before[name] = _answers(task, task.a, true, retrieved, task.whole)
     changed = 1 - within(task, hits[OLD], best).mean()
     return Recalls(after, before, float(changed), (), gain_of(task, true, best))
 
@@ -62,25 +62,25 @@ def found_by(
     """Return the nearest documents by every way, and by old queries; ways of the same stored
     vectors share a pass over them. ``some``: the queries asked, all without it."""
     rows = np.arange(len(task.a)) if some is None else some
-    every = {OLD: Way(task.a), **ways}
+    all_ways = {OLD: Way(task.a), **ways}
     passes: dict[int, list[str]] = {}
-    for name, way in every.items():
+    for name, way in all_ways.items():
         passes.setdefault(id(way.change), []).append(name)
     hits: Hits = {}
     for names in passes.values():
-        points = np.concatenate([every[name].points[rows] for name in names])
+        points = np.concatenate([all_ways[name].points[rows] for name in names])
         selves = np.tile(task.places[rows], len(names))
-        stored = every[names[0]].stored(task)
-        found = search(
+        stored = all_ways[names[0]].stored(task)
+        retrieved = search(
             points, selves, stored, depth, task.metric, lambda s: tick(share * s / len(passes))
         )
-        hits |= dict(zip(names, np.split(found, len(names))))
+        hits |= dict(zip(names, np.split(retrieved, len(names))))
     return hits
 
 
-def within(task: Task, found: np.ndarray, best: np.ndarray) -> np.ndarray:
+def within(task: Task, retrieved: np.ndarray, best: np.ndarray) -> np.ndarray:
     """Return the share of the new model's answers among the first k documents of each query."""
-    right = are_right(task.b, best, found[:, : task.k], task.new.take, task.metric)
+    right = are_right(task.b, best, retrieved[:, : task.k], task.new.take, task.metric)
     return recall_within(right, task.k, task.k)
 
 
@@ -94,12 +94,12 @@ def reranked(
     """Return the recall of the new model's answers by every way, and among its candidates."""
     recalls: ByOption = {}
     points = task.b if some is None else task.b[some]
-    for name, found in hits.items():
-        right = are_right(points, best, found, take, task.metric)
+    for name, retrieved in hits.items():
+        right = are_right(points, best, retrieved, take, task.metric)
         if name != OLD:
             recalls[name] = recall_of(task, recall_within(right, task.k, task.k), some)
         for count in CANDIDATES:
-            if task.k < count <= found.shape[1]:
+            if task.k < count <= retrieved.shape[1]:
                 values = recall_within(right, count, task.k)
                 recalls[rerank_name(name, count)] = recall_of(task, values, some)
     return recalls
@@ -108,16 +108,16 @@ def reranked(
 def as_before(task: Task, hits: Hits, true: np.ndarray) -> ByOption:
     """Return the recall of the old model's answers by every way."""
     return {
-        name: _answers(task, task.a, true, found[:, : task.k], task.whole)
-        for name, found in hits.items()
+        name: _answers(task, task.a, true, retrieved[:, : task.k], task.whole)
+        for name, retrieved in hits.items()
         if name != OLD
     }
 
 
 def _answers(
-    task: Task, points: np.ndarray, true: np.ndarray, found: np.ndarray, rows: Stored
+    task: Task, points: np.ndarray, true: np.ndarray, retrieved: np.ndarray, rows: Stored
 ) -> Recall:
-    right = are_right(points, true, found, rows.take, task.metric)
+    right = are_right(points, true, retrieved, rows.take, task.metric)
     return recall_of(task, recall_within(right, task.k, task.k))
 
 
@@ -131,7 +131,7 @@ def _parts(task: Task, ways: Ways, tick: Tick) -> list[tuple[str, np.ndarray]]:
     others = np.setdiff1d(np.arange(n), ways.half)
     random = generator(task.seed, "part", n)
     order = np.concatenate([random.permutation(ways.half), random.permutation(others)])
-    found = []
+    retrieved = []
 
     def portion(of_rows: float) -> None:
         tick(0.2 / len(PARTS) * of_rows)
@@ -141,15 +141,15 @@ def _parts(task: Task, ways: Ways, tick: Tick) -> list[tuple[str, np.ndarray]]:
         if len(np.intersect1d(again, ways.free)) >= FEWEST:
             rows = partly(task, names, again, ways.free)
             hits = search(task.b, task.selves, rows, task.k, task.metric, portion)
-            found.append((part_name(share), hits))
-    return found
+            retrieved.append((part_name(share), hits))
+    return retrieved
 
 
 def gain_of(task: Task, true: np.ndarray, best: np.ndarray) -> Gain | None:
     """Return what the new model gains in relevant documents, None where none are named."""
     if task.relevant is None:
         return None
-    old, new = (shares(task.relevant, found) for found in (true, best))
+    old, new = (shares(task.relevant, retrieved) for retrieved in (true, best))
     low, high = (2 * end - 1 for end in bounds((new - old + 1) / 2, task.level))
     difference = float((new - old).mean())
     return Gain(float(old.mean()), float(new.mean()), difference, low, high, len(old))

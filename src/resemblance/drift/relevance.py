@@ -43,7 +43,7 @@ def relevant_of(
         )
     rows = {name: place for place, name in enumerate(_ids(queries))}
     columns = {name: place for place, name in enumerate(_ids(documents))}
-    found: dict[int, np.ndarray] = {}
+    positions: dict[int, np.ndarray] = {}
     for query, named in relevant.items():
         documents_of = _several(named)
         _check_known([query], rows, "queries", queries)
@@ -52,13 +52,13 @@ def relevant_of(
             raise ValueError(
                 f"upgrade: relevant names no document for query {query!r}; leave that query out"
             )
-        found[rows[query]] = np.unique([columns[name] for name in documents_of])
-    if len(found) < FEWEST:
+        positions[rows[query]] = np.unique([columns[name] for name in documents_of])
+    if len(positions) < FEWEST:
         raise ValueError(
             f"upgrade: relevant documents are needed for at least {FEWEST} queries, for an "
-            f"interval; got {len(found)}"
+            f"interval; got {len(positions)}"
         )
-    return found
+    return positions
 
 
 def _ids(x: Representation) -> Iterable[Hashable]:
@@ -84,12 +84,12 @@ def _check_known(
         )
 
 
-def shares(relevant: Mapping[int, np.ndarray], found: np.ndarray) -> np.ndarray:
+def shares(relevant: Mapping[int, np.ndarray], retrieved: np.ndarray) -> np.ndarray:
     """Return the recall of each query with relevant documents, from the k rows that are found."""
-    k = found.shape[1]
+    k = retrieved.shape[1]
     return np.array(
         [
-            np.isin(found[query], documents).sum() / min(k, len(documents))
+            np.isin(retrieved[query], documents).sum() / min(k, len(documents))
             for query, documents in relevant.items()
         ]
     )

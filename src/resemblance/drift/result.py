@@ -8,9 +8,11 @@ from html import escape
 from typing import Any
 
 from ..display import drawn, picture
+from .facts import Fact
 from .findings import Finding, brief
 from .moved import Moved, MovedClass, Reordered
 from .table import Drift
+from .unpaired import MovedFeature
 from .verdict import Judgement, lines
 
 
@@ -25,18 +27,20 @@ class DriftReport:
 
     drifted: bool
     verdict: str
+    row_facts: tuple[Fact, ...]  # what the rows show before any map: equal, zero or packed rows
     geometry: Judgement
     coordinates: Judgement
     index: Judgement
     drifts: tuple[Drift, ...]
     findings: tuple[Finding, ...]
     reordered: Reordered | None  # whether the current version has (nearly) the same rows, moved
-    map: str  # the map from reference to current that was chosen
-    unexplained: float  # share of the variance of the current version that it does not explain
+    map: str  # the map from reference to current that was chosen, "" for other samples
+    unexplained: float | None  # share of the variance of the current version that it leaves
     ladder: tuple[tuple[str, float], ...]  # the same share for maps of growing freedom
     moved: tuple[Moved, ...]  # the samples farthest from where the map puts them
     moved_before: tuple[Moved, ...]  # the samples farthest from where they were
     classes: tuple[MovedClass, ...]  # with labels: every class, and the class nearest to it
+    features: tuple[MovedFeature, ...]  # of other samples: columns with another distribution
     picture: dict[str, list[tuple[float, float]]]  # samples in the plane of largest variance
     settings: dict[str, Any]
     provenance: dict[str, Any]  # versions of libraries; file, shape and fingerprint of the data

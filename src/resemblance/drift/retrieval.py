@@ -55,7 +55,11 @@ class Rows(NamedTuple):
         """Yield the index of the first row and the rows of one block after the other."""
         height = max(1, min(HEIGHT, VALUES // self.source.shape[1]))
         for start in range(0, len(self.source), height):
-            yield start, self._counted(self.source[start : start + height])
+            yield start, self.part(start, start + height)
+
+    def part(self, start: int, stop: int) -> np.ndarray:
+        """Rows that follow each other."""
+        return self._counted(self.source[start:stop])
 
     def _counted(self, rows: np.ndarray) -> np.ndarray:
         rows = np.asarray(rows).astype(self.precision, copy=False).astype(np.float64, copy=False)

@@ -43,6 +43,11 @@ class ChangedRows(NamedTuple):
 Stored: TypeAlias = "Rows | ChangedRows"
 
 
+def as_given(rows: Stored) -> Rows:
+    """Return rows without a change, in their unit."""
+    return as_given(rows.rows) if isinstance(rows, ChangedRows) else rows
+
+
 def to_unit(rows: np.ndarray, positions: np.ndarray | None = None) -> np.ndarray:
     """Return rows of length 1; rows of zeros stay."""
     largest = np.abs(rows).max(axis=1, keepdims=True)
@@ -58,9 +63,9 @@ def normalised(rows: Stored) -> ChangedRows:
     """
     changed = ChangedRows(rows, to_unit, rows.width)
     some = np.linspace(0, len(rows.source) - 1, LOOKED_AT).astype(int)
-    given, unit = rows.take(some), changed.take(some)
+    original, unit = rows.take(some), changed.take(some)
     spread = np.abs(unit - unit[:1]).max()
-    if given.std(axis=0).any() and spread <= ROUNDING and len(np.unique(given, axis=0)) > 1:
+    if original.std(axis=0).any() and spread <= ROUNDING and len(np.unique(original, axis=0)) > 1:
         raise Undefined(
             "upgrade: the directions of the vectors differ by less than rounding; centre the "
             "vectors first: subtract the mean of the documents of a model from its documents and "

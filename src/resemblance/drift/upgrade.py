@@ -14,6 +14,7 @@ from ..display import written
 from ..progress import Progress, in_hundredths
 from ..provenance import environment
 from .advice import OVERSTATED, candidates_line, decide, gain_words, option_line, verdict
+from .facts import Fact, facts_of
 from .findings import percent
 from .index_maps import IndexMap
 from .index_options import CODES, TRUTHS, WAYS, Goal, Option, Recall, options_of
@@ -21,10 +22,16 @@ from .index_search import Metric
 from .pooled import pooled
 from .recalls import LEAST_SAMPLE, Recalls, continued, measured
 from .relevance import Gain
-from .stored import NEARLY_ALL
+from .stored import NEARLY_ALL, as_given
 from .upgrade_inputs import FEWEST, Task, check_options, check_prices, task_of
 from .ways import Ways, ways_of
 
+NOUNS = ("documents by the old model", "documents by the new model")
+REMEDIES = {  # of facts of the rows, in place of those for two versions
+    "equal rows": "Two models in one index? Embed the other rows by one model.",
+    "other inputs": "Give the same documents in the same order by both models.",
+    "unrelated rows": "Give the same documents in the same order by both models.",
+}
 PAYS = ("orthogonal", "affine")  # options whose break-even is said although another one is chosen
 
 
@@ -39,7 +46,8 @@ class Upgrade:
     the share of the old answers that re-embedding everything would change anyway, None where it is
     unknown. ``curve`` (option, documents, recall) is continued to the size of a larger index.
     ``gain`` says what the new model gains in relevant documents, None without ``relevant``.
-    ``maps`` has the maps of queries and of documents by the name of their option.
+    ``maps`` has the maps of queries and of documents by the name of their option. ``facts`` is what
+    the rows of the documents show: equal rows, zeros, copies, far rows, packed bits.
     """
 
     decision: str
@@ -52,6 +60,7 @@ class Upgrade:
     curve: tuple[tuple[str, int, float], ...]
     gain: Gain | None
     maps: Mapping[str, IndexMap]
+    facts: tuple[Fact, ...]
     settings: Mapping[str, Any]
     provenance: Mapping[str, Any]
 
@@ -85,8 +94,8 @@ class Upgrade:
         """Return after how many queries re-embedding all documents costs less than what the option
         loses; None without prices, without its recall, and for options that embed documents."""
         price, loss = self.settings["price"], self.settings["loss"]
-        found = next((o for o in self.options if o.name == option), None)
-        recall = None if found is None or found.candidates or found.embeds else found.as_new
+        entry = next((o for o in self.options if o.name == option), None)
+        recall = None if entry is None or entry.candidates or entry.embeds else entry.as_new
         if price is None or recall is None:
             return None
         cost = (1 - recall.value) * self.settings["k"] * loss
@@ -263,6 +272,7 @@ def _result(task: Task, ways: Ways, recalls: Recalls, settings: dict[str, Any]) 
         curve=recalls.curve,
         gain=recalls.gain,
         maps=ways.maps,
+        facts=facts_of(as_given(task.old), as_given(task.new), NOUNS, task.seed),
         settings=settings,
         provenance=environment(),
     )
@@ -292,6 +302,7 @@ def _lines(result: Upgrade) -> Iterator[str]:
     """Say what each way gives, how that is known, and when embedding everything again pays."""
     goal, settings = result.settings["goal"], result.settings
     recalls = [getattr(option, goal) for option in result.options if getattr(option, goal)]
+    yield from (f"{fact.said} {REMEDIES.get(fact.kind, fact.remedy)}" for fact in result.facts)
     ways = [o for o in result.options if o.name in WAYS and (o.as_new or o.as_before)]
     if result.gain is not None and result.decision != "stay":
         yield f"On this corpus the new model {gain_words(result.gain)}."

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .findings import WORDS, Finding, happened, percent
+from .facts import Fact
+from .findings import WORDS, Finding, happened, percent, told_apart
 from .moved import Reordered
 from .table import Drift, Side
 
@@ -16,6 +17,7 @@ PURPOSES: dict[str, tuple[Side, ...]] = {  # what counts for each, the strictest
     "geometry": ("geometry",),
 }  # fmt: skip
 CALLED = {"index": "a search index", "head": "a trained head", "geometry": "the geometry alone"}
+LISTED = 5  # columns that a verdict names
 PLACED = ("translation", "scale", "rotation", "linear")  # kinds of change that move the coordinates
 
 
@@ -66,10 +68,11 @@ def _said(side: str, above: str) -> str:
 def _searched(old: Drift, wider: str, k: int) -> str:
     if old.value is None or old.threshold is None:
         return f"New queries cannot search old vectors: {wider or old.reason}"
-    limit = f"{'above' if old.exceeds else 'within'} the threshold of {percent(old.threshold)}"
+    value, limit = told_apart(old.value, old.threshold)
+    side = "above" if old.exceeds else "within"
     return (
-        f"New queries on old vectors lose {percent(old.value)} of their {k} nearest neighbours "
-        f"({limit})"
+        f"New queries on old vectors lose {value} of their {k} nearest neighbours ({side} the "
+        f"threshold of {limit})"
     )
 
 
@@ -86,37 +89,92 @@ def has_drifted(sides: dict[Side, Judgement], order: Reordered | None) -> bool:
 
 
 def verdict(
-    purpose: str, sides: dict[Side, Judgement], findings: Sequence[Finding], order: Reordered | None
+    purpose: str,
+    sides: dict[Side, Judgement],
+    findings: Sequence[Finding],
+    order: Reordered | None,
+    facts: Sequence[Fact] = (),
 ) -> str:
-    """Say whether there is drift for the purpose, what happened, and what changed without
-    counting."""
+    """Say whether there is drift for the purpose, what the rows show, what happened, and what
+    changed without counting.
+
+    A fact that explains the change takes the place of maps of all rows, unless classes moved, and
+    of what undoes them.
+    """
     drift = has_drifted(sides, order)
     first = f"{'Drift' if drift else 'No drift beyond the threshold'} for {CALLED[purpose]}."
-    return " ".join([first, *_happened(findings, order), *_consequences(sides, findings, order)])
-
-
-def _happened(findings: Sequence[Finding], order: Reordered | None) -> list[str]:
     if order:
-        rows = "the same rows" if order.exactly else "nearly the same rows"
-        place = f"{percent(order.share)} of the samples are where another one was"
-        return [
-            f"The current version holds {rows} in another order ({place}): pair the samples and "
-            "compare again."
-        ]
-    named = [happened(f) for f in findings if f.named]
-    return [f"What happened: {', '.join(named)}." if named else "No kind of change is named."]
+        return f"{first} {_reordered(order)}"
+    words = [fact.sentences for fact in facts]
+    named = [f for f in findings if f.named]
+    if any(fact.explains for fact in facts):
+        has_moved = any(f.kind == "moved_classes" for f in named)
+        return " ".join([first, *words, *(_happened(named) if has_moved else [])])
+    words += _happened(named) if named or not facts else []
+    return " ".join([first, *words, *_consequences(sides, findings)])
 
 
-def _consequences(
-    sides: dict[Side, Judgement], findings: Sequence[Finding], order: Reordered | None
-) -> list[str]:
+def judge_batches(purpose: str, rows: Sequence[Drift]) -> dict[Side, Judgement]:
+    """Judge batches of other samples: what the tests of each side show."""
+    counts = PURPOSES[purpose]
+    sides: dict[Side, Judgement] = {}
+    for side, name in (("geometry", "Geometry"), ("coordinates", "Coordinates")):
+        above = _above([d for d in rows if d.judges == side], [])
+        words = f"{name} did not change beyond chance" if not above else _said(name, above)
+        sides[side] = Judgement(bool(above), side in counts, words)  # type: ignore[index]
+    unknown = "New queries on old vectors: not known, as it takes the same samples"
+    sides["index"] = Judgement(False, "index" in counts, unknown)
+    return sides
+
+
+def verdict_on_batches(
+    purpose: str,
+    sides: dict[Side, Judgement],
+    rows: Sequence[Drift],
+    facts: Sequence[Fact],
+    features: Sequence[int],
+    level: float,
+) -> str:
+    """Say whether batches of other samples have one distribution, and what differs."""
+    drift = has_drifted(sides, None)
+    first = f"{'Drift' if drift else 'No drift beyond chance'} for {CALLED[purpose]}."
+    tests = [d for d in rows if d.p is not None]
+    above = [d for d in tests if d.exceeds]
+    words = f"of {len(tests)} tests, at {100 * level:g} % for all together"
+    text = f"The batches hold other samples, and none {words}, shows another distribution"
+    if above:
+        text = (
+            f"The batches hold other samples, and {len(above)} {words}, show another distribution"
+        )
+    named = ", ".join(d.label.partition(":")[0].partition(",")[0].lower() for d in above)
+    parts = [first, *(fact.sentences for fact in facts), f"{text}{f': {named}' if named else ''}."]
+    if features:
+        listed = ", ".join(map(str, features[:LISTED]))
+        more = f" and {len(features) - LISTED} more" if len(features) > LISTED else ""
+        parts.append(f"Columns with another distribution, from 0: {listed}{more}.")
+    return " ".join(parts)
+
+
+def _reordered(order: Reordered) -> str:
+    rows = "the same rows" if order.exactly else "nearly the same rows"
+    place = f"{percent(order.share)} of the samples are where another one was"
+    return (
+        f"The current version holds {rows} in another order ({place}): pair the samples and "
+        "compare again."
+    )
+
+
+def _happened(named: Sequence[Finding]) -> list[str]:
+    kinds = ", ".join(map(happened, named))
+    return [f"What happened: {kinds}." if named else "No kind of change is named."]
+
+
+def _consequences(sides: dict[Side, Judgement], findings: Sequence[Finding]) -> list[str]:
     """What a user of the old coordinates has to know: that a change there does not count, or how it
     is undone."""
     geometry, coordinates, index = (sides[side] for side in ("geometry", "coordinates", "index"))
     named = ", ".join(WORDS[f.kind] for f in findings if f.named and f.kind in PLACED)
     place = f"the coordinates changed{f' ({named})' if named else ''}"
-    if order:
-        return []
     if coordinates.drifted and not coordinates.counts:
         return [
             f"But {place}: vectors of the old version cannot be compared with new ones, and a "
@@ -125,9 +183,10 @@ def _consequences(
     if index.drifted and not index.counts and not (geometry.drifted or coordinates.drifted):
         return [f"But {index.said[0].lower()}{index.said[1:]}: for an index this is drift."]
     if coordinates.drifted and not geometry.drifted:
-        remedy, other = "embed everything again", "put the old vectors through the same map"
+        same = ["put the old vectors through the same map"] if named else []
+        remedies = ["map new queries, as rs.upgrade does", *same, "embed everything again"]
         if not index.counts:
-            remedy, other = "train the head again", "bring the new vectors back by the inverse map"
-        remedy += f", or {other}" if named else ""
-        return [f"Only {place}: {remedy}."]
+            same = ["bring the new vectors back by the inverse map"] if named else []
+            remedies = ["train the head again", *same]
+        return [f"Only {place}: {', or '.join(remedies)}."]
     return []

@@ -82,16 +82,16 @@ def ways_of(task: Task, maps: Sequence[str]) -> Ways:
     ways, others = _without_maps(task)
     reasons = {**others, **reasons}
     is_unit = task.metric == "cosine"
-    found = {n: index_map(fit, "queries", units[::-1], is_unit) for n, fit in queries.items()}
+    index_maps = {n: index_map(fit, "queries", units[::-1], is_unit) for n, fit in queries.items()}
     ways |= {name: Way(fit(task.b)) for name, fit in queries.items()}
     for name in names:
         key, fits = f"documents_{name}", (pairs[0][name], pairs[1][name])
-        found[key] = index_map(fits[0], "documents", units, is_unit)
+        index_maps[key] = index_map(fits[0], "documents", units, is_unit)
         ways[key] = Way(task.b, crossed(task, fits, halves[0]))
     wanted = {"keep", "normalise", "cut", *maps, *(f"documents_{name}" for name in maps)}
     numbers = {name: freedom(name, *widths) for name in WAYS if name in wanted}
     ordered = {name: ways[name] for name in WAYS if name in ways}
-    return Ways(ordered, reasons, found, numbers, halves[0], free)
+    return Ways(ordered, reasons, index_maps, numbers, halves[0], free)
 
 
 def crossed(task: Task, fits: tuple[Affine, Affine], half: np.ndarray) -> Change:

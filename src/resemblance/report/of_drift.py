@@ -33,8 +33,7 @@ SOURCE = (
 def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
     """Return a drift report as a :class:`~resemblance.results.result.Result`, to show or save."""
     settings = report.settings
-    sections = [_happened(report), _samples(report), *_maps(report), _drifts(report)]
-    sections += [*_classes(report), _moved(report)]
+    sections = [*_facts(report), *(_paired if settings["paired"] else _batches)(report)]
     return Result(
         "drift",
         "",
@@ -43,15 +42,28 @@ def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
         facts={"purpose": settings["purpose"]},
         lead="\n".join((report.verdict, *report.lines, *next_step(report))),
         title=title,
-        counts={
-            _samples_of(settings): f"{settings['samples']:,}",
-            "features, reference → current": " → ".join(f"{w:,}" for w in settings["widths"]),
-            "of the variance is not explained by the map": (
-                f"{min(100 * report.unexplained, 100):.1f} %"
-            ),
-        },
+        counts=_counts(report),
         tone=tone(report),
     )
+
+
+def _paired(report: DriftReport) -> list[Section]:
+    sections = [_happened(report), _samples(report), *_maps(report), _drifts(report)]
+    return [*sections, *_classes(report), _moved(report)]
+
+
+def _counts(report: DriftReport) -> dict[str, str]:
+    settings = report.settings
+    if report.unexplained is None:
+        sizes = f"{settings['samples']:,} and {settings['batch']:,}"
+        return {"samples, other ones in both": sizes, "features": f"{settings['widths'][0]:,}"}
+    return {
+        _samples_of(settings): f"{settings['samples']:,}",
+        "features, reference → current": " → ".join(f"{w:,}" for w in settings["widths"]),
+        "of the variance is not explained by the map": (
+            f"{min(100 * report.unexplained, 100):.1f} %"
+        ),
+    }
 
 
 def drift_output(report: DriftReport) -> Output:
@@ -64,7 +76,8 @@ def drift_output(report: DriftReport) -> Output:
     drifts, kinds = by_name["drifts"], by_name.get("kinds of change")
     outcomes = [_TONES.get(str(row[-1]).partition(":")[0], "") for row in drifts.rows]
     tones = [(i, 5, colour) for i, colour in enumerate(outcomes) if colour]
-    shown: list[Any] = [text_table(drifts, tones=tones)]
+    shown: list[Any] = [fact.said for fact in report.row_facts]
+    shown += ["", text_table(drifts, tones=tones)] if shown else [text_table(drifts, tones=tones)]
     if kinds is not None:
         shown += ["", text_table(kinds, tones=[(i, 1, "warning") for i in kinds.marked])]
     shown += ["", *([f"Not assessed: {missing}."] if (missing := unassessed(report)) else [])]
@@ -78,11 +91,11 @@ def drift_output(report: DriftReport) -> Output:
 
 def next_step(report: DriftReport) -> list[str]:
     """Say what to do next about an index, where new queries no longer find their neighbours."""
-    if not (report.index.drifted and report.index.counts and report.reordered is None):
+    has_lost = report.index.drifted and report.index.counts and report.reordered is None
+    if not has_lost or report.row_facts:  # whose remedies come first
         return []
     return [
-        "Then: rs.upgrade, or resemblance upgrade, says whether the index can be kept: by queries "
-        "as they are, by a map of queries, or only if everything is embedded again."
+        "First ask rs.upgrade, or resemblance upgrade: a map of new queries may keep the index."
     ]
 
 
@@ -101,6 +114,9 @@ def _samples_of(settings: Mapping[str, Any]) -> str:
 
 def _settings(report: DriftReport) -> dict[str, str]:
     settings = report.settings
+    if not settings["paired"]:
+        level = f"{100 * settings['level']:g} % for {settings['tests']} tests together"
+        return {"samples": samples_used(report), "level": level, "seed": str(settings["seed"])}
     threshold = f"calibrated by noise of {settings['tolerance']:g} radii"
     if settings["threshold"] != "calibrated":
         threshold = f"{settings['threshold']:g}"
@@ -114,6 +130,21 @@ def _settings(report: DriftReport) -> dict[str, str]:
 
 
 # ----------------------------------------------------------------------------------- what happened
+
+
+def _facts(report: DriftReport) -> list[Section]:
+    if not report.row_facts:
+        return []
+    table = Table(
+        "facts",
+        "Facts",
+        ("fact", "rows", "share", "what the rows show", "remedy"),
+        tuple((f.kind, f.count, f.count / f.rows, f.said, f.remedy) for f in report.row_facts),
+        brief=("fact", "rows", "what the rows show", "remedy"),
+        figures=3,
+    )
+    about = "Counted before any map is fitted; one map of all rows does not explain them."
+    return [Section("facts", "What the rows show", about, (table,))]
 
 
 def _happened(report: DriftReport) -> Section:
@@ -214,27 +245,38 @@ def _drifts(report: DriftReport) -> Section:
         "Drifts by their thresholds",
         "times the threshold",
         tuple(map(_times, judged)),
-        "The line at 1 is the threshold; the thin line of a drift is its 95 % interval.",
+        "The line at 1 is the threshold"
+        + ("; the thin line of a drift is its 95 % interval." if report.ladder else "."),
         threshold=1.0,
         span=(LEAST, _end(judged)),
         log_x=True,
         is_limit=True,
     )
+    is_paired = report.settings["paired"]
+    middle = "95 % interval" if is_paired else "p"
     table = Table(
         "drifts",
         "Drifts and their thresholds",
-        ("drift", "side", "value", "95 % interval", "threshold", "times the threshold", "result"),
+        ("drift", "side", "value", middle, "threshold", "times the threshold", "result"),
         tuple(_drift_row(report, d) for d in report.drifts),
         samples_used(report),
         marked=tuple(i for i, d in enumerate(report.drifts) if d.exceeds),
         figures=3,
-        brief=("side", "drift", "value", "95 % interval", "threshold", "result"),
+        brief=("side", "drift", "value", middle, "threshold", "result"),
     )
     return Section("drifts", "Drifts", _about_drifts(report), (table,), (figure,))
 
 
 def _about_drifts(report: DriftReport) -> str:
     settings = report.settings
+    if not settings["paired"]:
+        return (
+            "Tests whether both batches have one distribution. A threshold is what permuted rows "
+            f"of both together exceed once in {settings['tests'] / settings['level']:g} tests, so "
+            f"that all {settings['tests']} tests together find a difference where there is none "
+            f"in {100 * settings['level']:g} % of the cases at most. Rows that need the same "
+            "samples in both have no value."
+        )
     judged = (
         "A drift that is not a share between 0 and 1 cannot be judged by a number and has no bar."
     )
@@ -279,7 +321,8 @@ def _drift_row(report: DriftReport, drift: Drift) -> tuple[Entry, ...]:
     value, limit = drift.value, drift.threshold
     times = _rounded(value / limit) if value is not None and limit else None
     side, result = SIDES[drift.judges], outcome(report, drift)
-    return drift.label, side, _rounded(value), bounds(drift), limit, times, result
+    middle = bounds(drift) if report.settings["paired"] else drift.p
+    return drift.label, side, _rounded(value), middle, limit, times, result
 
 
 def _rounded(value: float | None) -> float | None:
@@ -304,6 +347,11 @@ def outcome(report: DriftReport, drift: Drift) -> str:
 def samples_used(report: DriftReport) -> str:
     """Say how many samples the report rests on."""
     s = report.settings
+    if not s["paired"]:
+        return (
+            f"{s['used']:,} of {s['samples']:,} samples of the reference were used, and "
+            f"{s['batch_used']:,} of {s['batch']:,} of the current batch."
+        )
     used = f"{s['used']:,} of {s['samples']:,} samples were used, drawn at random"
     if s["used"] == s["samples"]:
         used = f"All {s['samples']:,} samples were used"
@@ -311,6 +359,35 @@ def samples_used(report: DriftReport) -> str:
         f"{used}; {s['k']} neighbours of {s['queries']:,} of them were looked up among all "
         f"{s['samples']:,}."
     )
+
+
+# ------------------------------------------------------------------------ batches of other samples
+
+
+def _batches(report: DriftReport) -> list[Section]:
+    clouds = {name: tuple(points) for name, points in report.picture.items()}
+    points, first = clouds["reference"] + clouds["current"], len(clouds["reference"])
+    groups = (0,) * first + (1,) * (len(points) - first)
+    about = (
+        f"The first {first:,} samples of the reference and {len(points) - first:,} of the current "
+        "batch, in another colour, in the plane of largest variance of both."
+    )
+    figure = Clouds("samples", "Where the samples are", (Cloud("both batches", points, groups),))
+    samples = Section("samples", "The samples", about, figures=(figure,))
+    return [_drifts(report), *_features(report), *_classes(report), samples]
+
+
+def _features(report: DriftReport) -> list[Section]:
+    if not report.features:
+        return []
+    rows = tuple((f.column, f.distance, f.p, f.before, f.after) for f in report.features)
+    columns = ("column", "distance", "adjusted p", "mean before", "mean after")
+    table = Table("features", "Features that moved", columns, rows, figures=3)
+    about = (
+        "Columns, from 0, with another distribution by the Kolmogorov-Smirnov test, adjusted for "
+        "all of them (Holm)."
+    )
+    return [Section("features", "Features that moved", about, (table,))]
 
 
 # --------------------------------------------------------------------------------------- what moved

@@ -125,10 +125,10 @@ def _candidates(upgrade: Upgrade) -> Iterator[Section]:
     if not options:
         return
     counts = sorted({o.candidates for o in options})
-    found = {(o.base, o.candidates): o.as_new for o in options}
+    by_base = {(o.base, o.candidates): o.as_new for o in options}
     rows: list[tuple[Entry, ...]] = []
     for base in dict.fromkeys(o.base for o in options):
-        recalls = [found.get((base, count)) for count in counts]
+        recalls = [by_base.get((base, count)) for count in counts]
         rows.append((base, *(None if recall is None else recall.value for recall in recalls)))
     about = (
         "Each way of asking gives the first candidates of the old index, which the new model then "

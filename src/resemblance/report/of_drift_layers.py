@@ -1,0 +1,94 @@
+"""Reports of drift of several layers as one result: a row for every layer, then each by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..drift import DriftReport
+from ..drift.findings import WORDS
+from ..provenance import environment
+from ..results.result import Result
+from ..results.sections import Entry, Section, Table
+from .of_drift import drift_result, tone
+from .output import Output, toned
+from .terminal import text_table
+
+SHOWN = {  # drifts in the table of layers, with their headings
+    "cka": "1 − CKA",
+    "displacement": "displacement",
+    "neighbours": "neighbours lost",
+    "old_index": "lost on old vectors",
+    "energy": "energy distance",
+    "mmd": "MMD",
+    "classifier": "classifier",
+}
+WORST = ("bad", "warning", "good")
+
+
+def layers_output(
+    reports: Mapping[str, DriftReport], left_out: str, provenance: Mapping[str, Any]
+) -> Output:
+    """Return what is written of the drift of every layer, by name; the code is 1 if one drifted.
+
+    ``left_out`` says which layers only one side has.
+    """
+    result = layers_result(reports, left_out, provenance)
+    layers = result["layers"].tables[0]
+    shown: list[Any] = [text_table(layers, tones=[(i, 1, "bad") for i in layers.marked])]
+    shown += ["", *result.remarks, toned(result.lead, result.tone)]
+    has_drifted = any(report.drifted for report in reports.values())
+    each = {layer: report.to_dict() for layer, report in reports.items()}
+    document = {"drifted": has_drifted, "layers": each} | result.document()
+    return Output(shown, document, page=result, code=int(has_drifted))
+
+
+def layers_result(
+    reports: Mapping[str, DriftReport], left_out: str, provenance: Mapping[str, Any]
+) -> Result:
+    """Return a result with a row for every layer and a section for each."""
+    tones = {layer: tone(report) for layer, report in reports.items()}
+    drifted = [layer for layer, report in reports.items() if report.drifted]
+    lead = f"No drift beyond the threshold in any of {len(reports)} layers."
+    if drifted:
+        lead = f"Drift in {len(drifted)} of {len(reports)} layers: {', '.join(drifted)}."
+    settings = next(iter(reports.values())).settings
+    return Result(
+        "drift",
+        "",
+        (_table(reports), *(_section(layer, report) for layer, report in reports.items())),
+        provenance={**environment(), **provenance},
+        facts={"purpose": settings["purpose"]},
+        lead=lead,
+        remarks=(left_out,) if left_out else (),
+        title="Drift between two versions, layer by layer",
+        counts={"layers": f"{len(reports):,}", "layers with drift": f"{len(drifted):,}"},
+        tone=next(word for word in WORST if word in tones.values()),
+    )
+
+
+def _table(reports: Mapping[str, DriftReport]) -> Section:
+    names = [name for name in SHOWN if any(_value(r, name) is not None for r in reports.values())]
+    columns = ("layer", "result", "what happened", *(SHOWN[name] for name in names))
+    rows = tuple(_row(layer, report, names) for layer, report in reports.items())
+    marked = tuple(i for i, report in enumerate(reports.values()) if report.drifted)
+    table = Table("layers", "Layers", columns, rows, marked=marked, figures=3)
+    about = "One report for each layer that both sides have, by the same name."
+    return Section("layers", "Layers", about, (table,))
+
+
+def _row(layer: str, report: DriftReport, names: list[str]) -> tuple[Entry, ...]:
+    kinds = [fact.kind for fact in report.row_facts]
+    kinds += ["another order"] if report.reordered else [WORDS[kind] for kind in report.named]
+    result = "drift" if report.drifted else "no drift"
+    return layer, result, ", ".join(kinds), *(_value(report, name) for name in names)
+
+
+def _value(report: DriftReport, name: str) -> float | None:
+    return next((drift.value for drift in report.drifts if drift.name == name), None)
+
+
+def _section(layer: str, report: DriftReport) -> Section:
+    """The drifts of one layer, below its verdict."""
+    drifts = drift_result(report)["drifts"]
+    return Section(f"layer {layer}", layer, report.verdict, drifts.tables, drifts.figures)
