@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 
 import validity_intervals
+import validity_recalls
 import validity_tests
 from bench import GENERATED, brief, command, document, grid, store, stored
 from threadpoolctl import threadpool_limits
@@ -33,6 +34,7 @@ STUDIES: tuple[Study, ...] = (
     *validity_tests.STUDIES,
     *validity_intervals.STUDIES,
     *validity_tests.MAPS,
+    *validity_recalls.STUDIES,
     *validity_intervals.RANKS,
     *validity_tests.DRIFT,
 )
@@ -136,6 +138,21 @@ def maps(rows: Sequence[Row]) -> str:
     return document(__file__, grid(["way", *map(": ".join, MAPS)], lines))
 
 
+def recalls(rows: Sequence[Row]) -> str:
+    """Return the table of lower bounds of recalls: how often they are too high, how low they are,
+    and how often an option that finds too little is accepted."""
+    known = {row[:5]: row.number for row in rows if row.table in ("recalls", "accepted")}
+    ways = ("rs.upgrade", "Student's t alone")
+    lines = []
+    for case in dict.fromkeys(case for table, case, *_ in known if table == "recalls"):
+        too_high = (f"{known['recalls', case, way, '', 'wrong']:.1f}" for way in ways)
+        below = (f"{known['recalls', case, way, '', 'distance']:.3f}" for way in ways)
+        accepted = known.get(("accepted", case, ways[0], "", "accepted"))
+        lines.append([case, *too_high, *below, NONE if accepted is None else f"{accepted:.1f}"])
+    head = ["", *(f"too high: {way}" for way in ways), *(f"distance: {way}" for way in ways)]
+    return document(__file__, grid([*head, "accepted: rs.upgrade"], lines))
+
+
 STRATA = ("cells freely", "cells within sets", "sets of models")
 FEW = ("not counted", "the spread of its cells", "counted as exact")
 TOLERANCE = ("verdict", "geometry", "coordinates", "each")  # of each number of halves
@@ -150,6 +167,7 @@ TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
     "validity-not-offered.md": partial(by_measure, "coverage", NOT_OFFERED),
     "validity-differences.md": partial(by_measure, "differences", DIFFERENCES),
     "validity-maps.md": maps,
+    "validity-recalls.md": recalls,
     "validity-strata.md": partial(by_case, "strata", STRATA, ("these", "others", "apart")),
     "validity-few.md": partial(by_case, "few", FEW, ("wrong", "width")),
     "validity-ranks.md": partial(by_case, "ranks", RANKS, ("holds", "wrong", "apart")),

@@ -172,3 +172,17 @@ def test_equal_models_of_several_subjects_are_called_different_by_the_t_test_onl
     assert len(shares) == 6
     for (_, way), share in shares.items():
         assert share <= 5 if way == "across" else share > 20
+
+
+def test_lower_bounds_of_recalls_are_rarely_above_the_expected_recall() -> None:
+    rows = validity.stored(validity.MEASURED, validity.Row)
+    wrong = {row[1:3]: row for row in rows if row[0] == "recalls" and row.what == "wrong"}
+    assert len(wrong) == 20
+    for (_, way), row in wrong.items():
+        if way == "rs.upgrade":
+            assert row.number <= 100 * bounds(row.sets, 0.025)[1] / row.sets
+        else:
+            assert row.number > 4
+    accepted = [row.number for row in rows if row.table == "accepted"]
+    assert len(accepted) == 3
+    assert max(accepted) < 2.5

@@ -30,7 +30,7 @@ PANELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Drift": {
         "drift": ("drift", "Report how a representation changed between two versions."),
-        "upgrade": ("drift", "Keep an index under a new embedding model, or embed again?"),
+        "upgrade": ("drift", "Keep an index under a new embedding model, or re-embed?"),
     },
     "Benchmarks": {
         "resi": ("entries", "The ReSi benchmark: six tests on models of three domains."),

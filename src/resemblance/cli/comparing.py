@@ -25,7 +25,7 @@ from ..report.output import Output, deliver, show
 from ..report.outputs import CHECK_FORMATS, checks_output, forecast_output
 from ..sources.files import read_files
 from ..stream import Stream
-from .ending import bars
+from .ending import attempt, bars
 from .executors import executors
 from .inputs import (
     check_choice,
@@ -188,6 +188,7 @@ STREAM = (
 
 @writing(files=("inputs", "merge"), save="state", page="Write a page with heat maps.")
 def stream_command(
+    context: typer.Context,
     progress: bool,
     inputs: list[str] | None = None,
     measures: list[str] | None = None,
@@ -209,7 +210,11 @@ def stream_command(
         raise ValueError("nothing to stream: give files, folders, or states by --merge")
     stream = _merged(map(str, merge)) if merge else Stream(method, directions=directions)  # type: ignore[arg-type]
     batches = batches_of(list(inputs or ()), parts, rows)
-    return streamed(batches, measures, stream, progress, state)
+    chosen = chosen_measures(measures)
+    _update(stream, *batches, progress)
+    if state:
+        attempt(context, "state", state, lambda: stream.save(state))
+    return stream.compare(chosen, progress=progress)
 
 
 def streamed(
@@ -217,13 +222,10 @@ def streamed(
     measures: list[str] | None,
     stream: Stream,
     progress: bool,
-    state: Path | None = None,
 ) -> Comparison:
-    """Return the comparison of the layers in batches, and save the state of a stream."""
+    """Return the comparison of the layers in batches."""
     chosen = chosen_measures(measures)
     _update(stream, *batches, progress)
-    if state:
-        stream.save(state)
     return stream.compare(chosen, progress=progress)
 
 

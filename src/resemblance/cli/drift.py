@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -11,16 +12,17 @@ import typer
 
 from ..display import encodable
 from ..drift import DriftReport, Upgrade, drift, upgrade
-from ..drift.advice import TRUTHS, Goal
+from ..drift.index_options import TRUTHS, Goal
+from ..drift.index_search import METRICS, Metric
 from ..drift.upgrade import listed
 from ..drift.verdict import PURPOSES, Purpose
 from ..json_files import replacing
 from ..report.of_drift import drift_output
 from ..report.of_drift_layers import layers_output
 from ..report.of_upgrade import upgrade_output
-from ..report.output import Output
+from ..report.output import FORMATS, Output
 from ..representation import Representation
-from .ending import run_provenance
+from .ending import attempt, run_provenance
 from .inputs import check_choice, own_function, read_labels, rewording
 from .options import Help, commands_of, writing
 
@@ -174,8 +176,9 @@ UPGRADE = (
 
 
 @writing(
-    ("table", "json", "csv", "markdown", "latex"),
-    files=("old", "new", "old_queries", "new_queries", "index", "groups"),
+    FORMATS,
+    files=("old", "new", "old_queries", "new_queries", "index", "groups", "relevant"),
+    save="map_file",
     page="Write a page with the recalls.",
 )
 def upgrade_command(
@@ -190,48 +193,96 @@ def upgrade_command(
     k: int = 10,
     groups: Path | None = None,
     goal: str = "as_new",
+    metric: str = "euclidean",
+    relevant: Path | None = None,
     accept: float = 0.9,
     map_file: Path | None = None,
     price: float | None = None,
     loss: float | None = None,
     seed: int = 0,
 ) -> Output:
-    """Say whether an index can be kept under a new embedding model: keep, bridge or embed again.
+    """Decide what to do with an index under a new embedding model: keep, map, re-rank or re-embed.
 
-    The exit code is 0 if the old index can be kept, with queries as they are or mapped; 1 if all
-    documents must be embedded again, or if the data do not decide; 2 for a mistake in the call.
+    The exit code is 0 if no document has to be re-embedded: the old model or the index is kept,
+    stored vectors are normalised, cut or mapped, queries are mapped, or candidates are re-ranked. 1
+    if a part of the documents or all of them must be re-embedded. 4 if the data do not decide. 2
+    for a mistake in the call.
     """
     check_choice("goal", goal, tuple(TRUTHS))
+    check_choice("metric", metric, METRICS)
     if map_file is not None and map_file.suffix != ".npz":
         raise ValueError(f"--map writes a .npz file; got {map_file}")
     options: dict[str, Any] = {"groups": read_labels(groups, "--groups"), "accept": accept, "k": k}
     options |= {"embed": own_function(embed) if embed else None, "price": price, "loss": loss}
+    files = {"old": old, "new": new, "old_queries": old_queries, "new_queries": new_queries}
+    arrays = {name: read_version(path) for name, path in files.items()}
+    ids = [arrays[name].ids or () for name in ("old_queries", "old")]
     with rewording(_for_terminals):
         result = upgrade(
-            read_version(old),
-            read_version(new),
-            (read_version(old_queries), read_version(new_queries)),
+            arrays["old"],
+            arrays["new"],
+            (arrays["old_queries"], arrays["new_queries"]),
             index=None if index is None else read_version(index),
             goal=cast(Goal, goal),
+            metric=cast(Metric, metric),
+            relevant=read_relevant(relevant, *map(set, ids)),
             seed=seed,
             progress=progress,
             **options,
         )
     if map_file is not None:
-        _save_map(result, map_file)
+        attempt(context, "map", map_file, lambda: _save_map(result, map_file))
     return upgrade_output(result, run_provenance(context))
 
 
 def _save_map(result: Upgrade, path: Path) -> None:
-    if result.option not in result.maps:
-        way = result.option or result.decision
-        raise ValueError(f"--map: there is no map to save; the decision is {way}")
+    """Save the map of the option that is chosen; raise ``ValueError`` if there is none."""
+    option = next((o for o in result.options if o.name == result.option), None)
+    name = "" if option is None else option.base if option.candidates else option.name
+    if name not in result.maps:
+        raise ValueError(f"the decision is {result.decision}, which has no map")
     with replacing(path) as partial, partial.open("wb") as file:
-        np.savez(file, **result.map()._asdict())
+        np.savez(file, **result.map(name)._asdict())
+
+
+def read_relevant(
+    path: Path | None, queries: set[Any], documents: set[Any]
+) -> dict[Any, list[Any]] | None:
+    """Return the relevant documents of each query from a file with a pair of ids a line: that of a
+    query, then that of a document.
+
+    A whole number that is no id of the array is a position. Raises ``ValueError``, naming the line,
+    for anything else.
+    """
+    if path is None:
+        return None
+    if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
+        raise ValueError(
+            f"--relevant {path}: pairs are read from .csv, .tsv or .txt, a query and a document a "
+            "line"
+        )
+    relevant: dict[Any, list[Any]] = {}
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        mark = "," if path.suffix.lower() == ".csv" else "\t"
+        for number, row in enumerate(csv.reader(file, delimiter=mark), 1):
+            if not any(row) or (number == 1 and row == ["query", "document"]):
+                continue
+            if len(row) != 2:
+                raise ValueError(
+                    f"--relevant {path}, line {number}: {len(row)} columns; a query and a document "
+                    "are needed"
+                )
+            query, document = (_id(w.strip(), ids) for w, ids in zip(row, (queries, documents)))
+            relevant.setdefault(query, []).append(document)
+    return relevant
+
+
+def _id(word: str, ids: set[Any]) -> int | str:
+    return int(word) if word.isdecimal() and word not in ids else word
 
 
 def _for_terminals(text: str) -> str:
-    for name in ("index", "embed", "groups", "price", "loss", "accept", "goal"):
+    for name in ("index", "embed", "groups", "price", "loss", "accept", "goal", "relevant"):
         text = text.replace(f"upgrade: {name} ", f"--{name} ").replace(f"pass {name}", f"--{name}")
     return text
 
@@ -270,10 +321,16 @@ HELP: Help = {
     "embed": "FILE.py:FUNCTION, which is run: it takes positions in the index and returns their "
     "new vectors, for some thousands of documents.",
     "groups": "A file with the group of each query (.npy, .npz, .csv, .txt).",
+    "metric": "How the index measures nearness: euclidean, cosine, or inner (the inner product).",
+    "relevant": "A file with a pair a line: the id of a query and that of a relevant document "
+    "(.csv, .tsv, .txt), or their positions from 0. The decision is to stay with the old model if "
+    "the new one is not shown to find more of these.",
     "goal": "as_new: find what the new model would find. as_before: find what the old one did.",
     "accept": "The recall that is enough, between 0 and 1.",
     "map_file": typer.Option(
-        "--map", help="Save the map of queries that is chosen to this .npz file."
+        "--map",
+        help="Save the map that is chosen to this .npz file, with the side it is for: queries or "
+        "documents.",
     ),
     "price": "What embedding one document costs.",
     "loss": "What one lost document of one query costs, in the unit of --price.",

@@ -11,7 +11,7 @@ import time
 import traceback
 import warnings
 import webbrowser
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -29,6 +29,7 @@ MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, Broken
 DEBUG = "RESEMBLANCE_DEBUG"  # with it in the environment, errors come with their full traceback
 PACKAGE = Path(__file__).parents[1]
 DATE = f"{__name__}.date"  # of the run, in the meta data of its context
+UNWRITTEN = f"{__name__}.unwritten"  # files of the run, with the error of each, in the same place
 FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)\n(?: {4,}(?!File )(.+)\n)?')
 
 
@@ -127,6 +128,25 @@ def silence(is_quiet: bool) -> None:
     """Ignore the warnings of a command that is to be quiet."""
     if is_quiet:
         warnings.simplefilter("ignore", UserWarning)
+
+
+def attempt(context: typer.Context, noun: str, path: Path, write: Callable[[], object]) -> None:
+    """Write a file beside the answer of a command; a file that cannot be made does not end the run.
+
+    A file that the answer does not have (``ValueError``) is a note and no mistake. A file that the
+    disk does not take (``OSError``) ends the command with a mistake after all other outputs.
+    """
+    try:
+        write()
+    except (ValueError, OSError) as error:
+        reason = " ".join(str(error).split())
+        print(printable(f"no {noun} written to {path}: {reason}"), file=sys.stderr)
+        context.meta.setdefault(UNWRITTEN, {})[path] = error
+
+
+def unwritten(context: typer.Context) -> Mapping[Path, Exception]:
+    """Return the files that :func:`attempt` could not write, with the error of each."""
+    return dict(context.meta.get(UNWRITTEN, {}))
 
 
 def finish(paths: Iterable[Path | None], page: Path | None, quiet: bool) -> None:

@@ -12,7 +12,7 @@ import typer
 
 from ..report.output import FORMATS, Output, emit
 from ..results.result import Result
-from .ending import finish, interrupted, run_provenance, silence, verdict
+from .ending import attempt, finish, interrupted, run_provenance, silence, unwritten, verdict
 from .inputs import check_targets, choose_format, examples, flowing, warn_of_trial
 
 # ----------------------------------------------------------------------------- options of commands
@@ -180,15 +180,16 @@ def writing(
                 has_no_place = kind != "table" or output is not None
                 if isinstance(content, Output) and content.shown and has_no_place and not quiet:
                     print(content.shown[0], file=sys.stderr)
-                emit(content, kind, output)
-                if html:
-                    _write_page(content, html, context)
+                try:
+                    emit(content, kind, output)
+                finally:  # a file that the disk does not take costs no other
+                    if html:
+                        attempt(context, "page", html, lambda: _write_page(content, html, context))
             except KeyboardInterrupt:
                 if not resumed:
                     raise
                 return interrupted(target, resumed, is_folder=bool(folder))
-            finish((output, html, None if planned else target), html if opened else None, quiet)
-            return _code(content, kind, quiet)
+            return _ended(content, kind, context, (output, html, target), opened, planned, quiet)
 
         more = [keyword("format", _format(formats)), keyword("output", Path | None)]
         if page:
@@ -201,6 +202,26 @@ def writing(
         return with_parameters(command, CONTEXT, *chosen, *more, keyword("quiet", bool, False))
 
     return declared
+
+
+def _ended(
+    content: Any,
+    kind: str,
+    context: typer.Context,
+    paths: Sequence[Path | None],
+    opened: bool,
+    planned: bool,
+    quiet: bool,
+) -> int:
+    """Say which files were written, open the page, and return the exit code; raise the first error
+    of the disk."""
+    missing = unwritten(context)
+    output, html, target = (None if path in missing else path for path in paths)
+    finish((output, html, None if planned else target), html if opened else None, quiet)
+    failed = [error for error in missing.values() if isinstance(error, OSError)]
+    if failed:
+        raise failed[0]
+    return _code(content, kind, quiet)
 
 
 def _code(content: Any, kind: str, quiet: bool) -> int:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import typer
 
 from ..boards import Board, ScoreFile, board_of, write_scores
 from ..boards.ranking import SERIES, current, read_files, series_of
@@ -25,7 +28,7 @@ from ..packs import Pack
 from ..report.output import Output
 from ..suites import SUITES
 from ..suites.joint import result_of_ranks
-from .ending import bars
+from .ending import attempt, bars
 from .executors import executors
 from .inputs import check_choice, chosen_measures
 from .options import ALL_JOBS, Help, commands_of, writing
@@ -41,6 +44,7 @@ FORMATS = ("table", "json", "csv", "markdown", "latex")
 @writing(FORMATS, folder="save", page="Write the whole ranking as a page.")
 def rank_command(
     measures: list[str],
+    context: typer.Context,
     progress: bool,
     html: Path | None,
     series: str = SERIES,
@@ -62,7 +66,7 @@ def rank_command(
     scores = _scored(tested, _chosen(packs, only), jobs, progress)
     if save is not None:
         for of_pack in scores:
-            write_scores(save, of_pack)
+            attempt(context, "scores", save, partial(write_scores, save, of_pack))
     board = board_of([*known_scores(packs, against), *scores])
     shown = view_of(board, only)
     standings = [standing(board, shown, m.spec) for m in tested]

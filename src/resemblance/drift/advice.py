@@ -3,99 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from .findings import percent
+from .index_options import ANSWERS, LARGEST_SHARE, OLD, TRUTHS, Goal, GroupRecall, Option, Recall
+from .relevance import Gain
 
-Goal = Literal["as_new", "as_before"]
-WAYS = {
-    "keep": "new queries as they are",
-    "orthogonal": "a rotation of new queries",
-    "affine": "an affine map of new queries",
-}
-TRUTHS = {
-    "as_new": "the new model would find if all documents were embedded again",
-    "as_before": "the old model found",
-}
-ANSWERS = {"as_new": "the new model's answers", "as_before": "the old model's"}
 OVERSTATED = 0.043  # the most by which a continued recall was too high, of nine tried
-
-
-class GroupRecall(NamedTuple):
-    """The recall of the queries of one group; ``low`` is None where they are fewer than 20."""
-
-    group: Hashable
-    value: float
-    low: float | None
-    queries: int
-
-
-class Recall(NamedTuple):
-    """The share of the k right documents that queries find, averaged over queries, with its
-    interval.
-
-    The bounds of groups hold for all groups at once. ``hidden`` is what more documents in the pool
-    might still take away, which ``low`` allows for.
-    """
-
-    value: float
-    low: float
-    high: float
-    queries: int
-    groups: tuple[GroupRecall, ...] = ()
-    hidden: float = 0.0
-
-    @property
-    def worst(self) -> GroupRecall | None:
-        """The group with the lowest recall of those with 20 queries at least."""
-        assessed = [group for group in self.groups if group.low is not None]
-        return min(assessed, key=lambda group: group.value, default=None)
-
-
-class Option(NamedTuple):
-    """A way to ask the old index, its recall by both truths, and why one is not assessed.
-
-    ``numbers``: how many free numbers were fitted.
-    """
-
-    name: str
-    numbers: int
-    as_new: Recall | None
-    as_before: Recall | None
-    reason: str = ""
+NAMES = {  # what an option is, and its verb
+    "keep": ("new queries as they are", "find"),
+    "normalise": ("stored vectors that are normalised", "give"),
+    "cut": ("vectors that are cut to the same width", "give"),
+    "orthogonal": ("a rotation of new queries", "finds"),
+    "affine": ("an affine map of new queries", "finds"),
+    "documents_orthogonal": ("documents mapped by a rotation", "give"),
+    "documents_affine": ("documents mapped by an affine map", "give"),
+    OLD: ("old queries by the old model", "find"),
+}
+HOW = {  # what to do
+    "keep": "Keep the index, and ask it with new queries as they are",
+    "normalise": "Normalise the stored vectors, and ask with normalised new queries",
+    "orthogonal": "Keep the index, and map new queries by a rotation",
+    "affine": "Keep the index, and map new queries by an affine map",
+    "documents_orthogonal": "Map the stored vectors by a rotation, and ask with new queries",
+    "documents_affine": "Map the stored vectors by an affine map, and ask with new queries",
+}
 
 
 class Decision(NamedTuple):
-    """What to do: "keep", "bridge", "re-embed" or "undecided"; by which option; and the groups
-    whose documents are to be embedded again."""
+    """What to do, one of the decisions of :data:`.CODES`; by which option; and the groups whose
+    documents are to be re-embedded."""
 
     name: str
     option: str | None = None
     groups: tuple[Hashable, ...] = ()
 
 
-def decide(options: Sequence[Option], goal: Goal, accept: float, is_estimate: bool) -> Decision:
-    """Return the option of fewest free numbers whose lower bounds, of all queries and of every
-    group, are at least ``accept``; else the one that fails in some groups only; else re-embed.
+def decide(
+    options: Sequence[Option],
+    goal: Goal,
+    accept: float,
+    is_estimate: bool,
+    documents: float = np.inf,
+    gain: Gain | None = None,
+) -> Decision:
+    """Return the first option whose lower bounds, of all queries and of every group, are at least
+    ``accept``; else the one that fails in some groups only; else re-embed.
 
-    An estimate for a larger index is no ground for a bridge.
+    An estimate for a larger index is no ground to keep it, nor is a new model that is not shown to
+    find more of the relevant documents a ground to change.
     """
-    recalls = {option.name: getattr(option, goal) for option in options}
-    known = {name: recall for name, recall in recalls.items() if recall is not None}
-    if not known:
+    if gain is not None and gain.low <= 0:
+        return Decision("stay")
+    recalls = [(option, getattr(option, goal)) for option in options]
+    assessed = [
+        (option, recall)
+        for option, recall in recalls
+        if recall is not None
+        and option.decision != "re-embed"
+        and option.candidates * LARGEST_SHARE <= documents
+    ]
+    if not assessed:
         return Decision("undecided")
     if is_estimate:
-        is_low = all(recall.high < accept for recall in known.values())
+        is_low = all(recall.high < accept for _, recall in assessed)
         return Decision("re-embed" if is_low else "undecided")
-    for name, recall in known.items():
+    whole = [(o, r) for o, r in assessed if o.decision != "re-embed a part"]
+    for option, recall in whole:
         if recall.low >= accept and not _failing(recall, accept):
-            return Decision("keep" if name == "keep" else "bridge", name)
-    for name, recall in known.items():
+            return Decision(option.decision, option.name)
+    for option, recall in whole:
         failing = _failing(recall, accept)
         rest = [g for g in recall.groups if g.low is not None and g not in failing]
-        if sum(group.queries for group in rest) >= recall.queries / 2:
+        is_most = sum(group.queries for group in rest) >= recall.queries / 2
+        if failing and is_most and not option.candidates:
             groups = tuple(group.group for group in failing)
-            return Decision("keep" if name == "keep" else "bridge", name, groups)
+            return Decision("re-embed a part", option.name, groups)
+    for option, recall in assessed[len(whole) :]:
+        if recall.low >= accept and not _failing(recall, accept):
+            return Decision(option.decision, option.name)
     return Decision("re-embed")
 
 
@@ -103,61 +91,127 @@ def _failing(recall: Recall, accept: float) -> list[GroupRecall]:
     return [group for group in recall.groups if group.low is not None and group.low < accept]
 
 
+# ------------------------------------------------------------------------------------------- words
+
+
 def verdict(
-    decision: Decision, options: Sequence[Option], goal: Goal, accept: float, k: int
+    decision: Decision,
+    options: Sequence[Option],
+    goal: Goal,
+    accept: float,
+    k: int,
+    widths: tuple[int, int],
+    gain: Gain | None = None,
 ) -> str:
     """Say in a sentence or two what to do, and what it gives."""
-    goals = {o.name: getattr(o, goal) for o in options if getattr(o, goal) is not None}
+    if decision.name == "stay" and gain is not None:
+        return f"Stay with the old model: the new one {gain_words(gain)}."
+    recalls = {o.name: getattr(o, goal) for o in options}
+    chosen = next((o for o in options if o.name == decision.option), None)
     aim = f"of the {k} documents that {TRUTHS[goal]}"
-    if decision.option is None:
-        best = max(goals, key=lambda name: goals[name].value, default=None)
-        if best is None:
-            return (
-                "Undecided: too few documents are known by both models to say what the new model "
-                "would find. Pass index and embed."
-            )
-        finds = f"{WAYS[best]} {_finds(best)} {_share(goals[best])} {aim}"
-        if decision.name == "undecided":
-            return (
-                f"Undecided: in an index of this size {finds}, by an estimate that was too high by "
-                f"up to {percent(OVERSTATED)} where it was tried. Pass embed for a measured recall."
-            )
-        return (
-            f"Embed all documents again: no way to ask the old index is shown to find "
-            f"{percent(accept)}; at best {finds}."
-        )
-    recall = goals[decision.option]
-    how = {
-        "keep": "Keep the index, and ask it with new queries as they are",
-        "orthogonal": "Keep the index, and map new queries by a rotation",
-        "affine": "Keep the index, and map new queries by an affine map",
-    }[decision.option]
-    text = f"{how}: they find {_share(recall)} {aim}."
+    if chosen is None or decision.name in ("re-embed", "undecided"):
+        return _not_kept(decision, options, goal, accept, aim)
+    recall = recalls[chosen.name]
+    text = f"{how(chosen, widths)}: they find {share(recall)} {aim}."
     if decision.groups:
         names = ", ".join(map(str, decision.groups))
-        put = "put them" if decision.option == "keep" else "put them, mapped like the queries,"
+        put = "put them" if not chosen.numbers else "put them, mapped like the queries,"
+        if chosen.decision == "map documents":
+            put = "put their new vectors"
         text += (
-            f" Embed the documents of {names} again and {put} into the old index: queries of "
+            f" Re-embed the documents of {names} and {put} into the index: queries of "
             f"{'these groups are' if len(decision.groups) > 1 else 'this group are'} not shown to "
             f"find {percent(accept)}."
         )
     return text
 
 
-def _finds(name: str) -> str:
-    return "find" if name == "keep" else "finds"
+def _not_kept(
+    decision: Decision, options: Sequence[Option], goal: Goal, accept: float, aim: str
+) -> str:
+    """Say that no cheaper option is shown to find enough, and the best of them."""
+    recalls = {o: getattr(o, goal) for o in options if o.decision != "re-embed"}
+    known = {option: recall for option, recall in recalls.items() if recall is not None}
+    best = max(known, key=lambda option: known[option].value, default=None)
+    if best is None:
+        return (
+            "Undecided: too few documents are known by both models to say what the new model "
+            "would find. Pass index and embed."
+        )
+    finds = f"{named(best)} {verb(best)} {share(known[best])} {aim}"
+    if decision.name == "undecided":
+        return (
+            f"Undecided: in an index of this size {finds}, by an estimate that was too high by "
+            f"up to {percent(OVERSTATED)} where it was tried. Pass embed for a measured recall."
+        )
+    return (
+        f"Re-embed all documents: no cheaper option is shown to find {percent(accept)}; at best "
+        f"{finds}."
+    )
 
 
-def _share(recall: Recall) -> str:
+def how(option: Option, widths: tuple[int, int]) -> str:
+    """Say what to do to take an option."""
+    old, new = widths
+    if option.name == "cut":
+        what = f"the stored vectors to their first {new}" if old > new else "new queries"
+        tail = "" if old > new else f" to their first {old}"
+        again = "" if old < new else ", normalised if the new model normalises,"
+        return f"Keep the index, cut {what}{tail} values{again} and ask with new queries"
+    if option.candidates:
+        return (
+            f"Keep the index, take {option.candidates} candidates for each query by "
+            f"{NAMES[option.base][0]}, and re-rank them by the new model"
+        )
+    if option.decision == "re-embed a part":
+        return (
+            f"Re-embed {option.embeds:,} documents, map the others by the map of documents, and "
+            "ask with new queries"
+        )
+    return HOW[option.name]
+
+
+def named(option: Option) -> str:
+    """Name an option by a phrase."""
+    if option.candidates:
+        return f"re-ranking {option.candidates} candidates of {NAMES[option.base][0]}"
+    if option.decision == "re-embed a part":
+        return f"re-embedding {option.embeds:,} documents and mapping the others"
+    if option.decision == "re-embed":
+        return "re-embedding all documents"
+    return NAMES[option.name][0]
+
+
+def verb(option: Option) -> str:
+    """Return the verb that follows the name of an option."""
+    return NAMES[option.name][1] if option.name in NAMES else "finds"
+
+
+def share(recall: Recall) -> str:
+    """Write a recall with its interval."""
     return f"{percent(recall.value)} ({percent(recall.low)} to {percent(recall.high)})"
 
 
+def gain_words(gain: Gain) -> str:
+    """Say whether the new model finds more of the relevant documents than the old one."""
+    counts = f"{percent(gain.new)} of the relevant documents, the old one {percent(gain.old)}"
+    sizes = (f"{100 * value:+.1f}".replace("-", "−") for value in gain[2:5])
+    difference, low, high = sizes
+    if gain.low > 0:
+        shown = "finds more"
+    elif gain.high < 0:
+        shown = "finds fewer"
+    else:
+        shown = "is not shown to find more"
+    return f"{shown}: {counts}, a difference of {difference} ({low} to {high}) points"
+
+
 def option_line(option: Option, goal: Goal) -> str:
-    """Say what one way to ask the old index gives by both truths, and in the worst group."""
-    name = WAYS[option.name]
-    words = f"{name[0].upper()}{name[1:]} {_finds(option.name)}"
+    """Say what one option gives by both truths, and in the worst group."""
+    name = named(option)
+    words = f"{name[0].upper()}{name[1:]} {verb(option)}"
     parts = [
-        f"{_share(recall)} of {ANSWERS[truth]}"
+        f"{share(recall)} of {ANSWERS[truth]}"
         for truth, recall in (("as_new", option.as_new), ("as_before", option.as_before))
         if recall is not None
     ]
@@ -169,3 +223,18 @@ def option_line(option: Option, goal: Goal) -> str:
     if worst is not None and worst.low is not None:
         line += f"; {percent(worst.value)} (at least {percent(worst.low)}) in group {worst.group}"
     return f"{line}."
+
+
+def candidates_line(options: Sequence[Option]) -> str:
+    """Say how many of the new model's answers are among the candidates of the best way; "" without
+    any."""
+    reranked = [o for o in options if o.candidates and o.as_new is not None]
+    if not reranked:
+        return ""
+    best = max(reranked, key=lambda option: option.as_new.value if option.as_new else 0.0)
+    of_best = [o for o in reranked if o.base == best.base]
+    shares = ", ".join(f"{percent(o.as_new.value)} of {o.candidates}" for o in of_best if o.as_new)
+    return (
+        f"Re-ranked by the new model, candidates of {NAMES[best.base][0]} hold these shares of its "
+        f"answers: {shares}."
+    )

@@ -1,112 +1,163 @@
-"""Recalls of ways to ask an old index: measured, from a pool, or continued from a sample."""
+"""Recalls of options for an old index: measured among all documents, or continued from a sample."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..representation import as_representation
 from ..rng import generator
-from .advice import OVERSTATED, GroupRecall, Recall
-from .retrieval import Rows, distances, lost, middle, nearest, rows_of
+from .advice import OVERSTATED
+from .index_options import CANDIDATES, OLD, PARTS, GroupRecall, Recall, part_name, rerank_name
+from .index_search import Tick, are_right, recall_within, search, search_blocks
+from .relevance import Gain, shares
+from .retrieval import distances, middle
+from .stored import Stored
+from .upgrade_inputs import FEWEST, Task
+from .ways import Way, Ways, partly
 
-FEWEST = 20  # queries of a group that is judged
-POOL, DEPTHS = 200, (2, 5)  # queries with a pool of documents, at least; its depths, in neighbours
-SAMPLE, PARTS = 50_000, (8, 4, 2, 1)  # documents for the curve at most, and shares of them
+SAMPLE, SHARES = 50_000, (8, 4, 2, 1)  # documents for the curve at most, and shares of them
 LEAST_SAMPLE = 1000  # documents for a curve
 EQUALS = 0.05  # queries that may be documents by chance
-# Squared distances below which two vectors are of one document: of that to the second nearest, and
-# of that to the mean, where they were computed in two ways
-SAME, ALIKE = 1e-4, 0.04
-KNOWN = 20  # documents by which a function is checked that embeds them
-BATCH = 4096  # documents embedded at a time
+SAME = 1e-4  # of the squared distance to the second nearest: below, two vectors are of one document
 
-DOCUMENTS = "documents"  # among the ways to ask the index: those that are looked up in it
-Ways = Mapping[str, np.ndarray]
-ByWay = dict[str, Recall]
+ByOption = dict[str, Recall]
 Curve = tuple[tuple[str, int, float], ...]
-Tick = Callable[[float], None]
+Hits = dict[str, np.ndarray]
 
 
 class Recalls(NamedTuple):
-    """Recalls of each way by both truths, the share of the old answers that the new model changes,
-    if known, and the recalls (way, documents, recall) that an estimate continues."""
+    """Recalls of each option by both truths, the share of the old answers that the new model
+    changes, if known, the recalls (way, documents, recall) that an estimate continues, and what the
+    new model gains."""
 
-    as_new: ByWay
-    as_before: ByWay
+    as_new: ByOption
+    as_before: ByOption
     changed: float | None
     curve: Curve = ()
+    gain: Gain | None = None
 
 
-class Task(NamedTuple):
-    """Documents by both models, the old index, queries by both models, and what is asked."""
+def measured(task: Task, ways: Ways, tick: Tick) -> Recalls:
+    """Return the recalls of all options among the documents, which are the whole index."""
+    depth = min(max(CANDIDATES), len(task.old.source) - 1)
+    hits = found_by(task, ways.ways, depth, tick, 0.6)
+    true = hits[OLD][:, : task.k]
+    check_own(task, true)
+    best = search(task.b, task.selves, task.new, task.k, task.metric, lambda s: tick(0.2 * s))
+    after = reranked(task, hits, best, task.new.take)
+    before = as_before(task, hits, true)
+    before["re-embed"] = _answers(task, task.a, true, best, task.whole)
+    for name, retrieved in _parts(task, ways, tick):
+        after[name] = _answers(task, task.b, best, retrieved, task.new)
+        before[name] = _answers(task, task.a, true, retrieved, task.whole)
+    changed = 1 - within(task, hits[OLD], best).mean()
+    return Recalls(after, before, float(changed), (), gain_of(task, true, best))
 
-    old: Rows
-    new: Rows
-    whole: Rows  # the index
-    a: np.ndarray  # (q, d), queries by the old model
-    b: np.ndarray  # (q, e), by the new one
-    selves: np.ndarray  # (q,), which document a query is, -1 for none
-    places: np.ndarray  # the same in the index
-    groups: np.ndarray | None
-    names: tuple[Hashable, ...]
-    k: int
-    level: float
-    seed: int
+
+def found_by(
+    task: Task, ways: Mapping[str, Way], depth: int, tick: Tick, share: float, some: Any = None
+) -> Hits:
+    """Return the nearest documents by every way, and by old queries; ways of the same stored
+    vectors share a pass over them. ``some``: the queries asked, all without it."""
+    rows = np.arange(len(task.a)) if some is None else some
+    all_ways = {OLD: Way(task.a), **ways}
+    passes: dict[int, list[str]] = {}
+    for name, way in all_ways.items():
+        passes.setdefault(id(way.change), []).append(name)
+    hits: Hits = {}
+    for names in passes.values():
+        points = np.concatenate([all_ways[name].points[rows] for name in names])
+        selves = np.tile(task.places[rows], len(names))
+        stored = all_ways[names[0]].stored(task)
+        retrieved = search(
+            points, selves, stored, depth, task.metric, lambda s: tick(share * s / len(passes))
+        )
+        hits |= dict(zip(names, np.split(retrieved, len(names))))
+    return hits
 
 
-def recalls_of(
-    task: Task, ways: Ways, embed: Callable[[np.ndarray], Any] | None, tick: Tick
-) -> Recalls:
-    """Return the recalls of ways to ask the index, each an array of queries in its space."""
-    is_whole = task.whole is task.old
-    hits = _searched({"": task.a, **ways}, task.places, task.whole, task.k, tick, 0.6)
-    true = hits.pop("")
-    _check_own(task, true)
-    before = {
-        name: _recall(task, 1 - lost(task.a, true, rows, task.whole.take))
-        for name, rows in hits.items()
+def within(task: Task, retrieved: np.ndarray, best: np.ndarray) -> np.ndarray:
+    """Return the share of the new model's answers among the first k documents of each query."""
+    right = are_right(task.b, best, retrieved[:, : task.k], task.new.take, task.metric)
+    return recall_within(right, task.k, task.k)
+
+
+def reranked(
+    task: Task,
+    hits: Hits,
+    best: np.ndarray,
+    take: Callable[[np.ndarray], np.ndarray],
+    some: np.ndarray | None = None,
+) -> ByOption:
+    """Return the recall of the new model's answers by every way, and among its candidates."""
+    recalls: ByOption = {}
+    points = task.b if some is None else task.b[some]
+    for name, retrieved in hits.items():
+        right = are_right(points, best, retrieved, take, task.metric)
+        if name != OLD:
+            recalls[name] = recall_of(task, recall_within(right, task.k, task.k), some)
+        for count in CANDIDATES:
+            if task.k < count <= retrieved.shape[1]:
+                values = recall_within(right, count, task.k)
+                recalls[rerank_name(name, count)] = recall_of(task, values, some)
+    return recalls
+
+
+def as_before(task: Task, hits: Hits, true: np.ndarray) -> ByOption:
+    """Return the recall of the old model's answers by every way."""
+    return {
+        name: _answers(task, task.a, true, retrieved[:, : task.k], task.whole)
+        for name, retrieved in hits.items()
+        if name != OLD
     }
-    if is_whole:
-        best = _searched({"": task.b}, task.selves, task.new, task.k, tick, 0.4)[""]
-        after = {
-            name: _recall(task, 1 - lost(task.b, best, rows, task.new.take))
-            for name, rows in hits.items()
-        }
-        return Recalls(after, before, float(lost(task.b, best, true, task.new.take).mean()))
-    if embed is not None:
-        pooled, changed = _pooled(task, ways, embed, tick)
-        return Recalls(pooled, before, changed)
-    sample = min(len(task.old.source), SAMPLE)
-    if len(task.old.source) < LEAST_SAMPLE or sample // PARTS[0] < 2 * task.k:
-        return Recalls({}, before, None)
-    estimates, curve = _continued(task, ways, sample)
-    return Recalls(estimates, before, None, curve)
 
 
-def _searched(
-    points: Ways, selves: np.ndarray, rows: Rows, k: int, tick: Tick, share: float
-) -> dict[str, np.ndarray]:
-    """Return the k nearest rows of the points of every way, in one pass over the rows."""
-    n = len(rows.source)
-
-    def blocks() -> Iterator[tuple[int, np.ndarray]]:
-        for start, block in rows.blocks():
-            yield start, block
-            tick(share * len(block) / n)
-
-    centre = middle(rows.take(np.arange(min(n, BATCH))))
-    sizes, nobody = [len(part) for part in points.values()], np.full(KNOWN, -1)
-    alone = np.concatenate([nobody if name == DOCUMENTS else selves for name in points])
-    hits = nearest(np.concatenate([*points.values()]), alone, blocks(), centre, k)
-    return dict(zip(points, np.split(hits, np.cumsum(sizes)[:-1])))
+def _answers(
+    task: Task, points: np.ndarray, true: np.ndarray, retrieved: np.ndarray, rows: Stored
+) -> Recall:
+    right = are_right(points, true, retrieved, rows.take, task.metric)
+    return recall_of(task, recall_within(right, task.k, task.k))
 
 
-def _check_own(task: Task, true: np.ndarray) -> None:
+def _parts(task: Task, ways: Ways, tick: Tick) -> list[tuple[str, np.ndarray]]:
+    """Return what new queries find where a part of the documents is re-embedded and the others are
+    mapped: first those to which the map was fitted."""
+    names = [name for name in ways.maps if name.startswith("documents")]
+    n = len(task.old.source)
+    if not names:
+        return []
+    others = np.setdiff1d(np.arange(n), ways.half)
+    random = generator(task.seed, "part", n)
+    order = np.concatenate([random.permutation(ways.half), random.permutation(others)])
+    retrieved = []
+
+    def portion(of_rows: float) -> None:
+        tick(0.2 / len(PARTS) * of_rows)
+
+    for share in PARTS:
+        again = np.sort(order[: round(share * n)])
+        if len(np.intersect1d(again, ways.free)) >= FEWEST:
+            rows = partly(task, names, again, ways.free)
+            hits = search(task.b, task.selves, rows, task.k, task.metric, portion)
+            retrieved.append((part_name(share), hits))
+    return retrieved
+
+
+def gain_of(task: Task, true: np.ndarray, best: np.ndarray) -> Gain | None:
+    """Return what the new model gains in relevant documents, None where none are named."""
+    if task.relevant is None:
+        return None
+    old, new = (shares(task.relevant, retrieved) for retrieved in (true, best))
+    low, high = (2 * end - 1 for end in bounds((new - old + 1) / 2, task.level))
+    difference = float((new - old).mean())
+    return Gain(float(old.mean()), float(new.mean()), difference, low, high, len(old))
+
+
+def check_own(task: Task, true: np.ndarray) -> None:
     """Raise ``ValueError`` if many queries are documents, whose own document would be found."""
-    equal = int(_are_same(task.a, true, task.whole).sum())
+    equal = int(are_same(task.a, true, task.whole).sum())
     if equal > EQUALS * len(true):
         raise ValueError(
             f"upgrade: {equal} of {len(true)} queries equal a document, which they would find; "
@@ -115,17 +166,19 @@ def _check_own(task: Task, true: np.ndarray) -> None:
         )
 
 
-def _are_same(points: np.ndarray, near: np.ndarray, index: Rows) -> np.ndarray:
+def are_same(points: np.ndarray, near: np.ndarray, index: Stored) -> np.ndarray:
     """Say of which points one of their nearest rows is a copy, rounded otherwise perhaps."""
     apart = np.sort(distances(points, index.take(near)), axis=1)
     return np.asarray(apart[:, 0] <= SAME * apart[:, :2][:, -1])
 
 
-def _recall(
+# --------------------------------------------------------------------------------------- intervals
+
+
+def recall_of(
     task: Task, values: np.ndarray, some: np.ndarray | None = None, hidden: float = 0.0
 ) -> Recall:
     """Return the mean over queries, ``some`` of them, with its interval and by group."""
-    mean, half = float(values.mean()), _half(values, task.level)
     rows: list[GroupRecall] = []
     if task.groups is not None:
         groups = task.groups if some is None else task.groups[some]
@@ -133,152 +186,108 @@ def _recall(
         assessed = sum(len(part) >= FEWEST for _, part in parts)
         level = 1 - (1 - task.level) / max(1, assessed)
         for name, part in parts:
-            value, low = float(part.mean()), None
-            if len(part) >= FEWEST:
-                low = max(0.0, value - _half(part, level) - hidden)
-            rows.append(GroupRecall(name, value, low, len(part)))
-    low, high = max(0.0, mean - half - hidden), min(1.0, mean + half)
-    return Recall(mean, low, high, len(values), tuple(rows), hidden)
+            is_enough = len(part) >= FEWEST
+            low = max(0.0, bounds(part, level)[0] - hidden) if is_enough else None
+            rows.append(GroupRecall(name, float(part.mean()), low, len(part)))
+    low, high = bounds(values, task.level)
+    return Recall(
+        float(values.mean()), max(0.0, low - hidden), high, len(values), tuple(rows), hidden
+    )
 
 
-def _half(values: np.ndarray, level: float) -> float:
-    """Half the width of the interval of a mean.
+def bounds(values: np.ndarray, level: float) -> tuple[float, float]:
+    """Return the ends of an interval of a mean of shares.
 
-    The variance has a floor, as equal recalls of few queries are no certainty.
+    The lower end is that of Student's t after one more query of recall 0, the upper end after one
+    more of recall 1: a rare kind of query that fails may be missing among few queries.
     """
     from scipy.special import stdtrit
 
-    n = len(values)
-    error = np.sqrt((values.var(ddof=1) + 1 / n**2) / n)
-    return float(stdtrit(n - 1, (1 + level) / 2) * error)
+    ends = []
+    for side, added in ((-1, 0.0), (1, 1.0)):
+        more = np.append(values, added)
+        half = stdtrit(len(values), (1 + level) / 2) * more.std(ddof=1) / np.sqrt(len(more))
+        ends.append(float(np.clip(more.mean() + side * half, 0.0, 1.0)))
+    return ends[0], ends[1]
 
 
-def _pooled(
-    task: Task, ways: Ways, embed: Callable[[np.ndarray], Any], tick: Tick
-) -> tuple[ByWay, float]:
-    """Recall by what the new model would find, among the documents that any way returns from the
-    old index at some depth, and the share of old answers that it changes."""
-    size = max(POOL, 2 * FEWEST * len(task.names))
-    some = np.sort(generator(task.seed, "pool", len(task.a)).permutation(len(task.a))[:size])
-    depth = min(DEPTHS[-1] * task.k, len(task.whole.source) - 1)
-    points = {"": task.a[some], **{name: way[some] for name, way in ways.items()}}
-    documents = np.linspace(0, len(task.old.source) - 1, KNOWN).astype(int)
-    points[DOCUMENTS] = task.old.take(documents)
-    hits = {
-        name: _sorted(points[name], rows, task.whole)
-        for name, rows in _searched(points, task.places[some], task.whole, depth, tick, 0.3).items()
-    }
-    _check_embed(task, embed, documents, hits.pop(DOCUMENTS))
-    asked = {name: rows if name != "keep" else rows[:, : task.k] for name, rows in hits.items()}
-    pool = np.unique(np.concatenate([rows.ravel() for rows in asked.values()]))
-    vectors = _embedded(embed, pool, task.b.shape[1])
-
-    def take(rows: np.ndarray) -> np.ndarray:
-        return vectors[np.searchsorted(pool, rows)]
-
-    shares = []
-    for multiple in DEPTHS:
-        parts = [rows[:, : multiple * task.k].ravel() for rows in asked.values()]
-        inside = np.unique(np.concatenate(parts))
-        place = np.searchsorted(inside, task.places[some]).clip(max=len(inside) - 1)
-        selves = np.where(inside[place] == task.places[some], place, -1)
-        centre = middle(vectors)
-        best = inside[nearest(task.b[some], selves, [(0, take(inside))], centre, task.k)]
-        shares.append(
-            {
-                name: 1 - lost(task.b[some], best, rows[:, : task.k], take)
-                for name, rows in hits.items()
-            }
-        )
-    shallow, deep = shares
-    recalls = {
-        name: _recall(task, deep[name], some, max(0.0, float((shallow[name] - deep[name]).mean())))
-        for name in ways
-    }
-    return recalls, float(1 - deep[""].mean())
+# --------------------------------------------------------------------------------------- estimates
 
 
-def _check_embed(
-    task: Task, embed: Callable[[np.ndarray], Any], documents: np.ndarray, near: np.ndarray
-) -> None:
-    """Raise ``ValueError`` if a function gives other vectors of documents, found in the index, than
-    those by the new model."""
-    places, old, new = near[:, 0], task.old.take(documents), task.new.take(documents)
-    asked, back = np.unique(places, return_inverse=True)
-    vectors = _embedded(embed, asked, task.b.shape[1])[back]
-    if _are_alike(vectors, task.whole.take(places)).mean() > 0.5 > _are_alike(new, old).mean():
-        raise ValueError(
-            "upgrade: embed returned the old vectors of the index; it must embed documents by the "
-            "new model"
-        )
-    is_there = _are_same(old, near, task.whole)
-    others = ~_are_alike(vectors, new)[is_there]
-    if others.any() and others.mean() > 0.5:
-        raise ValueError(
-            f"upgrade: embed gives other vectors than new has for {others.sum()} of {len(others)} "
-            "documents that are in the index; it must embed the documents at the positions of the "
-            "index that it is given, by the new model, and normalise vectors if new does"
-        )
+def continued(task: Task, ways: Ways, tick: Tick) -> Recalls:
+    """Return recalls of the old model's answers, and those of the new model's answers continued
+    from the documents by both models to the size of the index."""
+    hits = found_by(task, ways.ways, task.k, tick, 0.6)
+    true = hits[OLD]
+    check_own(task, true)
+    before = as_before(task, hits, true)
+    best = search(task.b, task.selves, task.new, task.k, task.metric, lambda s: tick(0.1 * s))
+    sample = min(len(task.old.source), SAMPLE)
+    gain = sample_gain(task, best)
+    if len(task.old.source) < LEAST_SAMPLE or sample // SHARES[0] < 2 * task.k:
+        return Recalls({}, before, None, (), gain)
+    after, curve = _estimates(task, ways, sample)
+    return Recalls(after, before, None, curve, gain)
 
 
-def _are_alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Say which rows of a are those of b, computed with other batches or in another precision."""
-    if a.shape != b.shape:
-        return np.zeros(len(a), bool)
-    return np.asarray(((a - b) ** 2).sum(axis=1) <= ALIKE * ((b - b.mean(axis=0)) ** 2).sum(axis=1))
+def sample_gain(task: Task, best: np.ndarray) -> Gain | None:
+    """Return what the new model gains among the documents by both models."""
+    if task.relevant is None:
+        return None
+    true = search(task.a, task.selves, task.old, task.k, task.metric)
+    return gain_of(task, true, best)
 
 
-def _sorted(points: np.ndarray, rows: np.ndarray, index: Rows) -> np.ndarray:
-    """Return rows in order of their distance to the points, the nearest first."""
-    order = [
-        np.argsort(distances(points[i : i + 1], index.take(rows[i : i + 1]))[0], kind="stable")
-        for i in range(len(points))
-    ]
-    return np.take_along_axis(rows, np.array(order), axis=1)
-
-
-def _embedded(embed: Callable[[np.ndarray], Any], rows: np.ndarray, width: int) -> np.ndarray:
-    """Return the new vectors of documents, which a user's function embeds in batches."""
-    parts = []
-    for part in np.split(rows, range(BATCH, len(rows), BATCH)):
-        vectors = as_representation(embed(part.copy()), "what embed returned")
-        if vectors.shape != (len(part), width):
-            raise ValueError(
-                f"upgrade: embed must return one new vector for each position, "
-                f"{(len(part), width)}; got {vectors.shape}"
-            )
-        parts.append(rows_of(vectors).take(np.arange(len(part))))
-    return np.concatenate(parts)
-
-
-def _continued(task: Task, ways: Ways, sample: int) -> tuple[ByWay, Curve]:
+def _estimates(task: Task, ways: Ways, sample: int) -> tuple[ByOption, Curve]:
     """Recall by what the new model finds among ever more of the documents, and its continuation to
     the size of the index."""
-    n = len(task.old.source)
+    n, size = len(task.old.source), len(task.whole.source)
     order = generator(task.seed, "documents", n).permutation(n)[:sample]
-    curve, values = [], dict[str, np.ndarray]()
-    for count in (sample // part for part in PARTS):
-        rows = np.sort(order[:count])
-        old, new = task.old.take(rows), task.new.take(rows)
-        place = np.searchsorted(rows, task.selves).clip(max=count - 1)
-        selves = np.where(rows[place] == task.selves, place, -1)
-        best = nearest(task.b, selves, [(0, new)], middle(new), task.k)
-        for name, points in ways.items():
-            hits = nearest(points, selves, [(0, old)], middle(old), task.k)
-            values[name] = 1 - lost(task.b, best, hits, new.__getitem__)
-            curve.append((name, count, float(values[name].mean())))
-    recalls = {}
-    for name in ways:
-        sizes, means = zip(*((count, mean) for way, count, mean in curve if way == name))
-        value, half = larger(sizes, means, len(task.whole.source)), _half(values[name], task.level)
-        low, high = max(0.0, value - half - OVERSTATED), min(1.0, value + half)
+    counts = [sample // part for part in SHARES]
+    depth = min(max(CANDIDATES), counts[0] // 2)
+    means: dict[str, list[float]] = {}
+    values: dict[str, np.ndarray] = {}
+    for count in counts:
+        values = _among(task, ways, np.sort(order[:count]), depth)
+        for name, of_queries in values.items():
+            means.setdefault(name, []).append(float(of_queries.mean()))
+    recalls: ByOption = {}
+    for name, of_sizes in means.items():
+        value, last = larger(counts, of_sizes, size), of_sizes[-1]
+        low, high = bounds(values[name], task.level)
+        low, high = max(0.0, value - last + low - OVERSTATED), min(1.0, value - last + high)
         recalls[name] = Recall(value, low, high, len(task.a))
-        curve.append((name, len(task.whole.source), value))
+    curve = [(name, count, mean) for name in ways.ways for count, mean in zip(counts, means[name])]
+    curve += [(name, size, recalls[name].value) for name in ways.ways]
     return recalls, tuple(curve)
+
+
+def _among(task: Task, ways: Ways, rows: np.ndarray, depth: int) -> dict[str, np.ndarray]:
+    """Return, among some documents by both models, the recalls of queries by every option."""
+    old, new, k = task.old.take(rows), task.new.take(rows), task.k
+    place = np.searchsorted(rows, task.selves).clip(max=len(rows) - 1)
+    selves = np.where(rows[place] == task.selves, place, -1)
+
+    def look(points: np.ndarray, stored: np.ndarray, count: int) -> np.ndarray:
+        return search_blocks(points, selves, [(0, stored)], middle(stored), count, task.metric)
+
+    best = look(task.b, new, k)
+    values = {}
+    for name, way in {OLD: Way(task.a), **ways.ways}.items():
+        stored = old if way.change is None else way.change.of_documents(old, rows)
+        right = are_right(
+            task.b, best, look(way.points, stored, depth), new.__getitem__, task.metric
+        )
+        if name != OLD:
+            values[name] = recall_within(right, k, k)
+        for count in CANDIDATES:
+            if k < count <= depth:
+                values[rerank_name(name, count)] = recall_within(right, count, k)
+    return values
 
 
 def larger(sizes: Sequence[int], values: Sequence[float], size: int) -> float:
     """Return the recall expected in an index of some size: its logit is a line in log size."""
-    shares = np.clip(values, 1e-3, 1 - 1e-3)
-    slope, level = np.polyfit(np.log(sizes), np.log(shares / (1 - shares)), 1)
+    logits = np.clip(values, 1e-3, 1 - 1e-3)
+    slope, level = np.polyfit(np.log(sizes), np.log(logits / (1 - logits)), 1)
     return float(1 / (1 + np.exp(-(level + slope * np.log(size)))))

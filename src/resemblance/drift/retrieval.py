@@ -151,7 +151,7 @@ def nearest(
     points: np.ndarray, selves: np.ndarray, blocks: Blocks, centre: np.ndarray, k: int
 ) -> np.ndarray:
     """Indices of the k rows nearest to every point, without the point itself, the row of
-    ``selves``; shape (len(points), k).
+    ``selves``, the nearest first; shape (len(points), k).
 
     Distances come from products about the ``centre``, the :func:`middle` of the rows. A distance
     that is so short that the products lose its digits is computed again from differences.
@@ -168,7 +168,7 @@ def nearest(
         for some in (slice(i, i + POINTS) for i in range(0, len(points), POINTS)):
             keys, columns = _closest(p[some], b, squares, selves[some] - start, k)
             _merge(best[some], rows[some], keys, columns, start)
-    return rows
+    return np.take_along_axis(rows, np.argsort(best, axis=1, kind="stable"), axis=1)
 
 
 def _within(points: np.ndarray, factor: float) -> np.ndarray:
@@ -254,15 +254,20 @@ def _merge(
 
 
 def lost(points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: Take) -> np.ndarray:
-    """Share of the nearest rows that are farther from a point than its farthest true neighbour.
+    """Share of the nearest rows that are farther from a point than its farthest true neighbour."""
+    return np.asarray(are_lost(points, true, nearest, take).mean(axis=1))
 
-    ``true`` and ``nearest``, both (len(points), k), are indices of rows; ``take`` gives them in the
-    version that decides. Squared distances are compared by their differences from that of one true
-    neighbour, which keep their digits wherever points and rows are: |b − p|² − |o − p|² = (b − o) ·
-    (b − p + o − p). Two rows are tied when rounding of the vectors can explain the difference, and
-    it is a billionth of the squared distance at most.
+
+def are_lost(points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: Take) -> np.ndarray:
+    """Say which of the nearest rows are farther from a point than its farthest true neighbour.
+
+    ``true`` (len(points), k) and ``nearest`` (len(points), any) are indices of rows; ``take`` gives
+    them in the version that decides. Squared distances are compared by their differences from that
+    of one true neighbour, which keep their digits wherever points and rows are: |b − p|² − |o − p|²
+    = (b − o) · (b − p + o − p). Two rows are tied when rounding of the vectors can explain the
+    difference, and it is a billionth of the squared distance at most.
     """
-    shares = np.empty(len(points))
+    are_farther = np.empty(nearest.shape, bool)
     for some in (slice(i, i + 50) for i in range(0, len(points), 50)):
         near, candidates = take(true[some]), take(nearest[some])
         point = points[some, None]
@@ -273,8 +278,8 @@ def lost(points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: Take) 
         reach, size = (np.sqrt(_squared(v).max(axis=1)) for v in (near - point, near))
         rounding = TIED * np.finfo(np.float64).eps * (reach + size)
         limit += reach * np.minimum(rounding, SLACK * reach)
-        shares[some] = (_farther(candidates, near[:, :1], point) > limit[:, None]).mean(axis=1)
-    return shares
+        are_farther[some] = _farther(candidates, near[:, :1], point) > limit[:, None]
+    return are_farther
 
 
 def _farther(rows: np.ndarray, origin: np.ndarray, point: np.ndarray) -> np.ndarray:

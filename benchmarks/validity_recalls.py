@@ -1,0 +1,102 @@
+"""How often lower bounds of recalls are too high, and how often an index upgrade accepts too
+little."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, partial
+
+import numpy as np
+from scipy.stats import t
+from validity_tests import Key, Numbers, Row, Study
+
+import resemblance as rs
+from resemblance.drift.recalls import bounds
+
+RECALL_SETS, DECISION_SETS = 4000, 300
+
+
+def failing(bad: float, count: int, rng: np.random.Generator) -> Numbers:
+    """Return whether lower bounds of a mean recall are above the expected recall, and their
+    distance; a rare kind of query finds nothing, the others find 97 % of ten documents."""
+    found = rng.binomial(10, 0.97, count) / 10
+    shares = np.where(rng.random(count) < bad, 0.0, found)
+    expected = 0.97 * (1 - bad)
+    alone = shares.mean() - t.isf(0.025, count - 1) * shares.std(ddof=1) / np.sqrt(count)
+    numbers: Numbers = {}
+    for way, low in (("rs.upgrade", bounds(shares, 0.95)[0]), ("Student's t alone", alone)):
+        numbers[Key(way, "", "wrong")] = float(low > expected)
+        numbers[Key(way, "", "distance")] = float(expected - low)
+    return numbers
+
+
+@cache
+def index_of_kinds() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the centres of twelve kinds of documents, and 400 documents by two models."""
+    rng = np.random.default_rng(1)
+    centres = 1.5 * rng.standard_normal((12, 16))
+    old = centres[rng.integers(12, size=400)] + rng.standard_normal((400, 16))
+    return centres, old, old + 0.05 * rng.standard_normal(old.shape)
+
+
+def queries_of_kinds(bad: float, count: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Return queries by two models; the new model takes a rare kind of query for another kind."""
+    centres = index_of_kinds()[0]
+    old = centres[rng.integers(12, size=count)] + rng.standard_normal((count, 16))
+    new = old + 0.05 * rng.standard_normal(old.shape)
+    others = centres[rng.integers(12, size=count)] + rng.standard_normal((count, 16))
+    return [old, np.where(rng.random((count, 1)) < bad, others, new)]
+
+
+@cache
+def expected_recall(bad: float) -> float:
+    """Return the largest recall of any way to ask the old index, over 20,000 queries."""
+    queries = queries_of_kinds(bad, 20_000, np.random.default_rng(98))
+    result = rs.upgrade(*index_of_kinds()[1:], queries, goal="as_before", progress=False)
+    return max(o.as_before.value for o in result.options if o.as_before is not None)
+
+
+def decisions(bad: float, count: int, rng: np.random.Generator) -> Numbers:
+    """Return whether ``rs.upgrade`` accepts a way whose expected recall is too low by 0.01."""
+    queries, enough = queries_of_kinds(bad, count, rng), expected_recall(bad) + 0.01
+    options = {"goal": "as_before", "accept": enough, "progress": False}
+    result = rs.upgrade(*index_of_kinds()[1:], queries, **options)
+    is_accepted = result.option in ("keep", "orthogonal", "affine")
+    return {Key("rs.upgrade", "", "accepted"): float(is_accepted)}
+
+
+def of_recalls(study: Study, results: Sequence[Numbers]) -> list[Row]:
+    """Return in how many of the data sets bounds are wrong, in percent, and mean distances."""
+    means = {key: float(np.mean([of[key] for of in results])) for key in results[0]}
+    return [
+        Row(*study[:2], *key, mean * (1 if key.what == "distance" else 100), len(results))
+        for key, mean in means.items()
+    ]
+
+
+FAILING = (
+    (0.0, 40), (0.0, 100), (0.05, 20), (0.05, 40), (0.05, 100), (0.05, 300),
+    (0.02, 40), (0.02, 100), (0.02, 300), (0.01, 200),
+)  # fmt: skip
+STUDIES = (
+    *(
+        Study(
+            "recalls",
+            f"{100 * bad:g} % of queries fail, {count} queries",
+            RECALL_SETS,
+            partial(failing, bad, count),
+            of_recalls,
+        )
+        for bad, count in FAILING
+    ),
+    *(
+        Study(
+            "accepted",
+            f"{100 * bad:g} % of queries fail, {count} queries",
+            DECISION_SETS,
+            partial(decisions, bad, count),
+            of_recalls,
+        )
+        for bad, count in ((0.05, 40), (0.05, 100), (0.02, 100))
+    ),
+)

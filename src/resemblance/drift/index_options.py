@@ -1,0 +1,139 @@
+"""Options for an old index under a new model, in order of cost, and what each of them asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any, Literal, NamedTuple
+
+Goal = Literal["as_new", "as_before"]
+TRUTHS = {
+    "as_new": "the new model would find if all documents were re-embedded",
+    "as_before": "the old model found",
+}
+ANSWERS = {"as_new": "the new model's answers", "as_before": "the old model's"}
+CODES = {  # exit codes of the command by decision, in order of cost
+    "stay": 0, "keep": 0, "normalise": 0, "cut": 0, "map queries": 0, "map documents": 0,
+    "re-rank": 0, "re-embed a part": 1, "re-embed": 1, "undecided": 4,
+}  # fmt: skip
+WAYS = {  # by the ways to serve new queries, in order of cost
+    "keep": "keep", "normalise": "normalise", "cut": "cut",
+    "orthogonal": "map queries", "affine": "map queries",
+    "documents_orthogonal": "map documents", "documents_affine": "map documents",
+}  # fmt: skip
+DECISIONS = {**WAYS, "rerank": "re-rank", "part": "re-embed a part", "re-embed": "re-embed"}
+OLD = "old_queries"  # candidates that the old model finds, for the new one to re-rank
+CANDIDATES = (20, 50, 100, 200)  # documents of the old index that the new model re-ranks
+LARGEST_SHARE = 10  # re-ranking more than one document in ten is no option
+PARTS = (0.25, 0.5, 0.75)  # of the documents, re-embedded
+
+
+class GroupRecall(NamedTuple):
+    """The recall of the queries of one group; ``low`` is None where they are fewer than 20."""
+
+    group: Hashable
+    value: float
+    low: float | None
+    queries: int
+
+
+class Recall(NamedTuple):
+    """The share of the k right documents that queries find, averaged over queries, with its
+    interval.
+
+    The bounds of groups hold for all groups at once. ``hidden`` is what more documents in the pool
+    might still take away, which ``low`` allows for.
+    """
+
+    value: float
+    low: float
+    high: float
+    queries: int
+    groups: tuple[GroupRecall, ...] = ()
+    hidden: float = 0.0
+
+    @property
+    def worst(self) -> GroupRecall | None:
+        """The group with the lowest recall of those with 20 queries at least."""
+        assessed = [group for group in self.groups if group.low is not None]
+        return min(assessed, key=lambda group: group.value, default=None)
+
+
+class Option(NamedTuple):
+    """An option for an old index, its recall by both truths, and why one is not assessed.
+
+    ``numbers``: how many free numbers were fitted. ``base``: the option whose candidates are
+    re-ranked, or whose map the other documents take. ``candidates``: how many documents the new
+    model re-ranks, 0 for none. ``embeds``: how many documents are re-embedded before any query is
+    asked. ``rebuild``: whether stored vectors change.
+    """
+
+    name: str
+    numbers: int
+    as_new: Recall | None
+    as_before: Recall | None
+    reason: str = ""
+    base: str = ""
+    candidates: int = 0
+    embeds: int = 0
+    rebuild: bool = False
+
+    @property
+    def decision(self) -> str:
+        """The decision that takes the option."""
+        return DECISIONS[self.name.partition("[")[0]]
+
+
+def rerank_name(base: str, candidates: int) -> str:
+    """Return the name of the option that re-ranks the first candidates of another one."""
+    return f"rerank[{base}, {candidates}]"
+
+
+def part_name(share: float) -> str:
+    """Return the name of the option that re-embeds a share of the documents."""
+    return f"part[{share:g}]"
+
+
+def options_of(
+    numbers: Mapping[str, int],
+    recalls: Mapping[str, Mapping[str, Recall]],
+    reasons: Mapping[str, str],
+    unknown: str,
+    sizes: tuple[int, int],
+    rebuilt: frozenset[str],
+) -> tuple[Option, ...]:
+    """Return all options, the cheapest first.
+
+    ``numbers``: the free numbers of each way that was asked for. ``recalls``: by truth and option.
+    ``reasons``: why an option is not assessed, ``unknown`` for all others. ``sizes``: documents of
+    the index, and those re-embedded for a part of it. ``rebuilt``: ways that change stored vectors.
+    """
+    index, most = sizes
+
+    def option(name: str, count: int, **facts: Any) -> Option:
+        after, before = (recalls[truth].get(name) for truth in ("as_new", "as_before"))
+        reason = reasons.get(name, "" if name in recalls["as_new"] else unknown)
+        return Option(name, count, after, before, reason)._replace(**facts)
+
+    ways = [
+        option(name, numbers[name], rebuild=name in rebuilt) for name in WAYS if name in numbers
+    ]
+    reranked = [
+        option(
+            rerank_name(base, count),
+            numbers.get(base, 0),
+            base=base,
+            candidates=count,
+            rebuild=base in rebuilt,
+        )
+        for count in CANDIDATES
+        for base in (*WAYS, OLD)
+        if rerank_name(base, count) in recalls["as_new"]
+    ]
+    base = next((b for b in ("documents_affine", "documents_orthogonal") if b in numbers), "")
+    parts = [
+        option(part_name(share), numbers[base], base=base, embeds=round(share * most), rebuild=True)
+        for share in PARTS
+        if part_name(share) in recalls["as_new"]
+    ]
+    everything = option("re-embed", 0, embeds=index, rebuild=True)
+    return (*ways, *reranked, *parts, everything)

@@ -1,0 +1,102 @@
+"""Exact search for the nearest stored vectors, by distance, cosine or inner product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import numpy as np
+
+from .retrieval import TIED, Blocks, Take, are_lost, middle, nearest
+from .stored import Stored
+
+Metric = Literal["euclidean", "cosine", "inner"]
+METRICS = ("euclidean", "cosine", "inner")
+Tick = Callable[[float], None]
+SAMPLE = 4096  # rows of which the middle is a centre
+ASKED, COMPARED = 500, 50  # points that are asked, and compared with what they found, at a time
+
+
+def search(
+    points: np.ndarray,
+    selves: np.ndarray,
+    rows: Stored,
+    k: int,
+    metric: Metric,
+    tick: Tick = lambda _: None,
+) -> np.ndarray:
+    """Return the k nearest rows of every point, the nearest first, without the row of ``selves``.
+
+    ``tick`` is called with the share of the rows that one block has.
+    """
+    n = len(rows.source)
+
+    def blocks() -> Iterator[tuple[int, np.ndarray]]:
+        for start, block in rows.blocks():
+            yield start, block
+            tick(len(block) / n)
+
+    centre = middle(rows.take(np.arange(min(n, SAMPLE))))
+    return search_blocks(points, selves, blocks(), centre, k, metric)
+
+
+def search_blocks(
+    points: np.ndarray,
+    selves: np.ndarray,
+    blocks: Blocks,
+    centre: np.ndarray,
+    k: int,
+    metric: Metric,
+) -> np.ndarray:
+    """Return the k nearest rows of every point among the rows of some blocks, about a centre."""
+    if metric != "inner":
+        return nearest(points, selves, blocks, centre, k)
+    best, rows = np.full((len(points), k), -np.inf), np.zeros((len(points), k), dtype=np.int64)
+    for start, block in blocks:
+        centred = block - centre
+        for some in (slice(i, i + ASKED) for i in range(0, len(points), ASKED)):
+            products = points[some] @ centred.T
+            alone = selves[some] - start
+            inside = np.flatnonzero((alone >= 0) & (alone < len(block)))
+            products[inside, alone[inside]] = -np.inf
+            _keep_largest(best[some], rows[some], products, start)
+    return np.take_along_axis(rows, np.argsort(-best, axis=1, kind="stable"), axis=1)
+
+
+def _keep_largest(best: np.ndarray, rows: np.ndarray, products: np.ndarray, start: int) -> None:
+    """Keep, in place, the k largest products of those before and those of another block."""
+    k = best.shape[1]
+    places = np.broadcast_to(np.arange(start, start + products.shape[1]), products.shape)
+    values = np.concatenate([best, products], axis=1)
+    largest = np.argpartition(values, -k, axis=1)[:, -k:]
+    best[:] = np.take_along_axis(values, largest, axis=1)
+    rows[:] = np.take_along_axis(np.concatenate([rows, places], axis=1), largest, axis=1)
+
+
+def are_right(
+    points: np.ndarray, true: np.ndarray, retrieved: np.ndarray, take: Take, metric: Metric
+) -> np.ndarray:
+    """Return which rows that are found, (points, depth), are as near as the last of the true ones.
+
+    ``true`` and ``retrieved`` are indices of rows; ``take`` gives the rows in the version that
+    decides.
+    """
+    if metric != "inner":
+        return ~are_lost(points, true, retrieved, take)
+    right = np.empty(retrieved.shape, bool)
+    for start in range(0, len(points), COMPARED):
+        some = slice(start, start + COMPARED)
+        near, others, point = take(true[some]), take(retrieved[some]), points[some, None]
+        centre = np.median(near, axis=1, keepdims=True)
+        near, others = near - centre, others - centre
+        products = (near * point).sum(axis=2)
+        last = np.take_along_axis(near, products.argmin(axis=1)[:, None, None], axis=1)
+        sizes = np.linalg.norm(others, axis=2) + np.linalg.norm(last, axis=2)
+        slack = TIED * np.finfo(np.float64).eps * sizes * np.linalg.norm(point, axis=2)
+        right[some] = ((others - last) * point).sum(axis=2) >= -slack
+    return right
+
+
+def recall_within(right: np.ndarray, count: int, k: int) -> np.ndarray:
+    """Return the share of the k right rows that are among the first ``count`` of each point."""
+    return np.asarray(np.minimum(right[:, :count].sum(axis=1), k) / k)
