@@ -42,7 +42,9 @@ LAYERS = [
         "engine.store",
     },
     {"significance"},
+    {"array_files", "frames", "gaps", "lists"},
     {"inputs"},
+    {"array_protocol"},
     {"representation"},
     {"subject", "joining"},
     {"views"},
@@ -87,6 +89,7 @@ LAYERS = [
     {"__main__"},
 ]
 SOURCES_MAY_IMPORT = {
+    "array_files",
     "arrays",
     "rng",
     "extras",

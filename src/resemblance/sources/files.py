@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..array_files import explained, open_array
 from ..arrays import to_numpy
 from ..display import encodable
 from ..extras import check, need
-from ..inputs import explained, open_array
 from ..representation import Representation
 from .layouts import from_maps, from_tokens
 
