@@ -93,6 +93,7 @@ SOURCES_MAY_IMPORT = {
     "arrays",
     "rng",
     "extras",
+    "frames",
     "user_modules",
     "progress",
     "json_files",

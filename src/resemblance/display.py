@@ -132,6 +132,18 @@ def encodable(name: str) -> str:
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
+def legible(text: str, *, keep: str | None = None) -> str:
+    """Return a text with U+FFFD for what UTF-8 cannot encode: bytes of names that are not UTF-8.
+
+    ``keep``: also in place of control characters, but for these.
+    """
+    text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    if keep is None:
+        return text
+    gone = {code: "\ufffd" for code in ESCAPED if chr(code) not in keep}
+    return text.translate(gone)
+
+
 # ---------------------------------------------------------------------------------- of comparisons
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -229,11 +229,22 @@ def check_targets(
         check(package)
 
 
-def check_inputs(inputs: Sequence[str]) -> None:
-    """Raise ``ValueError`` for an input that is no file but a measure.
+class Choice(NamedTuple):
+    """What ``--column`` and ``--ids`` choose in archives and tables; "" for what is not given."""
+
+    column: str = ""
+    ids: str = ""
+
+
+def check_inputs(inputs: Sequence[str], choice: Choice) -> None:
+    """Raise ``ValueError`` for an input that is no file but a measure, and for a choice of columns
+    where each input is one array.
 
     ``-m cka procrustes`` passes only one to ``-m``.
     """
+    if any(choice) and all(text.endswith(".npy") for text in inputs):
+        option = "--column" if choice.column else "--ids"
+        raise ValueError(f"{option} chooses in archives and tables; {inputs[0]} is one array")
     for text in inputs:
         if not os.path.lexists(text) and _is_measure(text):
             raise ValueError(

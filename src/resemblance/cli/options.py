@@ -24,7 +24,11 @@ ALL_JOBS = typer.Option(
 # The options of several commands. Those of one have a table in its module, in which
 # "command.option" is for one command of several with an option of this name.
 SHARED: Help = {
-    "inputs": ".npy, .npz, .parquet or .safetensors files, or folders of .npy and .npz files.",
+    "inputs": ".npy, .npz, .safetensors, .parquet or .jsonl files, folders of .npy and .npz files, "
+    "or folders of features. archive.npz/key chooses an array of an archive.",
+    "column": "The column of tables, or the array of archives, that holds the vectors.",
+    "ids": "The column, or the array, that names the samples; default: one called id, filename or "
+    "the like.",
     "pool": "Make (samples, features) of arrays of tokens, (samples, tokens, features), by first, "
     "last, mean, max or flatten, and of maps, (samples, channels, height, width), by mean, max, "
     "flatten or positions.",

@@ -241,6 +241,7 @@ def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
     """Write a frame to a file of which a reader never sees a part."""
     if output is None:
         raise ValueError("Parquet needs a file: it is not text")
+    frame = frame.map(lambda cell: legible(cell) if isinstance(cell, str) else cell)
     with replacing(output) as partial:
         frame.to_parquet(partial, **options)
 

@@ -104,7 +104,8 @@ def write_page(
     elif not isinstance(result, Result):
         raise ValueError(f"write_page: result must be a result; got {type(result).__name__}")
     result = replace(result, provenance={**result.provenance, **(provenance or {})})
-    write_atomically(Path(path), page_text(result, title, introduction, facts or {}))
+    text = page_text(result, title, introduction, facts or {})
+    write_atomically(Path(path), legible(text, keep="\n\t"))
     return Path(path)
 
 

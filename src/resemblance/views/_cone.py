@@ -94,6 +94,12 @@ def trailing_zeros(context: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
+if config.DISABLE_JIT:  # for debuggers and coverage, which see Python only
+
+    def trailing_zeros(word: Any) -> int:  # noqa: F811
+        return (int(word) & -int(word)).bit_length() - 1
+
+
 @compiled
 def first_bit(words: Words, row: int) -> int:
     """Position of the lowest bit of a row, -1 if there is none."""
