@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..comparison import Comparison
+from ..display import legible
 from ..drift import DriftReport, Upgrade
 from ..extras import need
 from ..inference.result import Evidence
@@ -166,7 +167,7 @@ def packed(result: Result) -> str:
         return ""
     if len(document) > MOST_TEXT:
         return ""
-    return base64.b64encode(zlib.compress(document.encode(), 9)).decode()
+    return base64.b64encode(zlib.compress(legible(document).encode(), 9)).decode()
 
 
 def made_by(suite: str) -> str:

@@ -51,7 +51,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import types
+from numba import config, types
 from numba.extending import intrinsic
 
 from ..compiled import compiled
@@ -96,7 +96,7 @@ def trailing_zeros(context: Any, word: Any) -> Any:
 
 if config.DISABLE_JIT:  # for debuggers and coverage, which see Python only
 
-    def trailing_zeros(word: Any) -> int:  # noqa: F811
+    def trailing_zeros(word: Any) -> int:
         return (int(word) & -int(word)).bit_length() - 1
 
 
