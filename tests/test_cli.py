@@ -472,6 +472,26 @@ def test_missing_packages_are_found_before_the_work(call, monkeypatch, words, pa
     assert err == f"error: {package} is not installed: {install_hint(extra, package)}\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "packages", "extra"),
+    [
+        ("demo", ("torch", "jinja2"), "models"),
+        ("models a=x.py:f b=x.py:g --data a.npy --html p.html", ("torch", "jinja2"), "models"),
+        ("compare a.npy b.npy --html p.html -o x.parquet", ("pandas", "jinja2"), "resi"),
+        ("evidence a.npy b.npy -o x.parquet", ("pandas", "pyarrow"), "frames"),
+        ("compare a.npy b.npy --html p.html -o x.parquet", ("pandas", "pyarrow", "jinja2"), "resi"),
+    ],
+)
+def test_all_missing_packages_are_named_at_once(call, monkeypatch, words, packages, extra):
+    without(monkeypatch, *packages)
+    code, _, err = call(words)
+    names = f"{', '.join(packages[:-1])} and {packages[-1]}"
+    if packages == ("torch", "jinja2") and words != "demo":
+        names = "jinja2 and torch"
+    hint = install_hint(extra, *names.replace(" and ", ", ").split(", "))
+    assert (code, err) == (2, f"error: {names} are not installed: {hint}\n")
+
+
 def without(monkeypatch, *packages):
     found = importlib.util.find_spec
     monkeypatch.setattr(

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..catalogue import get_measures, get_statistic, list_statistics, parse_parameters
 from ..display import did_you_mean
-from ..extras import check
+from ..extras import check_together
 from ..measure import Measure
 from ..report.output import FORMATS, SUFFIXES
 from ..results.claims import Claim
@@ -205,9 +205,17 @@ def check_page(path: Path | None) -> None:
 
 
 def check_targets(
-    kind: str, inputs: Sequence[str], output: Path | None, html: Path | None, save: Path | None
+    kind: str,
+    inputs: Sequence[str],
+    output: Path | None,
+    html: Path | None,
+    save: Path | None,
+    needs: tuple[str, ...] = (),
 ) -> None:
-    """Find out before the work whether its results can be written, each to a file of its own."""
+    """Find out before the work whether its results can be written, each to a file of its own.
+
+    ``needs``: packages that the work needs; a message about a missing one names these, too.
+    """
     targets, real = (output, html, save), os.path.realpath
     check_page(html)
     named = [real(i) for i in inputs] + [real(t) for t in targets if t is not None]
@@ -222,11 +230,12 @@ def check_targets(
     if save is not None and not is_state and save.is_file() and not save.stat().st_size:
         message = f"{save} is empty: no results were saved in it, so all begin anew"
         warnings.warn(message, stacklevel=2)
-    for package in (
-        *(("pandas", "pyarrow") if kind == "parquet" else ()),
+    tables, suffixes = (".parquet", ".jsonl"), {Path(i).suffix for i in inputs}
+    check_together(
+        *(("pandas", "pyarrow") if kind == "parquet" or suffixes & {*tables} else ()),
         *(("jinja2",) if html else ()),
-    ):
-        check(package)
+        also=needs,
+    )
 
 
 class Choice(NamedTuple):
