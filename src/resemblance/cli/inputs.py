@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..catalogue import get_measures, get_statistic, list_statistics, parse_parameters
+from ..catalogue import decorator_of, get_measures, get_statistic, list_statistics, parse_parameters
 from ..display import did_you_mean
 from ..extras import check_together
 from ..measure import Measure
@@ -94,7 +94,7 @@ def own_measure(path: Path, name: str, kinds: tuple[type, ...] = (Measure,)) -> 
     words = [kind.__name__.lower() for kind in kinds]
     value = _defined(path, name, " or ".join(words), kinds)
     if not isinstance(value, kinds):
-        decorators = " or ".join(f"@resemblance.{word}(...)" for word in words)
+        decorators = " or ".join(decorator_of(name, word) for word in words)
         raise ValueError(
             f"{name} in {path} is not a {' or '.join(words)}: decorate it with {decorators}"
         )
