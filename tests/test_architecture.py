@@ -42,7 +42,9 @@ LAYERS = [
         "engine.store",
     },
     {"significance"},
+    {"array_files", "frames", "gaps", "lists"},
     {"inputs"},
+    {"array_protocol"},
     {"representation"},
     {"subject", "joining"},
     {"views"},
@@ -87,9 +89,11 @@ LAYERS = [
     {"__main__"},
 ]
 SOURCES_MAY_IMPORT = {
+    "array_files",
     "arrays",
     "rng",
     "extras",
+    "frames",
     "user_modules",
     "progress",
     "json_files",

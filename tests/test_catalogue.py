@@ -137,6 +137,12 @@ def test_claims_that_no_measure_can_hold_are_refused():
             rs.measure(larger_is_more_similar=True, **(claims | claim))(plain)
 
 
+DECORATED = (
+    "decorate plain with @resemblance.measure(label='plain', family='similarity_matrix', "
+    "larger_is_more_similar=True, range=(0, 1), reference='plain')"
+)
+
+
 def test_mistakes_are_named_with_a_remedy(subtests):
     for call, message in [
         (lambda: rs.get_measure("ckaa"), "did you mean 'cka'"),
@@ -181,16 +187,10 @@ def test_mistakes_are_named_with_a_remedy(subtests):
         (lambda: rs.list_measures(invariant_to="rotation"), "did you mean 'orthogonal'?"),
         (lambda: rs.list_measures(invariant_to="scaling"), "did you mean 'isotropic_scaling'?"),
         (lambda: rs.cka.where(rotation=1), "cka has no parameter 'rotation'; known: "),
-        (lambda: rs.get_measure(plain), "decorate plain with @resemblance.measure(...)"),
+        (lambda: rs.get_measure(plain), DECORATED),
         (lambda: rs.get_measure(3), "not a measure: 3; give a name"),
-        (
-            lambda: rs.compare([np.eye(3)], measures=plain),
-            "decorate plain with @resemblance.measure(...)",
-        ),
-        (
-            lambda: rs.compare([np.eye(3)], measures=["cka", plain]),
-            "decorate plain with @resemblance.measure(...)",
-        ),
+        (lambda: rs.compare([np.eye(3)], measures=plain), DECORATED),
+        (lambda: rs.compare([np.eye(3)], measures=["cka", plain]), DECORATED),
         (lambda: rs.jaccard(np.zeros((20, 3)), np.eye(20)), "no sample has nearest neighbours"),
         (
             lambda: rs.rtd(np.eye(5), np.eye(5), seed=-1, sample=4),
@@ -366,3 +366,15 @@ def test_claims_decide_whether_other_widths_are_compared():
     evidence = rs.evidence(x, y, measures=["mmd", "cka"], draws=19, progress=False)
     assert np.isnan(evidence["mmd"][0, 0])
     assert evidence["cka"][0, 0] > 0
+
+
+def test_the_decorator_that_a_plain_function_is_told_works():
+    def plain(x, y):
+        """Plain: one half."""
+        return 0.5
+
+    with pytest.raises(ValueError, match="decorate plain with @") as error:
+        rs.get_measure(plain)
+    line = str(error.value).partition("with @")[2].partition(", each claim")[0]
+    decorated = eval(line, {"resemblance": rs})(plain)
+    assert decorated(np.eye(4), np.eye(4)) == 0.5

@@ -563,3 +563,16 @@ def test_the_table_fits_a_terminal(capsys, monkeypatch):
     shown = assert_fits(lambda: cli.run(["check", "cka"]), capsys)
     assert shown.count("✗") == 2
     assert f"{len(outcomes) - 3} checks hold, 2 fail, 1 could not be decided" in shown
+
+
+def test_the_cause_comes_first():
+    """Chance in a measure breaks claims that it would hold without it."""
+    from resemblance.report.outputs import checks_output, in_total
+
+    outcomes = check_measure(random)
+    failed = [outcome.check for outcome in outcomes if outcome.holds is False]
+    assert outcomes[0].check == failed[0] == "deterministic"
+    if len(failed) > 1:
+        assert "mend 'deterministic' first" in in_total(outcomes)
+    assert "first" not in in_total(check_measure("cka"))
+    assert checks_output({"random": outcomes}).code == 1

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -471,6 +472,26 @@ def test_missing_packages_are_found_before_the_work(call, monkeypatch, words, pa
     assert err == f"error: {package} is not installed: {install_hint(extra, package)}\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "packages", "extra"),
+    [
+        ("demo", ("torch", "jinja2"), "models"),
+        ("models a=x.py:f b=x.py:g --data a.npy --html p.html", ("torch", "jinja2"), "models"),
+        ("compare a.npy b.npy --html p.html -o x.parquet", ("pandas", "jinja2"), "resi"),
+        ("evidence a.npy b.npy -o x.parquet", ("pandas", "pyarrow"), "frames"),
+        ("compare a.npy b.npy --html p.html -o x.parquet", ("pandas", "pyarrow", "jinja2"), "resi"),
+    ],
+)
+def test_all_missing_packages_are_named_at_once(call, monkeypatch, words, packages, extra):
+    without(monkeypatch, *packages)
+    code, _, err = call(words)
+    names = f"{', '.join(packages[:-1])} and {packages[-1]}"
+    if packages == ("torch", "jinja2") and words != "demo":
+        names = "jinja2 and torch"
+    hint = install_hint(extra, *names.replace(" and ", ", ").split(", "))
+    assert (code, err) == (2, f"error: {names} are not installed: {hint}\n")
+
+
 def without(monkeypatch, *packages):
     found = importlib.util.find_spec
     monkeypatch.setattr(
@@ -624,6 +645,131 @@ def test_tables_and_tensors_are_read(call, folder):
     code, _, err = call("compare named.parquet turned.parquet -m cka")
     assert code == 2
     assert "in another order" in err
+
+
+def write_tables(folder):
+    """The vectors of a.npy in the files of other tools, each with the names of its rows."""
+    a, ids = np.load("a.npy"), [f"image {i}" for i in range(30)]
+    np.savez("feats.npz", features=a, filenames=ids, labels=np.arange(30) % 3)
+    np.savez("bytes.npz", x=a, ids=np.array(ids, dtype="S"), note=np.array("fast"))
+    np.savez("objects.npz", x=a, names=np.array(ids, dtype=object), meta=np.array([{}], object))
+    np.savez("both.npz", train=a, test=a[:9], keys=ids)
+    frame = pandas.DataFrame({"id": ids, "vec": a.tolist(), "title": ["x"] * 30})
+    frame.to_parquet("store.parquet")
+    frame.rename(columns={"id": "doc"}).to_parquet("odd.parquet")
+    frame.assign(price=1.5).to_parquet("price.parquet")
+    frame.assign(other=(a + 1).tolist()).to_parquet("two.parquet")
+    text = "".join(json.dumps({"_id": i, "v": v}) + "\n" for i, v in zip(ids, a.tolist()))
+    (folder / "lines.jsonl").write_text(text)
+    (folder / "broken.jsonl").write_text(text + "{\n")
+    (folder / "ragged.jsonl").write_text(text + '{"_id": "more", "v": [1, 2]}\n')
+    (folder / "short.jsonl").write_text(text + '{"_id": "more"}\n')
+    with zipfile.ZipFile("zipped.npz", "w") as archive:
+        archive.writestr("x.npy", b"no array")
+    with zipfile.ZipFile("papers.npz", "w") as archive:
+        archive.writestr("notes.txt", "no array")
+    np.save("turned.npy", a[::-1])
+    (folder / "twice.npy").write_bytes((folder / "a.npy").read_bytes() * 2)
+    (folder / "true.npy").write_bytes(
+        (folder / "a.npy").read_bytes().replace(b"(30, 5)", b"(True,)")
+    )
+    os.mkfifo(folder / "pipe.npy")
+
+
+def score(call, *inputs):
+    code, out, err = call("compare", *inputs, "-m", "cka", "--format", "json")
+    assert code == 0, err
+    return json.loads(out)["records"][1]["value"], err
+
+
+@pytest.mark.filterwarnings("always")
+def test_vectors_with_names_are_read_from_the_files_of_other_tools(call, folder):
+    write_tables(folder)
+    value, err = score(call, "feats.npz", "store.parquet")
+    assert value == pytest.approx(1)
+    assert "left out of feats.npz: 'labels' (30,); feats.npz/labels names one to read it" in err
+    assert "the vectors are 'vec'; left out: 'title'" in err
+    for inputs in (
+        ("feats.npz/features", "lines.jsonl"),
+        ("bytes.npz", "a.npy"),
+        ("objects.npz", "store.parquet/vec"),
+        ("odd.parquet", "a.npy", "--ids", "doc"),
+        ("price.parquet/vec", "a.npy"),
+        ("two.parquet/vec", "two.parquet/other"),
+        ("store.parquet", "price.parquet", "--column", "vec", "--ids", "id"),
+    ):
+        assert score(call, *inputs)[0] == pytest.approx(1), inputs
+    assert names(call, "two.parquet/vec", "two.parquet/other") == ["two/vec", "two/other"]
+    assert names(call, "feats.npz", "bytes.npz/x") == ["feats/features", "bytes/x"]
+    twins = names(call, "store.parquet", "a.npy", "price.parquet/vec", "lines.jsonl")
+    assert twins == ["store", "a", "price/vec", "lines"]
+    pandas.DataFrame(np.load("a.npy")).rename(columns=str).to_parquet("a.parquet")
+    assert names(call, "a.npy", "a.parquet") == ["a.npy", "a.parquet"]
+    turned = [f"image {i}" for i in range(30)][::-1]
+    np.savez("turned.npz", x=np.load("turned.npy"), names=turned)
+    code, _, err = call("compare feats.npz turned.npz -m cka")
+    assert (code, "in another order" in err) == (2, True)
+
+
+@pytest.mark.filterwarnings("always")
+def test_every_command_reads_them(call, folder):
+    write_tables(folder)
+    for words in (
+        "evidence feats.npz store.parquet -m cka",
+        "evidence feats.npz --against lines.jsonl -m cka",
+        "across feats.npz bytes.npz --models store.parquet",
+        "stream feats.npz lines.jsonl -m cka",
+        "drift feats.npz/features store.parquet/vec --draws 10",
+        "compare store.parquet feats.npz/features -m cka --plan",
+    ):
+        code, _, err = call(words)
+        assert code == 0, (words, err)
+
+
+def test_a_layer_of_a_folder_of_features_is_named_by_its_place(call, folder):
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.ReLU())
+    rs.extract_features(net, np.load("a.npy").astype("float32"), "saved/net")
+    first, *_ = layers = names(call, "saved", "a.npy")
+    assert layers[-1] == "a"
+    layer = first.partition("/")[2]
+    for place in (f"saved/{first}", f"saved/{layer}", f"saved/net/{layer}"):
+        assert names(call, place, "a.npy") == [first, "a"]
+    assert "error" not in call(f"drift saved/{layer} a.npy --draws 10")[2]
+    code, _, err = call("compare saved/none a.npy -m cka")
+    assert (code, f"saved has no layer 'none'; name one of saved/{first}" in err) == (2, True)
+
+
+@pytest.mark.filterwarnings("always")
+def test_files_with_the_wrong_content_have_their_reason(call, folder, subtests):
+    write_tables(folder)
+    for words, message in {
+        "compare price.parquet a.npy": "'price'; for the vectors alone pass --column vec",
+        "compare two.parquet a.npy": "vectors, 'vec', 'other': choose one, --column vec",
+        "compare feats.npz/feature a.npy": "has no array 'feature'; did you mean 'features'",
+        "compare feats.npz/filenames a.npy": "it holds words, such as 'image 0'",
+        "compare broken.jsonl a.npy": "line 31 is no JSON",
+        "compare ragged.jsonl a.npy": "most have 5 numbers, row 30 has 2",
+        "compare short.jsonl a.npy": "line 31 and the first line do not both have 'v'",
+        "compare both.npz a.npy": "and 'both/test' has 9",
+        "compare a.npy turned.npy --column vec": "--column chooses in archives and tables",
+        "compare zipped.npz a.npy": "array 'x', cannot be read",
+        "compare papers.npz a.npy": "it holds 'notes.txt'; save arrays by np.savez",
+        "compare twice.npy a.npy": "holds 1328 bytes after its array (30, 5)",
+        "compare true.npy a.npy": "true.npy cannot be read",
+        "compare pipe.npy a.npy": "pipe.npy is a pipe or a device",
+        "drift a.npy pipe.npy": "pipe.npy is a pipe or a device",
+    }.items():
+        with subtests.test(words):
+            code, _, err = call(words if words.startswith("drift") else f"{words} -m cka")
+            assert (code, message in err) == (2, True), err
+    pickled = np.array([*np.load("a.npy"), None], dtype=object)[:-1]
+    np.save("rows.npy", pickled, allow_pickle=True)
+    code, _, err = call("compare rows.npy a.npy -m cka")
+    remedy = "np.save(path, np.array(np.load(path, allow_pickle=True).tolist(), dtype=float))"
+    assert (code, remedy in err) == (2, True)
+    eval(remedy, {"np": np, "path": "rows.npy"})
+    assert score(call, "rows.npy", "a.npy")[0] == pytest.approx(1)
 
 
 def test_help_and_version(call):

@@ -256,3 +256,39 @@ def test_a_suffix_chooses_the_format(call, folder, suffix, start):
     code, _, message = call("compare a.npy b.npy --plan --html p.html")
     assert code == 2
     assert "leave out --html" in message
+
+
+# ----------------------------------------------------------------------------------- names of users
+
+LAYERS = ["a\udcff\x00\x1b\r=1", "＝1", "＠sum"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet", "md", "tex", "txt", "html"])
+@pytest.mark.parametrize("make", ["compare", "evidence"])
+def test_names_that_no_file_can_hold_cost_no_result(tmp_path, kind, make):
+    rng = np.random.default_rng(0)
+    layers = {name: rng.standard_normal((20, 3)) for name in LAYERS}
+    result = getattr(rs, make)(layers, measures=["cka"], progress=False)
+    path = tmp_path / f"result.{kind}"
+    if kind == "html":
+        rs.report.write_page(result, path)
+    else:
+        result.save(path)
+    if kind in ("parquet", "json"):
+        return
+    text = path.read_bytes().decode("utf-8")
+    assert not {"\x00", "\x1b", "\r"} & set(text)
+    if kind == "csv":
+        assert "'＝1" in text
+        assert "'＠sum" in text
+
+
+def test_chance_of_zero_has_no_sign():
+    rng = np.random.default_rng(0)
+    result = rs.evidence(
+        {"a": rng.standard_normal((20, 3)), "b": rng.standard_normal((20, 3))},
+        measures="cka[estimator=debiased]",
+        progress=False,
+    )
+    chance = result.to_pandas()["chance"].dropna()
+    assert not np.signbit(chance[chance == 0]).any()

@@ -1321,3 +1321,24 @@ def test_one_value_by_its_names():
         scores["cka", "a", "d"]
     with pytest.raises(KeyError, match="no measure 'cca'"):
         scores["cca", "a", "b"]
+
+
+def test_a_damaged_record_is_named_and_not_taken_for_a_pair_that_was_not_computed(tmp_path):
+    rng = np.random.default_rng(0)
+    layers = {name: rng.standard_normal((20, 3)) for name in "abc"}
+    whole, damaged = tmp_path / "x.comparison", tmp_path / "y.comparison"
+    rs.compare(layers, measures=["cka", "rsa"], progress=False).save(whole)
+    content, expected, refused = whole.read_bytes(), rs.load(whole), 0
+    for place in rng.choice(len(content), 250, replace=False):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << int(rng.integers(8))
+        damaged.write_bytes(flipped)
+        try:
+            loaded = rs.load(damaged)
+        except ValueError:
+            refused += 1
+            continue
+        assert not [f for f in loaded.failures if f.reason == "not computed"], place
+        for spec in ("cka", "rsa"):
+            np.testing.assert_array_equal(loaded[spec], expected[spec])
+    assert refused

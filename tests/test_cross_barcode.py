@@ -454,3 +454,22 @@ def test_where_nothing_can_be_kept_it_is_compiled_every_time(tmp_path):
         timeout=300,
     )
     assert done.stdout == "True [3. 1. 2.]\n", done.stderr
+
+
+def test_values_are_those_of_plain_python():
+    """Coverage and debuggers turn the compiler off."""
+    code = (
+        "import numpy as np, resemblance as rs; rng = np.random.default_rng(0);"
+        "print(rs.rtd(rng.standard_normal((12, 3)), rng.standard_normal((12, 3))))"
+    )
+    values = [
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code],
+            check=True,
+            capture_output=True,
+            text=True,
+            env=os.environ | {"NUMBA_DISABLE_JIT": off},
+        ).stdout
+        for off in "01"
+    ]
+    assert values[0] == values[1]

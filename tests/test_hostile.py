@@ -317,29 +317,6 @@ def test_one_bad_value_is_named_with_its_place():
             measure(X, rs.Representation(np.where(place, bad, Y), "deep"))
 
 
-@pytest.mark.parametrize(
-    ("bad", "words", "left"),
-    [
-        ((slice(None), 2), r"which fill column 2; leave that feature out", 3),
-        ((slice(None), [0, 3]), r"fill column 0 and 1 more; leave those features out", 2),
-        ((3, slice(None)), r"which fill row 3; leave that sample out", 4),
-        (([1, 4], slice(None)), r"fill row 1 and 1 more; leave those samples out", 4),
-        (([1, 4], [0, 2]), r"the first at row 1, column 0; leave those samples out", 4),
-    ],
-)
-def test_whole_columns_and_rows_of_missing_values_are_named(bad, words, left):
-    """The remedy of the message, run."""
-    x = np.random.default_rng(0).standard_normal((12, 4))
-    x[bad] = np.nan
-    with pytest.raises(rs.Undefined, match=words) as error:
-        rs.cka(x, Y[:12])
-    line = str(error.value).partition("X[")[2].partition("],")[0]
-    if line:
-        rest = eval(f"X[{line}]", {"X": x, "np": np})
-        assert np.isfinite(rest).all()
-        assert rest.shape[1] == left
-
-
 def test_other_precisions_do_not_mix():
     with pytest.raises(
         ValueError, match=r"cka: X is computed in float32 and Y in float64; .*dtype='float64'"
@@ -363,7 +340,7 @@ def test_values_near_the_largest_of_single_precision_are_refused(subtests):
 def test_what_overflows_is_undefined_without_a_warning():
     x = np.random.default_rng(0).standard_normal((20, 3))
     narrow = [rs.Representation(data, dtype="float32") for data in (1e200 * x, x)]
-    with pytest.raises(rs.Undefined, match="NaN or infinite"):
+    with pytest.raises(rs.Undefined, match="too large for float32"):
         rs.cka(*narrow)
     for score in ("distance", "rdm"):
         value = rs.stability.input_noise_stability(

@@ -3,16 +3,21 @@ everything else."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute
 import pytest
 import scipy.sparse
 import torch
 import xarray as xr
+from sklearn.decomposition import PCA
 
 import resemblance as rs
 from resemblance import representation
@@ -303,7 +308,10 @@ KINDS = {
     "annotated": (Annotated(), r"is an AnnData; .*ids=adata.obs_names"),
     "numbers as objects": (X.astype(object), r"X.astype\(float\)"),
     "objects": (np.array([[{}]]), "Python objects, the first of type dict"),
-    "rows of several lengths": (pd.Series([np.ones(2), np.ones(3)]), "rows have different lengths"),
+    "rows of several lengths": (
+        pd.Series([np.ones(2), np.ones(3)]),
+        "vectors of different lengths",
+    ),
     "records of a table": (TEXT.to_records(), r"fields index, a, species: .*_to_unstructured"),
     "records": (RECORDS, r"fields a, b: np.lib.recfunctions.structured_to_unstructured\(X\)"),
     "sparse": (scipy.sparse.csr_array(X), "toarray"),
@@ -449,14 +457,14 @@ def test_files_that_hold_no_array(tmp_path):
     text = b"{'descr': '<f8', 'fortran_order': False, 'shape': (-4, 5), }".ljust(117) + b"\n"
     (tmp_path / "negative.npy").write_bytes(head + text + bytes(160))
     for name, message in [
-        ("objects", "it holds Python objects, not numbers$"),
+        ("objects", "it holds Python objects, not numbers, .* if you trust the file"),
         ("text", "cannot be read"),
         ("loop", "cannot be read"),
         ("negative", "cannot be read"),
     ]:
         with pytest.raises(ValueError, match=message) as error:
             rs.Representation(tmp_path / f"{name}.npy")
-        assert "allow_pickle" not in str(error.value)
+        assert ("allow_pickle" in str(error.value)) == (name == "objects")
     with pytest.raises(ValueError, match=r"is not a .npy file"):
         rs.Representation("a\0b.npy")
     with pytest.raises(ValueError, match=r"glob\('\*.npy'\)"):
@@ -516,3 +524,329 @@ def test_a_large_copy_is_not_kept_and_changes_no_value(monkeypatch, subtests, rn
             assert np.array_equal(passing.array, kept.array)
             assert "values" not in {key[0].__name__ for key in passing.views}
             monkeypatch.undo()
+
+
+# ------------------------------------------------------------ vectors in tables, mappings and lists
+
+VECTORS = X.astype("float32")
+TABLES = {
+    "lists": pd.DataFrame({"id": NAMES, "emb": VECTORS.tolist()}),
+    "arrays": pd.DataFrame({"_id": NAMES, "vec": list(VECTORS)}),
+    "tuples": pd.DataFrame({"FileName": NAMES, "v": list(map(tuple, VECTORS.tolist()))}),
+    "tensors": pd.DataFrame({"image_id": NAMES, "v": list(torch.tensor(VECTORS))}),
+    "pandas of arrow": pd.DataFrame(
+        {"key": NAMES, "v": pd.Series(list(VECTORS), dtype=pd.ArrowDtype(pa.list_(pa.float32())))}
+    ),
+    "polars lists": pl.DataFrame({"doc_id": NAMES, "v": pl.Series(VECTORS.tolist())}),
+    "polars arrays": pl.DataFrame(
+        {"path": NAMES, "v": pl.Series(VECTORS.tolist(), dtype=pl.Array(pl.Float32, 5))}
+    ),
+    "arrow lists": pa.table({"id": NAMES, "v": pa.array(list(VECTORS))}),
+    "arrow fixed": pa.table(
+        {"id": NAMES, "v": pa.FixedSizeListArray.from_arrays(pa.array(VECTORS.ravel()), 5)}
+    ),
+    "arrow chunks": pa.concat_tables(
+        pa.table({"id": NAMES[i : i + 10], "v": pa.array(list(VECTORS[i : i + 10]))}).slice(0, 10)
+        for i in (0, 10, 20)
+    ),
+    "arrow batch": pa.RecordBatch.from_pydict({"name": NAMES, "v": list(VECTORS)}),
+    "an index": pd.DataFrame({"v": list(VECTORS)}, index=NAMES),
+    "wide": pd.DataFrame(VECTORS).assign(id=NAMES),
+    "wide of polars": pl.DataFrame(VECTORS).with_columns(uuid=pl.Series(NAMES)),
+    "wide of arrow": pa.table({"id": NAMES} | {f"x{i}": VECTORS[:, i] for i in range(5)}),
+    "mapping": dict(zip(NAMES, VECTORS)),
+    "mapping of lists": dict(zip(NAMES, VECTORS.tolist())),
+    "mapping of tensors": dict(zip(NAMES, torch.tensor(VECTORS))),
+}
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_vectors_with_ids_are_a_representation(table):
+    r = rs.Representation(table)
+    assert r.ids == tuple(NAMES)
+    np.testing.assert_allclose(np.asarray(r.source), VECTORS, rtol=1e-6)
+    assert float(rs.cka(table, table)) == pytest.approx(1)
+    with pytest.raises(ValueError, match=r"in another order"):
+        rs.cka(rs.Representation(VECTORS[::-1], ids=NAMES[::-1]), rs.Representation(X, ids=r.ids))
+
+
+def test_columns_of_vectors_alone():
+    for column in (TABLES["lists"]["emb"], TABLES["polars lists"]["v"], TABLES["arrow fixed"]["v"]):
+        assert rs.Representation(column).shape == (30, 5)
+    numbered = pd.DataFrame({"id": np.arange(30)[::-1], "v": list(X)})
+    assert rs.Representation(numbered).ids == tuple(range(29, -1, -1))
+    chosen = TABLES["lists"].assign(second=list(Y), price=1.5)
+    assert rs.Representation(chosen, column="second").shape == (30, 4)
+    assert rs.Representation(chosen, column="second", ids="id").ids == tuple(NAMES)
+    assert rs.Representation(chosen, column="price").shape == (30, 1)
+    with pytest.warns(UserWarning, match="the vectors are 'emb'; left out: 'title', 'class'"):
+        rs.Representation(TABLES["lists"].assign(title="x", **{"class": 1}))
+
+
+def remedied(data, call, match, remedy):
+    """The text of the error has the remedy, and the remedy gives a value; ``X``: the data."""
+    with pytest.raises(ValueError, match=match) as error:
+        call(data)
+    assert remedy in str(error.value), error.value
+    scope = {"np": np, "pd": pd, "pl": pl, "pyarrow": pa, "torch": torch, "rs": rs, "json": json}
+    return call(eval(remedy, scope, {"X": data}))
+
+
+def same(data):
+    return rs.Representation(data).shape
+
+
+BATCHED = [X[:10], X[10:20], X[20:]]
+RAGGED = [np.ones((n, 5)) * n for n in (4, 6, 9)]
+FRAME = TABLES["lists"]
+MISSING = FRAME.assign(emb=[*VECTORS.tolist()[:-1], None])
+SHORT = FRAME.assign(emb=[*VECTORS.tolist()[:-1], [1.0, 2.0]])
+WORDY = pd.DataFrame({"colour": ["red", "blue"] * 15, "shape": ["round"] * 30})
+FORMS = {
+    "batches": (BATCHED, "list of 3 arrays", "np.concatenate(X)", (30, 5)),
+    "batches with a short last one": (
+        [X[:10], X[10:20], X[20:23]], "if these are batches", "np.concatenate(X)", (23, 5),
+    ),
+    "batches of tensors": (
+        list(map(torch.tensor, BATCHED)), "if these are batches", "torch.cat(X)", (30, 5),
+    ),
+    "batches that carry gradients": (
+        [torch.ones(3, 2, requires_grad=True)] * 2, "batches", "torch.cat(X)", (6, 2),
+    ),
+    "rows that carry gradients": (
+        [torch.arange(4.0, requires_grad=True)] * 3, "list of tensors", "torch.stack(X)", (3, 4),
+    ),
+    "batches as nested lists": (
+        [x.tolist() for x in BATCHED], "if these are batches", "np.concatenate(X)", (30, 5),
+    ),
+    "ragged tokens": (
+        RAGGED, "or take their means", "np.stack([x.mean(axis=0) for x in X])", (3, 5)
+    ),
+    "batches of tokens": (
+        [np.ones((4, 7, 5)), np.ones((2, 7, 5))], "batches",
+        'rs.from_tokens(np.concatenate(X), pool="mean")', None,
+    ),
+    "batches of padded tokens": (
+        [np.ones((4, 7, 5)), np.ones((2, 9, 5))], "batches",
+        'np.concatenate([rs.from_tokens(x, pool="mean").array for x in X])', (6, 5),
+    ),
+    "batches of maps": (
+        [np.ones((4, 3, 2, 2)), np.ones((2, 3, 2, 2))], "batches",
+        'rs.from_maps(np.concatenate(X), pool="mean")', None,
+    ),
+    "epochs of channels by time": (
+        [np.ones((5, n)) for n in (40, 50)], "time bins",
+        "np.stack([x.mean(axis=1) for x in X])", (2, 5),
+    ),
+    "records": (FRAME.to_dict("records"), "list of records", "pd.DataFrame(X)", (30, 5)),
+    "a vector is missing": (MISSING, "row 29", "X.dropna(subset=['emb'])", (29, 5)),
+    "a vector is missing in polars": (
+        pl.from_pandas(MISSING), "row 29", "X.drop_nulls('emb')", (29, 5),
+    ),
+    "a vector is missing in arrow": (
+        pa.Table.from_pandas(MISSING), "row 29", "X.filter(X['emb'].is_valid())", (29, 5),
+    ),
+    "a short vector": (SHORT, "row 29 has 2", "X[X['emb'].map(len) == 5]", (29, 5)),
+    "a short vector in polars": (
+        pl.from_pandas(SHORT), "row 29 has 2", "X.filter(X['emb'].list.len() == 5)", (29, 5),
+    ),
+    "a short vector in arrow": (
+        pa.Table.from_pandas(SHORT), "row 29 has 2",
+        "X.filter(pyarrow.compute.equal(pyarrow.compute.list_value_length(X['emb']), 5))", (29, 5),
+    ),
+    "a short vector in a mapping": (
+        {"a": [1.0, 2], "b": [3.0, 4], "c": [5.0]}, "'c' \\(1,\\)",
+        "{k: v for k, v in X.items() if np.shape(v) == (2,)}", (2, 2),
+    ),
+    "a short vector in a series": (SHORT["emb"], "row 29 has 2", "X[X.map(len) == 5]", (29, 5)),
+    "a series without a vector": (MISSING["emb"], "row 29", "X.dropna()", (29, 5)),
+    "a short vector in a series of polars": (
+        pl.from_pandas(SHORT)["emb"], "row 29 has 2", "X.filter(X.list.len() == 5)", (29, 5),
+    ),
+    "rows in a mapping": (
+        {"a": np.ones((1, 4)), "b": np.ones((1, 4))}, "pass their rows",
+        "{k: v[0] for k, v in X.items()}", (2, 4),
+    ),
+    "two columns of vectors": (
+        FRAME.assign(other=list(Y)), "columns of vectors, 'emb', 'other'", "X['emb']", None,
+    ),
+    "vectors as text": (
+        FRAME.assign(emb=[str(v) for v in X.tolist()]), "vectors written as text",
+        "np.array([json.loads(str(text)) for text in X['emb']])", (30, 5),
+    ),
+    "numbers as text": (
+        pd.DataFrame(X).astype(str).rename(columns=str), "numbers as text",
+        "X.astype({'0': float, '1': float, '2': float, '3': float, '4': float})", (30, 5),
+    ),
+    "numbers as objects": (
+        pd.DataFrame({"a": [Decimal(1), Decimal(2)], "b": [1.0, 3.0]}), "numbers as text or obj",
+        "X.astype({'a': float})", (2, 2),
+    ),
+    "numbers as text in polars": (
+        pl.DataFrame({"a": ["1", "2"], "b": [1.0, 3.0]}), "numbers as text",
+        "X.cast({'a': float})", (2, 2),
+    ),
+    "a column of words": (
+        pd.DataFrame(X).assign(word=NAMES), "'word'", "X.set_index('word')", (30, 5),
+    ),
+    "a column of words in polars": (
+        pl.DataFrame(X).with_columns(word=pl.Series(NAMES)), "'word'", "X.drop('word')", (30, 5),
+    ),
+    "a column of words in arrow": (
+        pa.table({"a": [1.0, 2.0], "word": ["x", "y"]}), "'word'", "X.drop_columns(['word'])",
+        (2, 1),
+    ),
+    "words alone": (WORDY, "no column holds numbers", "pd.get_dummies(X)", (30, 3)),
+    "words alone in polars": (
+        pl.from_pandas(WORDY), "no column holds numbers", "X.to_dummies()", (30, 3),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "match", "remedy", "shape"), FORMS.values(), ids=FORMS)
+def test_the_remedy_of_a_form_works(data, match, remedy, shape):
+    if shape is None:
+        with pytest.raises(ValueError, match=match) as error:
+            rs.Representation(data)
+        choice = "column='emb'" in str(error.value)
+        assert choice or remedy in str(error.value)
+        if choice:
+            assert rs.Representation(data, column="emb").shape == (30, 5)
+        else:
+            scope = {"np": np, "rs": rs, "X": data}
+            assert eval(remedy, scope).shape == (6, 5 if "tokens" in remedy else 3)
+        return
+    assert remedied(data, same, match, remedy) == shape
+
+
+def test_no_remedy_leaves_nothing():
+    for table in (WORDY, pd.DataFrame({"a": ["1", "2"], "b": ["3", "4"]})):
+        with pytest.raises(ValueError, match="columns that are not numbers") as error:
+            rs.cka(table, table)
+        assert "drop" not in str(error.value)
+
+
+def test_batches_in_compare():
+    with pytest.raises(ValueError, match=r"batches of one layer, pass np.concatenate\(X\)"):
+        rs.compare([X[:10], X[10:20], X[20:25]])
+    with pytest.raises(ValueError, match=r"if these are batches, pass np.concatenate\(X\)"):
+        rs.compare({"a": BATCHED, "b": BATCHED})
+    with pytest.raises(ValueError, match=r"is no table; leave ids='id' out"):
+        rs.Representation(X, ids="id")
+    with pytest.raises(ValueError, match="has no column 'embd'; did you mean 'emb'"):
+        rs.Representation(FRAME, column="embd")
+
+
+# ------------------------------------------------------------------ a representation as an array
+
+
+def test_a_representation_is_read_as_an_array():
+    r = rs.Representation(X.astype("float32"), ids=NAMES)
+    array = np.asarray(r)
+    assert (array.dtype, array.flags.writeable, len(r)) == (np.float64, False, 30)
+    assert np.array_equal(array, X.astype("float32"))
+    assert np.array(r).flags.writeable
+    assert np.array(r, dtype="float32").dtype == np.float32
+    assert np.asarray(r, copy=False).dtype == np.float64
+    with pytest.raises(ValueError, match="without a copy"):
+        np.asarray(r, dtype="float32", copy=False)
+    assert np.asarray(rs.Representation(X, dtype="float32")).dtype == np.float32
+    with pytest.warns(UserWarning, match="slow"):  # torch reads it row by row, and says so
+        np.testing.assert_array_equal(torch.as_tensor(r).numpy(), array)
+    np.testing.assert_array_equal(torch.tensor(np.asarray(r)).numpy(), array)
+    np.testing.assert_array_equal(pd.DataFrame(r).to_numpy(), array)
+    np.testing.assert_array_equal(np.stack([r, r])[1], array)
+    np.testing.assert_array_equal(r[3:5, 0], array[3:5, 0])
+    assert np.linalg.norm(r) == np.linalg.norm(array)
+    assert PCA(2).fit(r).components_.shape == (2, 5)
+    assert rs.compare(r, measures="cka").rows == ("x0",)
+    tensor = torch.ones(3, 2, requires_grad=True)
+    assert np.asarray(rs.Representation(tensor)).tolist() == [[1, 1]] * 3
+
+
+def test_dissimilarities_are_not_read_as_features():
+    signed = rs.dissimilarities(X, np.arange(30) % 5, runs=np.arange(30) // 10)
+    for call in (np.asarray, list, lambda r: r[0]):
+        with pytest.raises(ValueError, match=r"stands for dissimilarities.*rs\.rdm"):
+            call(signed)
+    assert rs.rdm(signed).shape == (5, 5)
+
+
+SLIPS_OF_MEASURES = {
+    "transposed": (lambda x, y: x.T, "x.array.T"),
+    "product": (lambda x, y: x @ y, "write x.array @ y"),
+    "product from the right": (lambda x, y: torch.ones(4, 30) @ x, "write y @ x.array"),
+    "difference": (lambda x, y: x - y, "write x.array - y"),
+    "sum": (lambda x, y: 1 + x, r"write y \+ x.array"),
+    "scaled": (lambda x, y: x * 2, r"x.array \* y"),
+    "quotient": (lambda x, y: x / 2, "x.array / y"),
+    "negative": (lambda x, y: -x, "-x.array"),
+    "comparison": (lambda x, y: x > y, "x.array > y"),
+    "mean": (lambda x, y: x.mean(0), "x.array.mean"),
+    "type": (lambda x, y: x.astype(float), "x.array.astype"),
+}
+
+
+@pytest.mark.parametrize(("body", "message"), SLIPS_OF_MEASURES.values(), ids=SLIPS_OF_MEASURES)
+def test_a_measure_that_takes_its_arguments_for_arrays(body, message):
+    with pytest.raises((TypeError, AttributeError), match=message):
+        body(rs.Representation(X), rs.Representation(Y))
+    with pytest.raises(AttributeError, match=r"has no attribute 'shap'$"):
+        _ = rs.Representation(X).shap
+
+
+# ------------------------------------------------------------------------ where numbers are missing
+
+DEAD, EMPTY, SCATTERED, MANY, SOME = (X.copy() for _ in range(5))
+DEAD[:, 3], EMPTY[[2, 7]] = np.nan, np.nan
+SCATTERED[[4, 5], [1, 2]] = np.inf
+MANY[np.arange(30), np.arange(30) % 5] = np.nan
+SOME[::2, 1] = SOME[1::2, 1][:15] = np.nan
+SOME[1:20, 1] = np.nan
+SOME[0, 1] = 1
+BOTH = DEAD.copy()
+BOTH[2] = BOTH[9, 1] = np.nan
+WIDE_GAPS = np.random.default_rng(1).standard_normal((30, 40))
+WIDE_GAPS[:, ::4] = np.nan
+GAPS = {
+    "a column": (DEAD, "30 .*row 0, column 3; column 3 has", "np.delete(X, [3], axis=1)", (30, 4)),
+    "many columns": (
+        WIDE_GAPS,
+        "columns 0, 4, 8, 12, 16 and 5 more",
+        "X[:, np.isfinite(X).any(axis=0)]",
+        (30, 30),
+    ),
+    "rows": (EMPTY, "rows 2, 7 have", "np.delete(X, [2, 7], axis=0)", (28, 5)),
+    "scattered over few rows": (
+        SCATTERED,
+        "row 4, column 1; leave those samples out or fill",
+        "",
+        None,
+    ),
+    "in few columns": (SOME, "they lie in column 1: leave that feature out", "", None),
+    "everywhere": (
+        MANY,
+        "30 of 30 rows and 5 of 5 columns",
+        "np.where(np.isfinite(X), X, np.nanmean(X, axis=0))",
+        (30, 5),
+    ),
+    "all": (X * np.nan, "no number at all", "", None),
+}
+
+
+@pytest.mark.parametrize(("data", "match", "remedy", "shape"), GAPS.values(), ids=GAPS)
+def test_gaps_have_the_remedy_that_loses_least(data, match, remedy, shape):
+    with pytest.raises(rs.Undefined, match=match) as error:
+        rs.cka(data, Y)
+    assert remedy in str(error.value)
+    if remedy:
+        mended = eval(remedy, {"np": np, "X": data})
+        assert mended.shape == shape
+        assert np.isfinite(rs.cka(mended, Y[: len(mended)]))
+
+
+def test_gaps_of_several_kinds_are_named_in_turn():
+    with pytest.raises(rs.Undefined, match=r"column 3 has .*; row 2 has .*; 1 more: leave those"):
+        rs.cka(BOTH, Y)
+    with pytest.raises(rs.Undefined, match="too large for float32; leave dtype='float32' out"):
+        rs.cka(rs.Representation(X * 1e50, dtype="float32"), rs.Representation(Y, dtype="float32"))

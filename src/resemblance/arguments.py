@@ -11,6 +11,7 @@ from typing import Any
 from .arrays import library
 from .catalogue import get_measures, list_measures, preset
 from .inputs import hint_of_counts, holds_named, is_single, transposition
+from .lists import hint_of_batches
 from .measure import Measure, require
 from .representation import Representation, as_representation, check_same_samples
 from .subject import Subject
@@ -143,6 +144,7 @@ def _check_samples(representations: Sequence[Representation], caller: str) -> No
         if r.n_samples != first.n_samples:
             hint = transposition(first.shape, r.shape, (repr(first.name), repr(r.name)))
             hint = hint_of_counts(r.n_samples, first.n_samples) or hint
+            hint = hint_of_batches([other.shape for other in representations]) or hint
             raise ValueError(
                 f"{caller}: {first.name!r} has {first.n_samples} samples (rows) and {r.name!r} has "
                 f"{r.n_samples}; all must be representations of the same samples{hint}"

@@ -193,21 +193,6 @@ def hash_there(tensor: Array) -> bytes:
     return np.array([int(total) for total in sums], dtype="<i8").tobytes()
 
 
-def places_of(bad: np.ndarray) -> str:
-    """Return in words where a matrix has bad entries, and what to leave out: whole columns, whole
-    rows, or the rows of scattered ones."""
-    row, column = (int(i) for i in np.argwhere(bad)[0])
-    for axis, name, what in ((0, "column", "feature"), (1, "row", "sample")):
-        whole = np.flatnonzero(bad.all(axis=axis))
-        if 0 < len(whole) < bad.shape[1 - axis] and bad.sum() == len(whole) * bad.shape[axis]:
-            more, s = (f" and {len(whole) - 1} more", "s") if len(whole) > 1 else ("", "")
-            return (
-                f"which fill {name} {whole[0]}{more}; leave {'those' if s else 'that'} {what}{s} "
-                f"out, X[{':, ' * (axis == 0)}np.isfinite(X).all(axis={axis})], or fill in values"
-            )
-    return f"the first at row {row}, column {column}; leave those samples out or fill them in"
-
-
 def as_float64(array: Array) -> np.ndarray:
     """Return an array of any library as a NumPy array in float64."""
     return np.asarray(to_numpy(array), dtype=np.float64)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from . import measures
-from .claims import INVARIANCES, JOINT_INVARIANCES, implied
+from .claims import INVARIANCES, JOINT_INVARIANCES, decorator_for, implied
 from .display import did_you_mean
-from .measure import FAMILIES, Measure
-from .statistic import STATISTIC_FAMILIES, Statistic
+from .measure import FAMILIES, Measure, measure
+from .statistic import STATISTIC_FAMILIES, Statistic, statistic
 
 Entry = TypeVar("Entry", Measure, Statistic)
 
@@ -83,11 +83,22 @@ def get_statistic(spec: str | Statistic) -> Statistic:
     return _specified(spec, "statistic", _statistics())
 
 
+def decorator_of(called: str, kind: str) -> str:
+    """Return the decorator, with the claims it needs, that makes a measure or a statistic of a
+    function of this name."""
+    if kind == "measure":
+        return decorator_for(called, kind, measure, FAMILIES[2])
+    return decorator_for(called, kind, statistic, STATISTIC_FAMILIES[0])
+
+
 def _specified(spec: object, kind: str, entries: Mapping[str, Entry]) -> Entry:
     """Return the measure or statistic that a specification means."""
     if not isinstance(spec, str):
         called = getattr(spec, "__name__", None)
-        remedy = f"decorate {called} with @resemblance.{kind}(...)" if called else "give a name"
+        remedy = "give a name"
+        if called:
+            line = decorator_of(called, kind)
+            remedy = f"decorate {called} with {line}, each claim as it is for {called}"
         shown = "an array" if hasattr(spec, "shape") else repr(spec)
         raise ValueError(f"not a {kind}: {shown}; {remedy}")
     match = re.fullmatch(r"\s*([^\[\]]+?)\s*(?:\[(.*)\])?\s*", spec)

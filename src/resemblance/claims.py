@@ -294,6 +294,22 @@ def needs_claims(declare: Callable[P, T]) -> Callable[P, T]:
     return declared
 
 
+EXAMPLES = {
+    "label": "'{}'", "larger_is_more_similar": "True", "larger_is_more_stable": "True",
+    "range": "(0, 1)", "reference": "'{}'",
+}  # fmt: skip
+
+
+def decorator_for(called: str, kind: str, declare: Callable[..., Any], family: str) -> str:
+    """Return the decorator that makes a measure or a statistic of a function of this name, with
+    all claims that it needs, each with a value of its kind."""
+    examples = EXAMPLES | {"family": repr(family)}
+    parameters = inspect.signature(declare).parameters.values()
+    needed = (p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty)
+    claims = (f"{name}={examples.get(name, '...').format(called)}" for name in needed)
+    return f"@resemblance.{kind}({', '.join(claims)})"
+
+
 def argument(data: Any, name: str) -> Representation:
     """Make a representation that error messages can name: X or Y, unless it is a file, which has a
     name."""

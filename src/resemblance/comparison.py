@@ -14,7 +14,16 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from .catalogue import parse_parameters
-from .display import diagnostic_notes, did_you_mean, drawn, picture, summary, summary_html, tabled
+from .display import (
+    diagnostic_notes,
+    did_you_mean,
+    drawn,
+    frame_of,
+    picture,
+    summary,
+    summary_html,
+    tabled,
+)
 from .engine.scores import CAVEAT, CHANCE, Matrix
 from .engine.store import Store
 from .extras import need
@@ -317,7 +326,7 @@ class Comparison:
 
     def to_pandas(self) -> Any:
         """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
-        return need("pandas").DataFrame(self.records())
+        return frame_of(self.records())
 
     def to_xarray(self) -> Any:
         """Return an ``xarray.Dataset`` with one (x, y) variable per measure (extra ``frames``).

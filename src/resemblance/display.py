@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .extras import need
+
 PLOT = ".plot"  # the part that draws
 TABLES = frozenset({".csv", ".json", ".md", ".parquet", ".tex", ".txt"})  # suffixes of tables
 WORDS = ".report.evidence_words"
@@ -130,6 +132,30 @@ def encodable(name: str) -> str:
     """Return a name with U+FFFD for control characters and for bytes that are not UTF-8."""
     text = os.fsencode(name).decode("utf-8", "replace")
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
+def legible(text: str, *, keep: str | None = None) -> str:
+    """Return a text with U+FFFD for what UTF-8 cannot encode: bytes of names that are not UTF-8.
+
+    ``keep``: also in place of control characters, but for these.
+    """
+    text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    if keep is None:
+        return text
+    gone = {code: "\ufffd" for code in ESCAPED if chr(code) not in keep}
+    return text.translate(gone)
+
+
+def frame_of(records: Iterable[Mapping[str, Any]]) -> Any:
+    """Return records as a frame of pandas, whose texts UTF-8 can encode."""
+    rows = [{name: _storable(value) for name, value in record.items()} for record in records]
+    return need("pandas").DataFrame(rows)
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return legible(value)
+    return value + 0.0 if isinstance(value, float) else value  # 0 in place of -0
 
 
 # ---------------------------------------------------------------------------------- of comparisons

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .array_files import array_file, open_array
 from .arrays import as_float64, full_precision, scalar, to_numpy
-from .inputs import array_file, check_labels, open_array
+from .inputs import check_labels
 from .noise import check_noise, means_of, root_of_noise, trials_of, values_of
 from .representation import Representation, Signed, Undefined, as_representation, finite, title
 from .significance.labels import numbers_of

@@ -60,6 +60,32 @@ def check(package: str) -> None:
         raise ImportError(f"{name} is not installed: {install_hint(EXTRA[package], name)}")
 
 
+def check_together(*packages: str, also: tuple[str, ...] = ()) -> None:
+    """Raise one ``ImportError`` for all packages that are not installed, with one command.
+
+    ``also``: packages that the same work needs later, named if another one is missing.
+    """
+    absent = _absent(packages)
+    if not absent:
+        return
+    absent = _absent((*packages, *also))
+    names = [package.partition(".")[0] for package in absent]
+    if len(absent) == 1:
+        check(absent[0])
+    extras = dict.fromkeys((*EXTRA.values(), *CONTAINED))
+    fitting = [extra for extra in extras if set(names) <= set(packages_of(extra))]
+    separate = ",".join(sorted({EXTRA[package] for package in absent}))
+    extra = min(fitting, key=lambda name: len(packages_of(name)), default=separate)
+    raise ImportError(
+        f"{', '.join(names[:-1])} and {names[-1]} are not installed: {install_hint(extra, *names)}"
+    )
+
+
+def _absent(packages: tuple[str, ...]) -> list[str]:
+    parts = {package.partition(".")[0]: package for package in reversed(packages)}
+    return [package for name, package in reversed(parts.items()) if not _is_installed(name)]
+
+
 def packages_of(extra: str) -> tuple[str, ...]:
     """Return the packages of an extra, by the names that are imported."""
     extras = (extra, *CONTAINED.get(extra, ()))

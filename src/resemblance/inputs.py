@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +11,18 @@ import array_api_compat
 import numpy as np
 
 from .arrays import Array, has_no_values, is_spread, is_torch, namespace
+from .frames import (
+    VECTORS,
+    as_column,
+    choose,
+    holds_numbers,
+    is_column,
+    is_table,
+    leaving_out,
+    remedy_for,
+    vectors_in,
+)
+from .lists import of_mapping, problem_of_list
 
 # The samples of the rows: their ids, a range if they are merely numbered 0, 1, ..., or None if
 # unknown.
@@ -33,16 +41,31 @@ class LabelledArray(NamedTuple):
     order: Order
 
 
-def receive(data: Any, called: str, ids: Iterable[Hashable] | None = None) -> LabelledArray:
+def receive(
+    data: Any, called: str, ids: Iterable[Hashable] | str | None = None, column: str | None = None
+) -> LabelledArray:
     """Return a user's data as an array of real numbers with its samples, by their ids if given.
 
-    ``called`` is the name of the data in errors. Raises ``ValueError`` with a remedy for what is
-    not an array, and for values that are not real numbers.
+    ``called`` is the name of the data in errors. ``column``, and ``ids`` if it is a word, name
+    columns of a table. Raises ``ValueError`` with a remedy for what is not an array, and for values
+    that are not real numbers.
     """
+    if (vectors := of_mapping(data, called)) is not None:
+        data, ids = vectors.array, vectors.ids if ids is None else ids
     if problem := _problem(data):
         raise ValueError(f"{called} {problem}")
-    data = data.to_pandas() if hasattr(data, "column_names") else data  # a table of pyarrow
-    array = _table_values(data, called) if _is_table(data) else _values(data, called)
+    if is_table(data):
+        chosen = choose(data, called, column, ids)
+        ids = chosen.ids if ids is None or isinstance(ids, str) else ids
+        array = chosen.values
+        if is_table(array):
+            array = _table_values(array, called, data)
+        data = chosen.frame
+    elif column is not None or isinstance(ids, str):
+        option = f"column={column!r}" if column is not None else f"ids={ids!r}"
+        raise ValueError(f"{called} is no table; leave {option} out, which names a column")
+    else:
+        array = _values(data, called)
     has_fields = bool(getattr(array.dtype, "names", None))
     if has_fields or not namespace(array).isdtype(array.dtype, NUMBERS):
         raise ValueError(
@@ -95,6 +118,29 @@ def order_of(data: Any, called: str) -> Order:
     if numbers.dtype.kind in "iu" and np.array_equal(numbers, np.arange(len(numbers))):
         return range(len(numbers))
     return tuple(index)
+
+
+def check_shape(array: Array, order: Order, called: str) -> None:
+    """Raise ``ValueError``, with a remedy, for a shape or ids that do not fit."""
+    remedies = {
+        1: "; for one feature per sample write X[:, None], or X.to_frame()",
+        3: '; pool it first, for example rs.from_tokens(X, pool="mean")',
+        4: '; pool it first, for example rs.from_maps(X, pool="mean")',
+    }
+    shape = tuple(array.shape)
+    if len(shape) != 2:
+        remedy = remedies.get(len(shape), "")
+        raise ValueError(f"{called} must be (n_samples, n_features); got shape {shape}{remedy}")
+    if 0 in shape:
+        raise ValueError(f"{called} is empty: shape {shape}")
+    if order is not None and len(order) != shape[0]:
+        raise ValueError(f"{called} has {shape[0]} samples but {len(order)} ids")
+    try:
+        hash(order)
+    except TypeError as error:
+        raise ValueError(
+            f"{called}: ids must be words, numbers or tuples of them ({error})"
+        ) from None
 
 
 def plain_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
@@ -185,56 +231,26 @@ def transposition(
     return f"{TRANSPOSED} Transpose {suspect}." if suspect else ""
 
 
-# -------------------------------------------------------------------------------------------- files
-
-
-def array_file(path: str | Path) -> Path:
-    """Return the absolute path of a ``.npy`` file; ``ValueError`` for another name."""
-    if Path(path).suffix != ".npy" or "\0" in str(path):
-        remedy = "open it and pass the array"
-        if Path(path, "traits.json").is_file():
-            remedy = f"rs.open_features({str(path)!r})"
-        elif Path(path).is_dir():
-            remedy = f"pass {{p.stem: p for p in pathlib.Path({str(path)!r}).glob('*.npy')}}"
-        raise ValueError(f"{str(path)!r} is not a .npy file; {remedy}")
-    return Path(os.path.realpath(path))  # Path.resolve would raise RuntimeError for a loop of links
-
-
-def open_array(path: Path) -> np.ndarray:
-    """Return the array in a ``.npy`` file as a memory map; ``ValueError`` if it holds no array."""
-    with explained(str(path)):
-        with path.open("rb") as file:
-            np.lib.format.read_magic(file)
-        array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-        return array
-
-
-@contextmanager
-def explained(where: str) -> Iterator[None]:
-    """Turn the errors of reading a file into a ``ValueError`` that begins with its name."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except (ValueError, OSError, EOFError, OverflowError, zipfile.BadZipFile, zlib.error) as error:
-        holds_objects = "allow_pickle" in str(error) or "Python objects" in str(error)
-        reason = "it holds Python objects, not numbers" if holds_objects else str(error)
-        raise ValueError(f"{where} cannot be read: {reason}") from error
-
-
 # ------------------------------------------------------------------------------------------- arrays
 
 
 def _values(data: Any, called: str) -> Array:
+    if is_column(data) and (column := as_column(None, data)).kind == VECTORS:
+        return vectors_in(column, called, data)
     if array_api_compat.is_array_api_obj(data):
         array = np.asarray(data) if isinstance(data, np.matrix) else data
     else:
         try:
             array = np.asarray(data)
-        except ValueError as error:
-            raise ValueError(
-                f"{called} is not an array of numbers: its rows have different lengths"
-            ) from error
+        except (ValueError, RuntimeError, TypeError) as error:
+            reason = (
+                problem_of_list(data)
+                or "is not an array of numbers: its rows have different lengths"
+            )
+            raise ValueError(f"{called} {reason}") from error
+        is_odd = array.ndim > 2 or array.dtype == object
+        if isinstance(data, list | tuple) and is_odd and (reason := problem_of_list(data)):
+            raise ValueError(f"{called} {reason}")
     if isinstance(array, np.ndarray) and array.dtype == object:
         return _stacked(array, called)
     return array
@@ -269,16 +285,31 @@ def _conversion(array: Array) -> str:
             "np.lib.recfunctions.structured_to_unstructured(X)"
         )
     if getattr(array.dtype, "kind", "") in ("S", "U", "T"):
-        return "if they are numbers written as text, pass X.astype(float)"
+        return _conversion_of_text(array)
     return "convert them first"
 
 
-def _table_values(data: Any, called: str) -> np.ndarray:
-    """Return the columns of a data frame of pandas or polars; all of them must hold numbers."""
-    words = [name for name, dtype in zip(data.columns, data.dtypes) if not _holds_numbers(dtype)]
+def _conversion_of_text(array: Array) -> str:
+    try:
+        np.asarray(array).astype(float)
+    except ValueError:
+        first = str(np.asarray(array).ravel()[0])[:40]
+        return (
+            f"it holds words, such as {first!r}; if they name samples, pass them as ids: "
+            "rs.Representation(features, ids=words)"
+        )
+    return "they are numbers written as text, pass X.astype(float)"
+
+
+def _table_values(data: Any, called: str, table: Any) -> np.ndarray:
+    """Return the columns of a data frame of pandas or polars; all of them must hold numbers.
+
+    ``table``: the user's own, for remedies.
+    """
+    words = [name for name, dtype in zip(data.columns, data.dtypes) if not holds_numbers(dtype)]
     if words:
         raise ValueError(
-            f"{called} has columns that are not numbers: {_some(words)}; {_without(data, words)}"
+            f"{called} has columns that are not numbers: {_some(words)}; {remedy_for(table, words)}"
         )
     values: np.ndarray = data.to_numpy()
     if values.dtype == object:  # columns of pandas that may be missing
@@ -295,7 +326,7 @@ def _table_values(data: Any, called: str) -> np.ndarray:
             labels = [name for name, column in whole if _is_label(name, column)]
         if numbers or labels:
             what = "numbers its rows" if numbers else "looks like a label"
-            remedy = _without(data, numbers or labels)
+            remedy = leaving_out(table, numbers or labels)
             remedy = remedy if numbers else remedy.partition(", or make")[0]
             raise ValueError(
                 f"{called} has a column that {what}: {_some(numbers or labels)}; {remedy}; if it "
@@ -306,21 +337,6 @@ def _table_values(data: Any, called: str) -> np.ndarray:
 
 def _is_label(name: Any, column: np.ndarray) -> bool:
     return str(name).lower() in LABELS and 2 * len(np.unique(column)) <= len(column)
-
-
-def _without(data: Any, names: Sequence[Any]) -> str:
-    """Return how columns of a data frame of pandas or polars are left out, or become ids."""
-    pandas, some = hasattr(data, "iloc"), _some(names)
-    remedy = f"X.drop(columns=[{some}])" if pandas else f"X.drop({some})"
-    ids = f"X.set_index({names[0]!r})" if pandas else "rs.Representation(X, ids=...)"
-    return f"leave out what is no feature, {remedy}, or make it the sample ids, {ids}"
-
-
-def _holds_numbers(dtype: Any) -> bool:
-    kind = getattr(dtype, "kind", None)
-    if kind is not None:
-        return kind in "biuf"
-    return bool(dtype.is_numeric() or str(dtype) == "Boolean")  # polars
 
 
 # ---------------------------------------------------------------------- what is no array of numbers
@@ -363,10 +379,9 @@ def _problem(data: Any) -> str:
             "rs.compare"
         )
     if hasattr(data, "column_names") and not hasattr(data, "__array__"):
-        return (
-            f"is a dataset with columns {_some(data.column_names)}; pass one, "
-            f"np.asarray(X[{data.column_names[0]!r}])"
-        )
+        how = f"one, np.asarray(X[{data.column_names[0]!r}])"
+        how = "X.to_pandas()" if hasattr(data, "to_pandas") else how
+        return f"is a dataset with columns {_some(data.column_names)}; pass {how}"
     if isinstance(data, Mapping):
         return f"is a mapping with {_some(data)}; pass one of its arrays, or all to rs.compare"
     if isinstance(data, Iterator):
@@ -390,10 +405,6 @@ def _problem_of_tensor(data: Any) -> str:
     if data.is_quantized:
         return "is a quantized tensor: pass X.dequantize()"
     return f"has dtype {data.dtype}: pass X.float()" if "float8" in str(data.dtype) else ""
-
-
-def _is_table(data: Any) -> bool:
-    return hasattr(data, "columns") and hasattr(data, "dtypes") and hasattr(data, "to_numpy")
 
 
 def _is_labelled(data: Any) -> bool:

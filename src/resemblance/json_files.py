@@ -14,6 +14,8 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from uuid import uuid4
 
+from .display import legible
+
 # What a file that is damaged or of another kind can raise, when it is read or turned into an object
 DAMAGED: tuple[type[Exception], ...] = (OSError, ValueError, KeyError, TypeError)
 DAMAGED += (AttributeError, IndexError, RecursionError, OverflowError)
@@ -153,9 +155,12 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a text file so that a reader sees the old or the new one, never a part."""
+    """Write a text file so that a reader sees the old or the new one, never a part.
+
+    U+FFFD is in place of what UTF-8 cannot encode.
+    """
     with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8", newline="")
+        partial.write_text(legible(text), encoding="utf-8", newline="")
 
 
 # -------------------------------------------------- what is recorded, so that it is not read again

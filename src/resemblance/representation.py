@@ -15,6 +15,8 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
+from .array_files import array_file, byte_blocks, layout_of, open_array
+from .array_protocol import has_no_attribute, numpy_of, refuse_operators
 from .arrays import (
     Array,
     carries_gradient,
@@ -25,17 +27,16 @@ from .arrays import (
     is_torch,
     namespace,
     on_processor,
-    places_of,
     scalar,
     to_numpy,
     working_precision,
 )
-from .inputs import Order, array_file, check_order, open_array, read_only, receive, stimuli_of, word
+from .gaps import describe_gaps
+from .inputs import Order, check_order, check_shape, read_only, receive, stimuli_of, word
 from .json_files import recorded_fingerprint
 
 P = ParamSpec("P")
 T = TypeVar("T")
-BLOCK = 2**20  # bytes of a file that are read at a time
 LARGE = 2**25  # values, from which on a copy of all in another precision is not kept
 ROWS = 2**11  # of which a copy is made at a time, where one of all is avoided
 # From the key of a view, and a function that takes this view of another representation, to the
@@ -86,8 +87,12 @@ class Representation:
     float32, on an accelerator and in JAX without ``jax_enable_x64``; ``dtype`` says otherwise. The
     data must not be changed while the representation is in use.
 
+    A table with one column of vectors stands for these; ``column`` chooses among several. A mapping
+    from ids to vectors has the ids of its keys.
+
     Without ``ids`` the index of a DataFrame, or the coordinate of the first dimension of a
-    DataArray, names the samples, unless it is 0, 1, ..., n - 1. Ids may repeat.
+    DataArray, names the samples, unless it is 0, 1, ..., n - 1; so does a column of words with a
+    usual name, such as ``id`` or ``filename``. ``ids`` may be the name of a column. Ids may repeat.
 
     Raises ``ValueError`` for data that are not two-dimensional, not numeric, or masked, and for ids
     that do not fit.
@@ -98,12 +103,13 @@ class Representation:
         data: Any,
         name: str = "",
         *,
-        ids: Sequence[Hashable] | None = None,
+        ids: Sequence[Hashable] | str | None = None,
         dtype: str | None = None,
+        column: str | None = None,
     ):
         self.path = array_file(data) if isinstance(data, str | Path) else None
         self.name = word(name) or (self.path.stem if self.path else "")
-        labelled = receive(open_array(self.path) if self.path else data, title(self), ids)
+        labelled = receive(open_array(self.path) if self.path else data, title(self), ids, column)
         self.source: Array = labelled.array
         if dtype not in (None, "float32", "float64"):
             raise ValueError(f"{title(self)}: dtype must be 'float32' or 'float64'; got {dtype!r}")
@@ -119,7 +125,7 @@ class Representation:
         self._carry: Carry | None = None  # finds a view from that of other rows of the same samples
         self.origin: StreamOrigin | None = None
         self.signed: Signed | None = None
-        _check_shape(self)
+        check_shape(self.source, self.order, title(self))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -180,13 +186,37 @@ class Representation:
             size, kind = f"n_samples={self.n_samples}", f", dissimilarities ({self.signed.kind})"
         return f"Representation({self.name!r}, {size}, dtype={self.source.dtype}{kind})"
 
+    def __len__(self) -> int:
+        return self.n_samples
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return numpy_of(self._features(), dtype, copy)
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter(self._features())
+
+    def __getitem__(self, place: Any) -> Array:
+        return self._features()[place]
+
+    def _features(self) -> Array:
+        if self.signed:
+            raise ValueError(
+                f"{title(self)} stands for dissimilarities, and its points are no features; "
+                "rs.rdm(x) returns the dissimilarities"
+            )
+        return self.array
+
+    def __getattr__(self, name: str) -> Any:
+        is_of_arrays = not name.startswith("_") and hasattr(np.ndarray, name)
+        raise AttributeError(has_no_attribute(type(self).__name__, name, is_of_arrays))
+
     def __getstate__(self) -> dict[str, Any]:
         # Views are not pickled: computing them again is cheaper than sending them. Nor is a file:
         # its path is enough.
         path = self.path and self.path.absolute()  # a worker may have another working folder
         state: dict[str, Any] = {"path": path, "name": self.name, "dtype": self.dtype}
         state |= {"order": self.order, "origin": self.origin, "signed": self.signed}
-        return state | {"source": _layout_of(self.source) if self.path else self.source}
+        return state | {"source": layout_of(self.source) if self.path else self.source}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -194,6 +224,9 @@ class Representation:
             self.source = np.memmap(self.path, **self.source)
         self._views, self._lock = {}, threading.RLock()
         self._carry = self.origin.views if self.origin else None
+
+
+refuse_operators(Representation)
 
 
 def as_representation(data: Any, name: str = "") -> Representation:
@@ -208,13 +241,6 @@ def with_rows(
     y = Representation(source, x.name, ids=ids, dtype=x.dtype)
     y.signed = x.signed
     return y
-
-
-def _layout_of(array: Any) -> dict[str, Any]:
-    """Return what maps the array of a file again without its header, which threads of Python 3.11
-    can fail to read."""
-    layout = {"dtype": array.dtype, "shape": array.shape, "offset": array.offset, "mode": "r"}
-    return layout | {"order": "C" if array.flags.c_contiguous else "F"}
 
 
 def without_gradient(x: Representation) -> Representation:
@@ -410,23 +436,11 @@ def fingerprint(x: Representation) -> str:
     # bfloat16 is float32 in NumPy, but its values have other ranks
     kind = source.dtype.str if is_here and source.dtype.name == name else name
     digest = hashlib.sha256(f"{kind}{x.shape}{x.precision}".encode())
-    for block in _blocks(x, source) if is_here else [hash_there(source)]:
+    for block in byte_blocks(x.path, x.source, source) if is_here else [hash_there(source)]:
         digest.update(block)
     digest.update(x.signed.signs.tobytes() if x.signed else b"")
     digest.update(repr(repeats).encode() if repeats else b"")
     return digest.hexdigest()[:32]
-
-
-def _blocks(x: Representation, source: np.ndarray) -> Iterator[Any]:
-    """Yield the bytes of the values; those of a file are read, since a map of it would stay in
-    memory as a whole."""
-    if x.path is None or not isinstance(x.source, np.memmap) or not x.source.flags.c_contiguous:
-        yield source.data
-        return
-    with x.path.open("rb") as file:
-        file.seek(x.source.offset)
-        while block := file.read(BLOCK):
-            yield block
 
 
 @view
@@ -443,7 +457,7 @@ def finite(x: Representation) -> bool:
         return True
     largest = max(scalar(x.xp.max(x.array)), -scalar(x.xp.min(x.array)))
     if not math.isfinite(largest):
-        raise Undefined(_not_finite(x))
+        _refuse_gaps(x)
     if largest > float(x.xp.finfo(x.array.dtype).max) / (16 * sum(x.shape)):
         raise Undefined(
             f"{title(x)} has values near the largest of {x.precision} ({largest:.3g}); rescale it"
@@ -451,9 +465,14 @@ def finite(x: Representation) -> bool:
     return True
 
 
-def _not_finite(x: Representation) -> str:
-    bad = to_numpy(~x.xp.isfinite(x.array))
-    return f"{title(x)} has {int(bad.sum())} NaN or infinite value(s), {places_of(bad)}"
+def _refuse_gaps(x: Representation) -> None:
+    gaps = to_numpy(~x.xp.isfinite(x.array))
+    if np.isfinite(to_numpy(detach(x.source))[gaps].astype(float)).all():
+        raise Undefined(
+            f"{title(x)} has values too large for {x.precision}; leave dtype={x.dtype!r} out, or "
+            "rescale it"
+        )
+    raise Undefined(f"{title(x)} {describe_gaps(gaps)}")
 
 
 def title(x: Representation | str) -> str:
@@ -470,28 +489,3 @@ def as_array(data: Any, name: str = "") -> Array:
 def check_same_samples(called: str, x: Representation, y: Representation) -> None:
     """Raise ``ValueError`` when the ids of two representations differ, or their order."""
     check_order(called, title(x), x.order, title(y), y.order)
-
-
-def _check_shape(x: Representation) -> None:
-    """Raise ``ValueError``, with a remedy, for a shape or ids that do not fit."""
-    source = x.source
-    remedies = {
-        1: "; for one feature per sample write X[:, None], or X.to_frame()",
-        3: '; pool it first, for example rs.from_tokens(X, pool="mean")',
-        4: '; pool it first, for example rs.from_maps(X, pool="mean")',
-    }
-    if source.ndim != 2:
-        remedy = remedies.get(source.ndim, "")
-        raise ValueError(
-            f"{title(x)} must be (n_samples, n_features); got shape {tuple(source.shape)}{remedy}"
-        )
-    if 0 in source.shape:
-        raise ValueError(f"{title(x)} is empty: shape {tuple(source.shape)}")
-    if x.order is not None and len(x.order) != source.shape[0]:
-        raise ValueError(f"{title(x)} has {source.shape[0]} samples but {len(x.order)} ids")
-    try:
-        hash(x.ids)
-    except TypeError as error:
-        raise ValueError(
-            f"{title(x)}: ids must be words, numbers or tuples of them ({error})"
-        ) from None

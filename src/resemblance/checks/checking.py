@@ -65,7 +65,18 @@ def _checked(
         outcomes.append(outcome)
         if progress:
             progress(spec, len(outcomes), len(checks))
-    return tuple(outcomes)
+    return tuple(sorted(outcomes, key=_rank))
+
+
+# Why others fail: a measure with chance in it breaks claims that it would hold. In this order.
+CAUSES = ("deterministic", "global generator untouched", "inputs unchanged")
+
+
+def _rank(outcome: Outcome) -> int:
+    """Return the place of an outcome: what causes others to fail comes first, if it fails."""
+    if outcome.holds is not False or outcome.check not in CAUSES:
+        return len(CAUSES)
+    return CAUSES.index(outcome.check)
 
 
 def checks_of(entry: Measure | Statistic) -> dict[str, Check]:

@@ -20,7 +20,7 @@ from ..representation import Representation
 from .comparing import read_inputs
 from .ending import run_provenance
 from .executors import executors
-from .inputs import check_count, check_inputs, chosen_measures, read_labels, rewording
+from .inputs import Choice, check_count, check_inputs, chosen_measures, read_labels, rewording
 from .options import Help, commands_of, writing
 
 EVIDENCE = (
@@ -45,6 +45,8 @@ def evidence_command(
     measures: list[str] | None = None,
     against: list[str] | None = None,
     pool: str = "",
+    column: str = "",
+    ids: str = "",
     within: Path | None = None,
     blocks: Path | None = None,
     series: bool = False,
@@ -69,7 +71,7 @@ def evidence_command(
     options: dict[str, Any] = {"series": series, "draws": draws, "level": level, "seed": seed}
     parse_bytes(memory)
     options |= {"memory": memory, "measures": chosen_measures(measures)}
-    sides = _representations(inputs, list(against or ()), pool)
+    sides = _representations(inputs, list(against or ()), pool, Choice(column, ids))
     n = next(iter(sides[0].values())).shape[0]
     for option, path in (("within", within), ("blocks", blocks)):
         options[option] = labels = read_labels(path, f"--{option}")
@@ -82,12 +84,12 @@ def evidence_command(
         return evidence(*sides, executor=executor, **options)
 
 
-def _representations(inputs: list[str], against: list[str], pool: str) -> list[Any]:
+def _representations(inputs: list[str], against: list[str], pool: str, choice: Choice) -> list[Any]:
     """Return the rows and, if there are others, the columns."""
-    check_inputs([*inputs, *against])
-    rows = read_inputs(inputs, pool)
+    check_inputs([*inputs, *against], choice)
+    rows = read_inputs(inputs, pool, choice)
     if against:
-        columns = read_inputs(against, pool)
+        columns = read_inputs(against, pool, choice)
         models = [Path(side[0]).name for side in (inputs, against) if len(side) == 1]
         if set(rows) & set(columns) and len(set(models)) == 2:  # layers of two models, by its name
             named = ((f"{models[0]}/{name}", x) for name, x in rows.items())
@@ -119,6 +121,8 @@ def across_command(
     measure: str = "rsa[rdm=sqeuclidean,compare=whitened_cosine]",
     dissimilarities: bool = False,
     pool: str = "",
+    column: str = "",
+    ids: str = "",
     fit: str = "weights",
     folds: int | None = None,
     blocks: Path | None = None,
@@ -138,16 +142,17 @@ def across_command(
     models, fitted = models or [], fitted or []
     if not models and not fitted:
         raise ValueError("there are no models: give --models FILE or --fitted FOLDER")
-    check_inputs([*inputs, *models, *fitted])
+    choice = Choice(column, ids)
+    check_inputs([*inputs, *models, *fitted], choice)
     chosen = chosen_measures([measure]) or []
     if len(chosen) != 1:
         raise ValueError(f"--measure takes one measure; {measure!r} names {len(chosen)}")
-    subjects = read_inputs(inputs, "" if dissimilarities else pool)
+    subjects = read_inputs(inputs, "" if dissimilarities else pool, choice)
     if dissimilarities:
         subjects = {name: _given(name, x) for name, x in subjects.items()}
-    layers: dict[str, Any] = read_inputs(models, pool) if models else {}
+    layers: dict[str, Any] = read_inputs(models, pool, choice) if models else {}
     for place in fitted:
-        parts = read_inputs([place], pool)
+        parts = read_inputs([place], pool, choice)
         name = _name_of_parts(Path(place), list(parts))
         if name in layers:
             raise ValueError(f"two models are called {name!r}; rename one of them")

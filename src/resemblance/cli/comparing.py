@@ -23,11 +23,11 @@ from ..progress import counted, reporting
 from ..report.citing import reference
 from ..report.output import Output, deliver, show
 from ..report.outputs import CHECK_FORMATS, checks_output, forecast_output
-from ..sources.files import read_files
 from ..stream import Stream
 from .ending import attempt, bars
 from .executors import executors
 from .inputs import (
+    Choice,
     check_choice,
     check_inputs,
     chosen_entries,
@@ -62,6 +62,8 @@ def compare_command(
     progress: bool,
     measures: list[str] | None = None,
     pool: str = "",
+    column: str = "",
+    ids: str = "",
     save: Path | None = None,
     memory: str = "half",
     jobs: int | None = None,
@@ -75,10 +77,11 @@ def compare_command(
     """
     if streamed:
         refused = {"--save": save, "--jobs": jobs, "--scheduler": scheduler, "--plan": planned}
-        return _streamed(inputs, measures, {**refused, "--pool": pool}, progress)
+        choice = Choice(column, ids)
+        return _streamed(inputs, measures, choice, {**refused, "--pool": pool}, progress)
     parse_bytes(memory)
     work: dict[str, Any] = {"measures": chosen_measures(measures), "memory": memory, "save": save}
-    representations = _read(inputs, pool)
+    representations = _read(inputs, pool, Choice(column, ids))
     with executors(jobs, scheduler, usual=1) as (executor, _):
         work["executor"] = executor
         if planned:
@@ -89,7 +92,11 @@ def compare_command(
 
 
 def _streamed(
-    inputs: list[str], measures: list[str] | None, refused: Mapping[str, Any], progress: bool
+    inputs: list[str],
+    measures: list[str] | None,
+    choice: Choice,
+    refused: Mapping[str, Any],
+    progress: bool,
 ) -> Comparison:
     """Do what the command ``stream`` does; ``ValueError`` for an option that it does not have."""
     from ..stream import Stream
@@ -99,24 +106,32 @@ def _streamed(
             f"{present[0]} does not go with --stream, which reads everything once; `resemblance "
             "stream` has options to keep the sums, and to merge those of workers"
         )
-    return streamed(batches_of(inputs, False, ROWS), measures, Stream(), progress)
+    return streamed(batches_of(inputs, False, ROWS, choice), measures, Stream(), progress)
 
 
-def _read(inputs: list[str], pool: str) -> Mapping[str, Any]:
+def _read(inputs: list[str], pool: str, choice: Choice) -> Mapping[str, Any]:
     """Return the representations in files; ``ValueError`` for fewer than two."""
-    check_inputs(inputs)
-    representations = read_inputs(inputs, pool)
+    check_inputs(inputs, choice)
+    representations = read_inputs(inputs, pool, choice)
     if len(representations) < 2:
         raise ValueError(f"a comparison needs two representations; {inputs[0]} is one")
     return representations
 
 
-def read_inputs(inputs: list[str], pool: str) -> dict[str, Any]:
-    """Return the representations in files; a refusal names --pool where pooling would help."""
+def read_inputs(inputs: list[str], pool: str, choice: Choice) -> dict[str, Any]:
+    """Return the representations in files; a refusal names the options of the command."""
     from ..sources.files import read_files
 
-    with rewording(lambda text: OF_PYTHON.sub("--pool mean", text).replace("pool=", "--pool ")):
-        return dict(read_files(inputs, pool=pool))
+    with rewording(in_options):
+        return dict(read_files(inputs, pool=pool, column=choice.column, ids=choice.ids))
+
+
+def in_options(text: str) -> str:
+    """Return a refusal of files with the options of a command in place of those of functions."""
+    text = OF_PYTHON.sub("--pool mean", text).replace("pool=", "--pool ")
+    text = re.sub(r"rs\.Representation\(X, ids='?([^')]*)'?\)", r"--ids \1", text)
+    text = re.sub(r"X\.set_index\('?([^')]*)'?\)", r"--ids \1", text)
+    return re.sub(r"column='([^']*)'( to rs.Representation)?", r"--column \1", text)
 
 
 def announce(forecast: Forecast) -> None:
@@ -192,6 +207,8 @@ def stream_command(
     progress: bool,
     inputs: list[str] | None = None,
     measures: list[str] | None = None,
+    column: str = "",
+    ids: str = "",
     method: str = "gram",
     directions: bool = False,
     parts: bool = False,
@@ -209,7 +226,7 @@ def stream_command(
     if not inputs and not merge:
         raise ValueError("nothing to stream: give files, folders, or states by --merge")
     stream = _merged(map(str, merge)) if merge else Stream(method, directions=directions)  # type: ignore[arg-type]
-    batches = batches_of(list(inputs or ()), parts, rows)
+    batches = batches_of(list(inputs or ()), parts, rows, Choice(column, ids))
     chosen = chosen_measures(measures)
     _update(stream, *batches, progress)
     if state:
@@ -246,7 +263,7 @@ def _merged(states: Iterable[str]) -> Stream:
 
 
 def batches_of(
-    inputs: list[str], parts: bool, rows: int
+    inputs: list[str], parts: bool, rows: int, choice: Choice
 ) -> tuple[Iterable[Mapping[str, Any]], int | None]:
     """Return the batches in files or from a user's function, and how many if that is known."""
     functions = [text for text in inputs if re.fullmatch(r".+\.py:\w+", text)]
@@ -256,7 +273,7 @@ def batches_of(
         batches: Iterable[Mapping[str, Any]] = own_function(functions[0])()
         return batches, None
     groups = [[text] for text in inputs] if parts else [inputs] * bool(inputs)
-    layers = [read_files(group) for group in groups]
+    layers = [read_inputs(group, "", choice) for group in groups]
     sizes = list(map(_common_size, layers))
     blocks = (_blocks(part, n, rows) for part, n in zip(layers, sizes))
     return chain.from_iterable(blocks), sum(-(-n // rows) for n in sizes)

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..catalogue import get_measures, get_statistic, list_statistics, parse_parameters
+from ..catalogue import decorator_of, get_measures, get_statistic, list_statistics, parse_parameters
 from ..display import did_you_mean
-from ..extras import check
+from ..extras import check_together
 from ..measure import Measure
 from ..report.output import FORMATS, SUFFIXES
 from ..results.claims import Claim
@@ -94,7 +94,7 @@ def own_measure(path: Path, name: str, kinds: tuple[type, ...] = (Measure,)) -> 
     words = [kind.__name__.lower() for kind in kinds]
     value = _defined(path, name, " or ".join(words), kinds)
     if not isinstance(value, kinds):
-        decorators = " or ".join(f"@resemblance.{word}(...)" for word in words)
+        decorators = " or ".join(decorator_of(name, word) for word in words)
         raise ValueError(
             f"{name} in {path} is not a {' or '.join(words)}: decorate it with {decorators}"
         )
@@ -205,9 +205,17 @@ def check_page(path: Path | None) -> None:
 
 
 def check_targets(
-    kind: str, inputs: Sequence[str], output: Path | None, html: Path | None, save: Path | None
+    kind: str,
+    inputs: Sequence[str],
+    output: Path | None,
+    html: Path | None,
+    save: Path | None,
+    needs: tuple[str, ...] = (),
 ) -> None:
-    """Find out before the work whether its results can be written, each to a file of its own."""
+    """Find out before the work whether its results can be written, each to a file of its own.
+
+    ``needs``: packages that the work needs; a message about a missing one names these, too.
+    """
     targets, real = (output, html, save), os.path.realpath
     check_page(html)
     named = [real(i) for i in inputs] + [real(t) for t in targets if t is not None]
@@ -222,18 +230,30 @@ def check_targets(
     if save is not None and not is_state and save.is_file() and not save.stat().st_size:
         message = f"{save} is empty: no results were saved in it, so all begin anew"
         warnings.warn(message, stacklevel=2)
-    for package in (
-        *(("pandas", "pyarrow") if kind == "parquet" else ()),
+    tables, suffixes = (".parquet", ".jsonl"), {Path(i).suffix for i in inputs}
+    check_together(
+        *(("pandas", "pyarrow") if kind == "parquet" or suffixes & {*tables} else ()),
         *(("jinja2",) if html else ()),
-    ):
-        check(package)
+        also=needs,
+    )
 
 
-def check_inputs(inputs: Sequence[str]) -> None:
-    """Raise ``ValueError`` for an input that is no file but a measure.
+class Choice(NamedTuple):
+    """What ``--column`` and ``--ids`` choose in archives and tables; "" for what is not given."""
+
+    column: str = ""
+    ids: str = ""
+
+
+def check_inputs(inputs: Sequence[str], choice: Choice) -> None:
+    """Raise ``ValueError`` for an input that is no file but a measure, and for a choice of columns
+    where each input is one array.
 
     ``-m cka procrustes`` passes only one to ``-m``.
     """
+    if any(choice) and all(text.endswith(".npy") for text in inputs):
+        option = "--column" if choice.column else "--ids"
+        raise ValueError(f"{option} chooses in archives and tables; {inputs[0]} is one array")
     for text in inputs:
         if not os.path.lexists(text) and _is_measure(text):
             raise ValueError(

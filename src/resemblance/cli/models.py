@@ -15,7 +15,7 @@ from ..arrangements import Curve, by_depth
 from ..compare import compare
 from ..comparison import Comparison, chance_of
 from ..engine.memory import parse_bytes
-from ..extras import check
+from ..extras import check_together
 from ..models import compare_models, plan_models
 from ..report import write_page
 from ..report.numbers import number
@@ -38,7 +38,7 @@ CLASSES = "labels"  # those that come with the data
 NAMED = re.compile(r"([\w.+-]+)=(.+)")
 
 
-@writing(folder="save", page="Write a page with heat maps.", resumed="scores")
+@writing(folder="save", page="Write a page with heat maps.", resumed="scores", needs=("torch",))
 def models_command(
     models: list[str],
     data: str,
@@ -136,8 +136,7 @@ def demo_command(output: Path = Path("layers"), small: bool = False, opened: boo
     """
     from ..sources.training.vision.digits import digits
 
-    for package in ("torch", "jinja2"):
-        check(package)
+    check_together("torch", "jinja2")
     output.mkdir(parents=True, exist_ok=True)
     database, page = output / "comparison.db", output / "index.html"
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -24,7 +25,11 @@ ALL_JOBS = typer.Option(
 # The options of several commands. Those of one have a table in its module, in which
 # "command.option" is for one command of several with an option of this name.
 SHARED: Help = {
-    "inputs": ".npy, .npz, .parquet or .safetensors files, or folders of .npy and .npz files.",
+    "inputs": ".npy, .npz, .safetensors, .parquet or .jsonl files, folders of .npy and .npz files, "
+    "or folders of features. archive.npz/key chooses an array of an archive.",
+    "column": "The column of tables, or the array of archives, that holds the vectors.",
+    "ids": "The column, or the array, that names the samples; default: one called id, filename or "
+    "the like.",
     "pool": "Make (samples, features) of arrays of tokens, (samples, tokens, features), by first, "
     "last, mean, max or flatten, and of maps, (samples, channels, height, width), by mean, max, "
     "flatten or positions.",
@@ -141,6 +146,7 @@ def writing(
     page: str = "",
     place: Path | None = None,
     resumed: str = "",
+    needs: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., int]]:
     """Make a command of a function that returns what it writes: a comparison, an evidence, the
     result of a suite or an :class:`.Output`.
@@ -151,7 +157,7 @@ def writing(
     ``--open``; ``place`` is where the page goes without ``--html``. ``files`` and ``save`` name the
     parameters with files that are read, and with the file that the function writes; ``folder`` in
     place of it that with its folder. ``resumed``: what an interrupted run has saved there, if the
-    same command continues from it.
+    same command continues from it. ``needs``: packages that the function needs.
     """
 
     def declared(function: Callable[..., Any]) -> Callable[..., int]:
@@ -166,10 +172,12 @@ def writing(
                 raise ValueError("--open needs a page: give --html FILE, such as --html page.html")
             planned = words.get("planned", False)
             if planned and html:
-                raise ValueError("--plan computes nothing for a page: leave out --html or --plan")
+                warnings.warn(f"--plan computes nothing, so {html} is not written", stacklevel=2)
+                html, opened = None, False
             kind = choose_format(asked, output, formats)
             silence(quiet)
-            check_targets(kind, list(_files(words, files)), output, html, target if save else None)
+            inputs = list(_files(words, files))
+            check_targets(kind, inputs, output, html, target if save else None, needs)
             state = {
                 "context": context,
                 "progress": not quiet and sys.stderr.isatty(),

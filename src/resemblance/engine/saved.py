@@ -10,7 +10,7 @@ import numpy as np
 
 from ..catalogue import get_measure
 from ..claims import SLACK, outside
-from ..comparison import Comparison, MeasureInfo, fingerprints_of
+from ..comparison import NOT_COMPUTED, Comparison, MeasureInfo, fingerprints_of
 from .scores import Column, Matrix
 from .store import AGAIN, INSTEAD, Store, reading
 
@@ -40,7 +40,10 @@ def load(path: str | Path) -> Comparison:
             check(column)
             if column.measure in matrices:
                 matrices[column.measure].put(column)
-        return Comparison(tuple(rows), tuple(columns), infos, matrices, provenance)
+        comparison = Comparison(tuple(rows), tuple(columns), infos, matrices, provenance)
+        if any(failure.reason == NOT_COMPUTED for failure in comparison.failures):
+            store.check_rows()  # of a damaged file, too, scores are missing
+        return comparison
 
 
 def _info_from(entry: dict[str, Any]) -> MeasureInfo:

@@ -37,6 +37,12 @@ HEADER = (
     "description TEXT)"
 )
 AGAIN = "delete the file, and compute its scores again"
+# What to do about an error of SQLite, by some words of it
+CAUSES = {
+    "malformed": f"; {AGAIN}",
+    "disk": "; is the disk full, or a quota used up?",
+    "readonly": "; its folder cannot be written: rs.load reads the file there, or copy it",
+}
 PAGE = "rs.report.write_page(result, path) writes a page"
 TABLE = "result.save(path) writes a table"
 FIGURE = "result.plot(measure).figure.savefig(path) writes a figure"
@@ -211,6 +217,16 @@ class Store:
             if data is None or not data.isdisjoint(json.loads(names)):
                 yield self._column(number)
 
+    def check_rows(self) -> None:
+        """Raise ``ValueError`` if the file is damaged where no query for scores looks: a row whose
+        kind or data have changed is not found, and one that its page has lost is nowhere."""
+        with reading(self.path):
+            (state,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
+            if state != "ok":
+                raise ValueError(state.replace("\n", " "))
+            for (number,) in self._db.execute("SELECT id FROM scores").fetchall():
+                self._column(number)
+
     def _column(self, number: int) -> Column:
         row = self._db.execute("SELECT * FROM scores WHERE id = ?", [number]).fetchone()
         return _column_of(*_unchanged(*row[1:]))
@@ -299,7 +315,7 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        remedy = f"; {AGAIN}" if "malformed" in str(error) else ""
+        remedy = next((text for words, text in CAUSES.items() if words in str(error)), "")
         raise ValueError(f"{path} cannot be used as a comparison file: {error}{remedy}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if str(error).startswith(str(path)):

@@ -13,9 +13,8 @@ import numpy as np
 
 from ..compare import compare_many
 from ..comparison import AnyMeasure, Comparison, Failure, MeasureInfo, most_similar
-from ..display import did_you_mean, drawn, shown, tabled, worded
+from ..display import did_you_mean, drawn, frame_of, shown, tabled, worded
 from ..engine.work import Work
-from ..extras import need
 from ..measure import Measure
 from ..representation import Representation
 from ..rng import generator
@@ -406,7 +405,7 @@ class Evidence:
 
     def to_pandas(self) -> Any:
         """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
-        return need("pandas").DataFrame(self.records())
+        return frame_of(self.records())
 
     def save(self, path: str | Path) -> None:
         """Write one file that :func:`resemblance.load_evidence` reads; with the suffix .csv, .json,

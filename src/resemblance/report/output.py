@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..comparison import Comparison, MeasureInfo, describe
-from ..display import printable, without_rounding
+from ..display import frame_of, printable, without_rounding
 from ..engine.scores import COLUMNS
-from ..extras import need
 from ..inference.result import Evidence
 from ..json_files import replacing, write_atomically
 from ..results.result import Result
@@ -34,7 +33,7 @@ RESULT_COLUMNS = (
 FORMATS = ("table", "json", "csv", "parquet", "markdown", "latex")
 SUFFIXES = {"md": "markdown", "tex": "latex"}  # of files, by the format that they mean
 MARKUP: Mapping[str, Callable[[Sequence[Any]], str]] = {"markdown": as_markdown, "latex": as_latex}
-FORMULAS = ("=", "+", "-", "@")  # how a formula begins in a spreadsheet
+FORMULAS = (*"=+-@＝＋－＠",)  # how a formula begins in a spreadsheet; the wide ones in East Asia
 
 
 class Output(NamedTuple):
@@ -143,7 +142,7 @@ def _frame_of(
 ) -> Any:
     if isinstance(content, Comparison | Evidence):
         return content.to_pandas()
-    frame = need("pandas").DataFrame(list(records), columns=list(columns))
+    frame = frame_of(records).reindex(columns=list(columns))
     if isinstance(content, Output):
         return frame
     return frame.astype({name: float for name in ("value", "rank") if name in frame})

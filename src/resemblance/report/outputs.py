@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..checks import Outcome
+from ..checks.checking import CAUSES
 from ..engine.forecast import Forecast, duration
 from ..engine.memory import in_units
 from ..inference.across import Across
@@ -54,7 +55,11 @@ def in_total(outcomes: Sequence[Outcome]) -> str:
     counts = Counter(outcome.holds for outcome in outcomes)
     words = {False: "fail", None: "could not be decided"}
     rest = [f"{counts[holds]} {word}" for holds, word in words.items() if counts[holds]]
-    return ", ".join([f"{counts[True]} checks hold", *rest])
+    total = ", ".join([f"{counts[True]} checks hold", *rest])
+    cause = outcomes[0] if outcomes else None
+    if cause and cause.holds is False and cause.check in CAUSES and counts[False] > 1:
+        return f"{total}; mend {cause.check!r} first: others can fail because of it"
+    return total
 
 
 def _table(outcomes: Sequence[Outcome]) -> Any:

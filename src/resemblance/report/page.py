@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..comparison import Comparison
+from ..display import legible
 from ..drift import DriftReport, Upgrade
 from ..extras import need
 from ..inference import Across
@@ -110,7 +111,8 @@ def write_page(
             f"write_page: result must be a result; got {type(result).__name__}{remedy}"
         )
     result = replace(result, provenance={**result.provenance, **(provenance or {})})
-    write_atomically(Path(path), page_text(result, title, introduction, facts or {}))
+    text = page_text(result, title, introduction, facts or {})
+    write_atomically(Path(path), legible(text, keep="\n\t"))
     return Path(path)
 
 
@@ -171,7 +173,7 @@ def packed(result: Result) -> str:
         return ""
     if len(document) > MOST_TEXT:
         return ""
-    return base64.b64encode(zlib.compress(document.encode(), 9)).decode()
+    return base64.b64encode(zlib.compress(legible(document).encode(), 9)).decode()
 
 
 def made_by(suite: str) -> str:

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from ..arrays import to_numpy
-from ..display import encodable
-from ..extras import check, need
-from ..inputs import explained, open_array
+from ..array_files import check_file, explained, open_array
+from ..display import encodable, warn
 from ..representation import Representation
+from .contents import ARCHIVES, TABLES, Entry, array_in, ids_in, left_out_line, roles_of, table_in
 from .layouts import from_maps, from_tokens
 
 SUFFIXES = (".npy", ".npz")  # what is read from folders
-READABLE = (*SUFFIXES, ".parquet", ".safetensors")
-# Bytes of an unpacked archive, which is held in memory: a small one may unpack without end
-UNPACKED = 4 * 2**30
+READABLE = (".npy", *ARCHIVES, *TABLES)
 SAVE = 'save the array by np.save("x.npy", array)'
 SAVE_TABLE = 'np.save("x.npy", pandas.read_csv(...).to_numpy())'
 REMEDIES = {
     ".pt": f"it may run code when it is read; load it where you trust it and {SAVE}",
     ".csv": f"choose the columns and lines that are numbers: {SAVE_TABLE}",
     ".h5": f"it may hold anything; {SAVE}",
+    ".json": "write one JSON object a line, as .jsonl",
 }
 ALIASES = {
     ".pth": ".pt", ".ckpt": ".pt", ".bin": ".pt", ".pkl": ".pt", ".pickle": ".pt", ".tsv": ".csv",
@@ -40,42 +34,70 @@ POOLING: Mapping[int, Callable[..., Representation]] = {3: from_tokens, 4: from_
 
 
 class StoredArray(NamedTuple):
-    """An array in a file, with a longer name in case of a clash, its key in an archive, and the ids
-    of its samples."""
+    """An array in a file, with a longer name in case of a clash, its key in an archive or a table,
+    and the ids of its samples, or the name of the column of a table with them."""
 
     name: str
     longer: str
     path: Path
     key: str | None = None
-    ids: tuple[Hashable, ...] | None = None
+    ids: tuple[Hashable, ...] | str | None = None
 
 
-def read_files(paths: Iterable[str | Path], *, pool: str = "") -> dict[str, Representation]:
+class Place(NamedTuple):
+    """A path as it was given: a file or a folder, and the key that follows it."""
+
+    path: Path
+    key: str | None
+
+
+class Reading(NamedTuple):
+    """What all files are asked for: a key or a column, and ids; and the arrays that are left out,
+    by file."""
+
+    column: str | None
+    ids: str | None
+    left_out: dict[Path, tuple[Entry, ...]]
+
+
+def read_files(
+    paths: Iterable[str | Path], *, pool: str = "", column: str = "", ids: str = ""
+) -> dict[str, Representation]:
     """Return the representations in files and folders, by name, in the order given.
 
     A ``.npy`` file is one representation, named after it, and stays on disk until it is needed. An
-    ``.npz`` archive holds one per array, named "archive/key". A folder stands for all such files
-    inside it, in natural order ("conv2" before "conv10"), named by their path inside the folder. A
-    ``.parquet`` file is a data frame, whose index names the samples, and a ``.safetensors`` file
-    holds one representation per tensor; both only by their own name. A folder of features (see
-    :func:`open_features`) stands for the layers of its models, named "model/layer", with the ids of
-    their samples. Names leave the suffix out;
-    those that would be used twice become the path as it was given. Files with Python objects are
-    refused, because reading them would run code.
+    ``.npz`` archive and a ``.safetensors`` file hold one per array with two axes or more, named
+    "archive/key". An array called ``ids``, ``filenames`` or the like names their samples; a warning
+    names the other arrays. A path such as ``archive.npz/key`` chooses one array. A ``.parquet``
+    file and a ``.jsonl`` file are tables: see :class:`Representation`; ``table.parquet/column``
+    chooses a column of vectors. A folder stands for its ``.npy`` and ``.npz`` files, in natural
+    order ("conv2" before "conv10"), named by their path inside the folder. A folder of features
+    (see :func:`open_features`) stands for the layers of its models, named "model/layer", with the
+    ids of their samples; ``folder/model/layer`` and ``folder/layer`` choose one. Names leave the
+    suffix out; those that would be used twice become the path as it was given. Files with Python
+    objects are refused, because reading them would run code.
 
     ``pool``: how arrays of tokens, (n, tokens, d), or of maps, (n, channels, height, width), become
-    (n, d), as by :func:`~resemblance.from_tokens` and :func:`~resemblance.from_maps`.
+    (n, d), as by :func:`~resemblance.from_tokens` and :func:`~resemblance.from_maps`. ``column``:
+    the array of archives, or the column of tables, that is read. ``ids``: the array or the column
+    that names the samples.
 
     Raises ``ValueError``, naming the file, for what cannot be read as (n_samples, n_features)
     numbers, and for an archive whose arrays take more than 4 GiB; ``.npy`` files may be of any
     size. Raises it, too, for a ``pool`` when no array has tokens or maps.
     """
-    arrays = [array for path in paths for array in _arrays_at(Path(path))]
+    reading = Reading(column or None, ids or None, {})
+    arrays = [array for path in paths for array in _arrays_at(Path(path), reading)]
+    if reading.left_out:
+        warn(left_out_line(*next(iter(reading.left_out.items())), len(reading.left_out)))
     uses = Counter(array.name for array in arrays)
+    uses_of_longer = Counter(array.longer for array in arrays)
     representations: dict[str, Representation] = {}
     pooled = 0
     for array in arrays:
-        name = encodable(array.name if uses[array.name] == 1 else array.longer)
+        whole = "/".join(filter(None, (array.path.as_posix(), array.key)))
+        longer = array.longer if uses_of_longer[array.longer] == 1 else whole
+        name = encodable(array.name if uses[array.name] == 1 else longer)
         if name in representations:
             raise ValueError(f"{array.path} is given twice, or two inputs are called {name!r}")
         representations[name], is_pooled = _read(array, name, pool)
@@ -88,22 +110,54 @@ def read_files(paths: Iterable[str | Path], *, pool: str = "") -> dict[str, Repr
     return representations
 
 
-def _arrays_at(path: Path) -> Iterator[StoredArray]:
+def _arrays_at(path: Path, reading: Reading) -> Iterator[StoredArray]:
+    place = _place(path)
+    path, key = place
     if path.is_dir() and (layers := list(_features_in(path))):
-        yield from layers
+        yield from layers if key is None else _layer(layers, key, path)
     elif path.is_dir():
         inside = [p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()]
         if not inside:
             raise ValueError(f"{path} holds no .npy or .npz file")
         for file in sorted(inside, key=natural):
-            yield from _in_file(file, file.relative_to(path).with_suffix("").as_posix())
+            name = file.relative_to(path).with_suffix("").as_posix()
+            yield from _in_file(Place(file, None), name, reading)
     elif not path.exists():
         raise ValueError(f"{path} does not exist")
     elif path.suffix not in READABLE:
+        check_file(path)
         remedy = REMEDIES.get(ALIASES.get(path.suffix, path.suffix), SAVE)
         raise ValueError(f"{path} is neither a .npy nor a .npz file nor a folder: {remedy}")
     else:
-        yield from _in_file(path, path.stem)
+        yield from _in_file(place, path.stem, reading)
+
+
+def _place(path: Path) -> Place:
+    """Return the file or the folder of features that a path names, and what follows it: a key."""
+    if path.exists():
+        return Place(path, None)
+    for parent in path.parents:
+        is_archive = parent.suffix in (*ARCHIVES, *TABLES) and parent.is_file()
+        if is_archive or (parent.is_dir() and parent != Path(".") and _holds_features(parent)):
+            return Place(parent, path.relative_to(parent).as_posix())
+    return Place(path, None)
+
+
+def _holds_features(folder: Path) -> bool:
+    from .features import feature_folders
+
+    return any(True for _ in feature_folders(folder))
+
+
+def _layer(layers: list[StoredArray], key: str, folder: Path) -> list[StoredArray]:
+    """Return the layers that a key names, as "model/layer" or as "layer"; ``ValueError`` for none,
+    and for layers of several models."""
+    chosen = [a for a in layers if key in (a.name, a.name.partition("/")[2])]
+    if len(chosen) != 1:
+        many = f"{len(chosen)} layers" if chosen else "no layer"
+        listed = ", ".join(f"{folder}/{a.name}" for a in (chosen or layers)[:5])
+        raise ValueError(f"{folder} has {many} {key!r}; name one of {listed}")
+    return chosen
 
 
 def _features_in(folder: Path) -> Iterator[StoredArray]:
@@ -123,82 +177,43 @@ def _features_in(folder: Path) -> Iterator[StoredArray]:
                 yield StoredArray(name, longer, r.path, ids=r.ids)
 
 
-def _in_file(path: Path, name: str) -> Iterator[StoredArray]:
+def _in_file(place: Place, name: str, reading: Reading) -> Iterator[StoredArray]:
+    path, key = place.path, place.key or reading.column
     longer = path.with_suffix("").as_posix()
-    if path.suffix in (".npy", ".parquet"):
+    if path.suffix == ".npy":
         yield StoredArray(name, longer, path)
-        return
-    if path.suffix == ".npz":
-        keys = _archive_keys(path)
+    elif path.suffix in TABLES:
+        ending = f"/{place.key}" if place.key else ""
+        yield StoredArray(name + ending, longer + ending, path, key, reading.ids)
     else:
-        with _tensors(path) as file:
-            keys = list(file.keys())
-    if not keys:
-        raise ValueError(f"{path} is an empty archive")
-    for key in keys:
-        yield StoredArray(f"{name}/{key}", f"{longer}/{key}", path, key)
-
-
-def _archive_keys(path: Path) -> list[str]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-            if size > UNPACKED:
-                limit = f"more than {UNPACKED / 2**30:g} GiB"
-                raise ValueError(
-                    f"{path} unpacks to {size / 2**30:.1f} GiB, {limit}; save its arrays as .npy "
-                    "files"
-                )
-            names = [name for name in archive.namelist() if name.endswith(".npy")]
-            return [name.removesuffix(".npy") for name in names]
-    except (zipfile.BadZipFile, OSError) as error:
-        raise ValueError(f"{path} is not a readable .npz archive: {error}") from error
+        roles = roles_of(path, key, reading.ids)
+        if roles.left_out:
+            reading.left_out[path] = roles.left_out
+        with explained(f"{path}, ids {roles.ids!r},"):
+            names = ids_in(path, roles.ids) if roles.ids else None
+        for part in roles.keys:
+            yield StoredArray(f"{name}/{part}", f"{longer}/{part}", path, part, names)
 
 
 def _read(array: StoredArray, name: str, pool: str) -> tuple[Representation, bool]:
     """Return the representation of an array, and whether it was pooled."""
-    key, is_archive = array.key, array.path.suffix == ".npz"
+    key, is_table, ids = array.key, array.path.suffix in TABLES, array.ids
     where = str(array.path) if key is None else f"{array.path}, array {key!r},"
-    with explained(where) if is_archive or array.path.suffix == ".parquet" else nullcontext():
-        data = _content(array)
+    with explained(where) if is_table or array.path.suffix == ".npz" else nullcontext():
+        if is_table:
+            return Representation(table_in(array.path), name, ids=ids, column=key), False
+        data = readable(array.path) if key is None else array_in(array.path, key)
         axes = open_array(data).ndim if isinstance(data, Path) else data.ndim
         if not pool or axes not in POOLING:
-            return Representation(data, name, ids=array.ids), False
+            return Representation(data, name, ids=ids), False
     with explained(where):
-        return POOLING[axes](data, pool=pool, name=name), True
-
-
-def _content(array: StoredArray) -> Any:
-    """Return what is in a file, or the path of a ``.npy`` file, which stays on disk."""
-    path, key = array.path, array.key
-    if path.suffix == ".parquet":
-        check("pyarrow")
-        return need("pandas").read_parquet(path)
-    if key is None:
-        return readable(path)
-    if path.suffix == ".npz":
-        with np.load(path, allow_pickle=False) as archive:
-            return archive[key]
-    with _tensors(path) as file:
-        return to_numpy(file.get_tensor(key))
+        return POOLING[axes](data, pool=pool, name=name, ids=ids), True
 
 
 def readable(path: Path) -> Path:
     """Return the path of a ``.npy`` file; ``ValueError``, naming the file, if it holds no array."""
     open_array(path)
     return path
-
-
-@contextmanager
-def _tensors(path: Path) -> Iterator[Any]:
-    """Open a file of tensors, by PyTorch if installed, because NumPy lacks some types."""
-    safetensors = need("safetensors")
-    framework = "np" if importlib.util.find_spec("torch") is None else "pt"
-    try:
-        with safetensors.safe_open(path, framework=framework) as file:
-            yield file
-    except (safetensors.SafetensorError, TypeError) as error:
-        raise ValueError(f"{path} cannot be read: {error}") from error
 
 
 def natural(path: Path) -> list[tuple[int, int, str]]:

@@ -9,9 +9,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from ..array_files import array_file, open_array
 from ..arrays import Array, like, namespace, to_numpy, working_precision
 from ..display import warn
-from ..inputs import array_file, open_array, order_of
+from ..inputs import order_of
 from ..representation import Representation, as_array
 
 TokenPool = Literal["first", "last", "mean", "max", "flatten"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs import explained
+from ..array_files import explained
 from ..json_files import replacing
 
 KIND, VERSION = "resemblance stream", 1

@@ -51,7 +51,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import types
+from numba import config, types
 from numba.extending import intrinsic
 
 from ..compiled import compiled
@@ -92,6 +92,12 @@ def trailing_zeros(context: Any, word: Any) -> Any:
         return builder.cttz(arguments[0], target.get_constant(types.boolean, False))
 
     return types.int64(types.uint64), generate
+
+
+if config.DISABLE_JIT:  # for debuggers and coverage, which see Python only
+
+    def trailing_zeros(word: Any) -> int:
+        return (int(word) & -int(word)).bit_length() - 1
 
 
 @compiled

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ...array_files import explained, open_array
 from ...display import encodable
 from ...extras import need
-from ...inputs import explained, open_array
 from ...rng import generator
 from ..batches import check_order, is_graph
 from ..files import natural

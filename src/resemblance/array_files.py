@@ -1,0 +1,93 @@
+"""Files of one array of NumPy, which stay on disk until their values are needed."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+BLOCK = 2**20  # bytes of a file that are read at a time
+
+
+def array_file(path: str | Path) -> Path:
+    """Return the absolute path of a ``.npy`` file; ``ValueError`` for another name."""
+    if Path(path).suffix != ".npy" or "\0" in str(path):
+        remedy = "open it and pass the array"
+        if Path(path, "traits.json").is_file():
+            remedy = f"rs.open_features({str(path)!r})"
+        elif Path(path).is_dir():
+            remedy = f"pass {{p.stem: p for p in pathlib.Path({str(path)!r}).glob('*.npy')}}"
+        raise ValueError(f"{str(path)!r} is not a .npy file; {remedy}")
+    return Path(os.path.realpath(path))  # Path.resolve would raise RuntimeError for a loop of links
+
+
+def open_array(path: Path) -> np.ndarray:
+    """Return the array in a ``.npy`` file as a memory map.
+
+    Raises ``ValueError`` if the file holds no array, or more bytes than one, and for a pipe.
+    """
+    check_file(path)
+    with explained(str(path)):
+        with path.open("rb") as file:
+            np.lib.format.read_magic(file)
+        try:
+            array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+        except TypeError as error:  # a shape that is none
+            raise ValueError(f"its header is damaged ({error})") from error
+        rest = path.stat().st_size - getattr(array, "offset", 0) - array.nbytes
+    if rest > 0 and isinstance(array, np.memmap):
+        raise ValueError(
+            f"{path} holds {rest} bytes after its array {array.shape}; save each array to a file "
+            f"of its own, or the first alone: np.save({str(path)!r}, np.load({str(path)!r}))"
+        )
+    return array
+
+
+def check_file(path: Path) -> None:
+    """Raise ``ValueError`` for a pipe or a device, which would be waited for."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError(f"{path} is a pipe or a device; write its content to a file, and name it")
+
+
+@contextmanager
+def explained(where: str) -> Iterator[None]:
+    """Turn the errors of reading a file into a ``ValueError`` that begins with its name."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (ValueError, OSError, EOFError, OverflowError, zipfile.BadZipFile, zlib.error) as error:
+        text = str(error)
+        reason = text.partition(". To allow loading")[0].partition("\n")[0]
+        if "Object arrays" in text or "Python objects" in text:
+            reason = (
+                "it holds Python objects, not numbers, and reading them can run code; if you trust "
+                "the file, save numbers: np.save(path, np.array(np.load(path, "
+                "allow_pickle=True).tolist(), dtype=float))"
+            )
+        raise ValueError(f"{where} cannot be read: {reason}") from error
+
+
+def layout_of(array: np.memmap) -> dict[str, Any]:
+    """Return what maps the array of a file again without its header, which threads of Python 3.11
+    can fail to read."""
+    layout = {"dtype": array.dtype, "shape": array.shape, "offset": array.offset, "mode": "r"}
+    return layout | {"order": "C" if array.flags.c_contiguous else "F"}
+
+
+def byte_blocks(path: Path | None, array: Any, values: Any) -> Iterator[Any]:
+    """Yield the bytes of ``values``, contiguous; those of an ``array`` that is mapped from a file
+    are read, since a map of it would stay in memory as a whole."""
+    if path is None or not isinstance(array, np.memmap) or not array.flags.c_contiguous:
+        yield values.data
+        return
+    with path.open("rb") as file:
+        file.seek(array.offset)
+        while block := file.read(BLOCK):
+            yield block

@@ -1,0 +1,70 @@
+"""Where an array has no numbers, in words, with the remedy that loses least."""
+
+from __future__ import annotations
+
+import numpy as np
+
+SHOWN = 5  # rows or columns that are named
+
+
+def describe_gaps(gaps: np.ndarray) -> str:
+    """Return how many entries of an (n, d) array are gaps, where they lie, and what to do.
+
+    ``gaps``: true for NaN and infinite entries; some entry is one. Whole columns are features
+    without a number, whole rows are samples without a number; others are scattered.
+    """
+    row, column = (int(i) for i in np.argwhere(gaps)[0])
+    count = (
+        f"has {int(gaps.sum())} NaN or infinite value(s), the first at row {row}, column {column}"
+    )
+    if gaps.all():
+        return f"{count}: it has no number at all; compute it again"
+    columns, rows = np.flatnonzero(gaps.all(axis=0)), np.flatnonzero(gaps.all(axis=1))
+    others = gaps.copy()
+    others[:, columns], others[rows] = False, False
+    parts = [_of_columns(columns)] * bool(columns.size) + [_of_rows(rows)] * bool(rows.size)
+    if others.any():
+        start = f"{int(others.sum())} more: " if parts else ""
+        parts.append(start + _of_scattered(others))
+    return f"{count}; {'; '.join(parts)}"
+
+
+def _of_columns(columns: np.ndarray) -> str:
+    those = f"column {columns[0]} has" if len(columns) == 1 else f"columns {_listed(columns)} have"
+    which = "that feature" if len(columns) == 1 else "those features"
+    return f"{those} no number in any row: leave {which} out, {_deleting(columns, 1)}"
+
+
+def _of_rows(rows: np.ndarray) -> str:
+    those = f"row {rows[0]} has" if len(rows) == 1 else f"rows {_listed(rows)} have"
+    which = "that sample" if len(rows) == 1 else "those samples"
+    how = _deleting(rows, 0)
+    return f"{those} no number in any column: leave {which} out of all representations, {how}"
+
+
+def _of_scattered(gaps: np.ndarray) -> str:
+    rows, columns = np.flatnonzero(gaps.any(axis=1)), np.flatnonzero(gaps.any(axis=0))
+    n, d = gaps.shape
+    if 2 * len(rows) <= n:
+        return "leave those samples out or fill them in"
+    if 2 * len(columns) <= d:
+        those, which = "column", "that feature"
+        if len(columns) > 1:
+            those, which = "columns", "those features"
+        return f"they lie in {those} {_listed(columns)}: leave {which} out or fill them in"
+    return (
+        f"{len(rows)} of {n} rows and {len(columns)} of {d} columns have some: fill them in, "
+        "np.where(np.isfinite(X), X, np.nanmean(X, axis=0))"
+    )
+
+
+def _deleting(places: np.ndarray, axis: int) -> str:
+    if len(places) > SHOWN:
+        some = f"np.isfinite(X).any(axis={1 - axis})"
+        return f"X[:, {some}]" if axis else f"X[{some}]"
+    return f"np.delete(X, {places.tolist()}, axis={axis})"
+
+
+def _listed(places: np.ndarray) -> str:
+    more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+    return ", ".join(map(str, places[:SHOWN])) + more
