@@ -170,11 +170,7 @@ def writing(
             kind = choose_format(asked, output, formats)
             silence(quiet)
             check_targets(kind, list(_files(words, files)), output, html, target if save else None)
-            state = {
-                "context": context,
-                "progress": not quiet and sys.stderr.isatty(),
-                "html": html,
-            }
+            state = {"context": context, "progress": not quiet, "html": html}
             try:
                 content = function(**words, **{name: state[name] for name in wanted})
                 has_no_place = kind != "table" or output is not None
