@@ -89,6 +89,11 @@ MAPS = (
     ("24 x 24, unrelated", "family-wise error"),
     ("24 x 24, 144 pairs share a signal", "power"),
 )
+FAR = (
+    ("6 x 6, unrelated", "family-wise error"),
+    ("6 x 6, 9 pairs share a signal", "family-wise error"),
+    ("6 x 6, 9 pairs share a signal", "power"),
+)
 
 
 def by_measure(table: str, columns: Columns, rows: Sequence[Row]) -> str:
@@ -126,16 +131,16 @@ def by_case(table: str, ways: Sequence[str], whats: Sequence[str], rows: Sequenc
     return document(__file__, grid(["", *ways], lines))
 
 
-def maps(rows: Sequence[Row]) -> str:
-    """Return the table of maps, with a line for each way of adjusting; the best pair alone has no
+def maps(table: str, columns: Sequence[tuple[str, str]], rows: Sequence[Row]) -> str:
+    """Return a table of maps, with a line for each way of adjusting; the best pair alone has no
     power over all."""
-    known = {(row.way, row.case, row.what): row.number for row in rows if row.table == "maps"}
+    known = {(row.way, row.case, row.what): row.number for row in rows if row.table == table}
     lines = []
     for way in dict.fromkeys(way for way, _, _ in known):
-        has = [not (way.startswith("best") and what == "power") for _, what in MAPS]
-        numbers = [known.get((way, *of)) if is_of else None for of, is_of in zip(MAPS, has)]
+        has = [not (way.startswith("best") and what == "power") for _, what in columns]
+        numbers = [known.get((way, *of)) if is_of else None for of, is_of in zip(columns, has)]
         lines.append([way, *(NONE if n is None else f"{n:.1f}" for n in numbers)])
-    return document(__file__, grid(["way", *map(": ".join, MAPS)], lines))
+    return document(__file__, grid(["way", *map(": ".join, columns)], lines))
 
 
 def recalls(rows: Sequence[Row]) -> str:
@@ -166,7 +171,8 @@ TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
     "validity-coverage.md": partial(by_measure, "coverage", COVERAGE),
     "validity-not-offered.md": partial(by_measure, "coverage", NOT_OFFERED),
     "validity-differences.md": partial(by_measure, "differences", DIFFERENCES),
-    "validity-maps.md": maps,
+    "validity-maps.md": partial(maps, "maps", MAPS),
+    "validity-far.md": partial(maps, "far", FAR),
     "validity-recalls.md": recalls,
     "validity-strata.md": partial(by_case, "strata", STRATA, ("these", "others", "apart")),
     "validity-few.md": partial(by_case, "few", FEW, ("wrong", "width")),

@@ -916,7 +916,7 @@ def test_models_continue_in_their_folder(call, folder, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("resemblance.models.evidence", stop)
+        patch.setattr("resemblance.models.evidence_of", stop)
         code, _, err = call(*words)
         assert (code, "what is done is in run" in err) == (130, True)
     code, _, err = call(*words)

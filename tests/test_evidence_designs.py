@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import sqlite3
 import sys
 import textwrap
@@ -369,3 +371,176 @@ def test_rows_and_columns_may_share_data_and_names(measure):
     assert shared.p(measure)[0, 0] <= 0.01
     assert shared.p(measure)[0, 1] == apart.p(measure)[0, 0]
     assert shared.chance(measure)[0, 1] == apart.chance(measure)[0, 0]
+
+
+# ------------------------------------------------------- pairs that are permuted beside exact ones
+
+
+DEBIASED = "cka[estimator=debiased]"
+
+
+def with_far_samples(
+    count: int, far: int, n: int = 120, share: float = 0.0
+) -> dict[str, np.ndarray]:
+    """Representations of which the first ``far`` have a sample 9 times as far out as the others,
+    each another one; ``share`` of each is common to all."""
+    rng = np.random.default_rng(7)
+    common = rng.standard_normal((n, 12))
+    arrays = {}
+    for k in range(count):
+        x = share * common + rng.standard_normal((n, 12))
+        x[k if k < far else slice(0, 0)] *= 9
+        arrays[f"h.{k}"] = x
+    return arrays
+
+
+def test_only_pairs_with_far_samples_on_both_sides_are_permuted():
+    arrays = with_far_samples(5, 2)
+    square = found(arrays, measures=[DEBIASED, "rsa"])
+    (null, _) = square.nulls.values()
+    expected = np.ones((5, 5), bool)
+    expected[[0, 1], [1, 0]] = False
+    np.testing.assert_array_equal(null.is_exact | np.eye(5, dtype=bool), expected)
+    assert square.how(DEBIASED) == "99 orders; exact moments"
+    assert square.adjustment(DEBIASED) == "step-down maxT and Holm"
+    without = found({k: arrays[k] for k in ("h.0", "h.2", "h.3", "h.4")}, measures=[DEBIASED])
+    for face in ("p", "chance", "spread", "low"):  # other representations change none of them
+        values = [getattr(e, face)(DEBIASED)[e.place("h.2", "h.0")] for e in (square, without)]
+        assert values[0] == values[1]
+    alone = found({k: arrays[k] for k in ("h.0", "h.1")}, measures=[DEBIASED])
+    assert alone.p(DEBIASED)[0, 1] == square.p(DEBIASED)[0, 1]
+    assert alone.adjustment(DEBIASED) == "step-down maxT"
+
+
+@pytest.mark.parametrize("far", [2, 3, 14])
+def test_permuted_pairs_among_many_can_be_significant(far):
+    """Holm over 105 pairs with 999 permutations gives 0.105 at best."""
+    square = found(with_far_samples(15, far, share=1.5), measures=[DEBIASED], draws=999)
+    (null,) = square.nulls.values()
+    above = np.triu_indices(15, 1)
+    permuted, adjusted = ~null.is_exact[above], square.adjusted(DEBIASED)[above]
+    assert permuted.sum() == far * (far - 1) / 2
+    assert adjusted.max() < 0.05
+    assert (adjusted >= square.p(DEBIASED)[above] * (1 - 1e-12)).all()
+    assert (adjusted[permuted] >= 1 / 1000).all()
+
+
+def test_pairs_of_few_levels_are_permuted_alone():
+    rng = np.random.default_rng(3)
+    arrays = {f"code {k}": np.eye(2)[rng.permutation(30) % 2] for k in range(2)}
+    arrays |= {f"noise {k}": rng.standard_normal((30, 4)) for k in range(2)}
+    (null,) = found(arrays, measures=[DEBIASED]).nulls.values()
+    assert not null.is_exact[0, 1]
+    assert null.is_exact[[0, 0, 1, 1, 2], [2, 3, 2, 3, 3]].all()
+
+
+def test_evidence_of_both_kinds_is_read_and_continued(tmp_path):
+    arrays, path = with_far_samples(5, 2), tmp_path / "e.comparison"
+    first = found(arrays, measures=[DEBIASED], save=path)
+    read, again = rs.load_evidence(path), found(arrays, measures=[DEBIASED], save=path)
+    with ProcessPoolExecutor(2) as executor:
+        there = found(arrays, measures=[DEBIASED], executor=executor)
+    for other, face in product((read, again, there), ("p", "adjusted", "chance", "low", "fdr")):
+        values = [getattr(e, face)(DEBIASED) for e in (first, other)]
+        np.testing.assert_array_equal(*values, err_msg=face)
+    assert read.how(DEBIASED) == first.how(DEBIASED)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "measure", "cause"),
+    [
+        (
+            with_far_samples(5, 2),
+            DEBIASED,
+            r"1 of 10 pairs x 99 permutations: sample 1 holds 64 % of the",
+        ),
+        (
+            with_far_samples(5, 3),
+            "distance_correlation",
+            r"sample \d holds [\d.]+ % of the variance of h.\d; such",
+        ),
+        (
+            {
+                k: np.eye(2)[(np.arange(14) * s % 7 < 3).astype(int)]
+                for k, s in (("a", 1), ("b", 3))
+            },
+            DEBIASED,
+            "the pair x 99 permutations: 1 pair whose value is one of few",
+        ),
+    ],
+)
+def test_permutations_that_the_data_need_are_announced_with_their_cause(
+    arrays, measure, cause, capsys
+):
+    found(arrays, measures=[measure], progress=True)
+    line = capsys.readouterr().err
+    assert re.search(rf"^evidence: {re.escape(measure)}: .*{cause}", line), line
+    found(arrays, measures=[measure], progress=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_much_work_is_announced_without_a_cause_and_little_is_not(capsys):
+    arrays = related()
+    found(arrays, measures=["procrustes"], draws=1999, progress=True)
+    assert (
+        "procrustes: all 3 pairs x 1,999 permutations = 5,997 values\n" in capsys.readouterr().err
+    )
+    found(arrays, measures=["procrustes", "rsa"], progress=True)
+    assert capsys.readouterr().err == ""
+
+
+# --------------------------------------------------------------- values that no pairing can change
+
+
+@pytest.mark.parametrize("design", [{}, {"series": True}, {"within": np.arange(N) % 2}])
+def test_a_null_that_cannot_move_is_no_result(design, tmp_path):
+    """Two clouds that differ by one standard deviation in all columns."""
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((N, 6)), rng.standard_normal((N, 6)) + 1
+    measures = ["mmd", "imd", "magnitude_difference", "sliced_wasserstein", "cka"]
+    evidence = found(
+        {"night 0": a}, {"night 1": b}, measures=measures, save=tmp_path / "e", **design
+    )
+    for e in (evidence, rs.load_evidence(tmp_path / "e")):
+        for name in measures:
+            pair = e.pair(name, "night 0", "night 1")
+            missing = [
+                math.isnan(v) for v in (pair.chance, pair.above_chance, pair.p, pair.adjusted)
+            ]
+            assert missing == [name != "cka"] * 4
+            assert ("says nothing about their pairing" in pair.reason) == (name != "cka")
+            assert math.isfinite(pair.value)
+    records = [r for r in evidence.records() if r["measure"] == "mmd"]
+    assert (records[0]["p"], records[0]["chance"]) == (None, None)
+    assert records[0]["how"] == "does not depend on the pairing"
+
+
+def test_a_measure_of_a_user_that_ignores_the_pairing_has_no_chance_level():
+    @rs.measure(
+        label="Mean distance",
+        family="statistic",
+        larger_is_more_similar=False,
+        range=(0, np.inf),
+        symmetric=True,
+        reference="own",
+    )
+    def mean_distance(x, y):
+        """The distance of two means."""
+        return float(np.linalg.norm(x.array.mean(0) - y.array.mean(0)))
+
+    equal = {
+        "A": np.ones((N, 3)) * np.arange(N)[:, None],
+        "B": np.arange(N)[:, None] * np.ones((N, 3)),
+    }
+    for arrays in (related(count=2), equal):  # the second pair has the value 0
+        pair = found(arrays, measures=[mean_distance]).pair(mean_distance, "A", "B")
+        assert math.isnan(pair.p)
+        assert math.isnan(pair.chance)
+        assert "no permutation of the samples changes the value" in pair.reason
+
+
+def test_an_inner_product_that_no_order_changes_has_no_chance_level():
+    constant = {"A": np.ones((9, 2)), "B": np.random.default_rng(0).standard_normal((9, 3))}
+    pair = found(constant, measures=["rsm_norm_difference"]).pair("rsm_norm_difference", "A", "B")
+    assert math.isnan(pair.p)
+    assert pair.how == "does not depend on the pairing"

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +18,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import resemblance as rs
 from resemblance.cli import run
+from resemblance.engine.store import Store
 from resemblance.report import write_page
 from resemblance.sources.models import load_samples
 from resemblance.sources.variation import AGAIN
@@ -273,6 +278,69 @@ def test_models_come_with_evidence(tmp_path):
     pairs = [(sure.rows[0], sure.rows[k]) for k in (3, 4)]
     assert 0 < sure.difference("procrustes", *pairs).p <= 1
     assert rs.compare_models(*models, SAMPLES, **options).evidence.origin is None
+
+
+def test_evidence_of_models_is_in_the_folder_with_the_scores(tmp_path):
+    models, names = (("a", Counting()), ("b", Counting(seed=1))), ["procrustes", "cka"]
+    options = {"measures": names, "progress": False, "save": tmp_path, "draws": 99}
+    scores = rs.compare_models(*models, SAMPLES, **options)
+    read = rs.load(tmp_path / "scores.comparison")
+    assert [m.spec for m in read.measures] == names
+    assert (read["cka"] == scores["cka"]).all()
+    for sure in (read.evidence, rs.load_evidence(tmp_path / "scores.comparison")):
+        assert [m.spec for m in sure.measures] == names[:1]
+        assert (sure["procrustes"] == scores["procrustes"]).all()
+        for face in ("p", "adjusted", "chance", "low"):
+            expected = getattr(scores.evidence, face)("procrustes")
+            np.testing.assert_array_equal(getattr(sure, face)("procrustes"), expected)
+    assert "beyond chance" in write_page(read, tmp_path / "page.html").read_text()
+    read.save(tmp_path / "copy.comparison")
+    assert rs.load(tmp_path / "copy.comparison").evidence.design.draws == 99
+    assert rs.load(tmp_path / "copy.comparison").evidence.failures == scores.evidence.failures
+
+
+KILLED = """
+import sys
+sys.path.insert(0, {tests!r})
+from test_features import SAMPLES, Counting
+import resemblance as rs
+models = ("a", Counting()), ("b", Counting(seed=1))
+rs.compare_models(*models, SAMPLES, measures=["rtd_lite", "cka"], draws=3000, progress=False,
+                  save={path!r})
+"""
+
+
+def draws_in(path):
+    """The first draws of the chunks that a file has."""
+    try:
+        with Store(path, read_only=True) as store:
+            kinds = [c.kind for c in store.columns(by_inference=True) if c.kind.startswith("null")]
+            return {int(kind.rpartition(" from ")[2]) for kind in kinds}
+    except ValueError:  # it is being created
+        return set()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_killed_models_continue_with_the_draws_of_their_evidence(tmp_path):
+    code = KILLED.format(tests=str(Path(__file__).parent), path=str(tmp_path))
+    process = subprocess.Popen([sys.executable, "-c", code])
+    scores, deadline = tmp_path / "scores.comparison", time.monotonic() + 90
+    while time.monotonic() < deadline and not (scores.exists() and draws_in(scores)):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = draws_in(scores)
+    assert kept
+    read = rs.load(scores)
+    assert [m.spec for m in read.measures] == ["rtd_lite", "cka"], "all scores are there"
+    assert read.evidence is None
+    models = ("a", Counting()), ("b", Counting(seed=1))
+    options = {"measures": ["rtd_lite", "cka"], "progress": False, "draws": max(kept) + 20}
+    again = rs.compare_models(*models, SAMPLES, save=tmp_path, **options)
+    alone = rs.compare_models(*models, SAMPLES, **options)
+    np.testing.assert_array_equal(again.evidence.p("rtd_lite"), alone.evidence.p("rtd_lite"))
+    assert kept <= draws_in(scores)
+    assert rs.load(scores).evidence.design.draws == max(kept) + 20
 
 
 def test_every_command_reads_a_folder_of_features(tmp_path, capsys):

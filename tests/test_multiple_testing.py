@@ -8,7 +8,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from resemblance.significance.multiple_testing import holm, step_down
+from resemblance.significance.multiple_testing import (
+    holm,
+    share_level,
+    share_of_permuted,
+    step_down,
+)
 from resemblance.significance.orders import design_of
 
 # Benjamini and Hochberg 1995, Section 3.2: fifteen p-values of a clinical trial.
@@ -124,3 +129,69 @@ def test_the_family_wise_error_of_step_down_is_its_level():
         single += ((values[1:] >= values[0]).sum(axis=0) < 2).any()
     assert 25 <= false <= 75
     assert single > 100
+
+
+# ------------------------------------------------------------------ two groups that share a level
+
+
+def test_groups_that_share_a_level_by_hand():
+    """0.01 / 0.2 and 0.02 / 0.8; the other group passes its level on where all of it is found."""
+    first, second = share_level((np.array([0.01]), np.array([0.02, 0.9])), (0.2, 0.8))
+    assert first == pytest.approx([0.05])
+    assert second == pytest.approx([0.025, 0.9])
+    first, second = share_level((np.array([0.001]), np.array([0.01, 0.04])), (0.2, 0.8))
+    assert first == pytest.approx([0.005])
+    assert second == pytest.approx([0.01, 0.04]), "all of the level"
+
+
+@pytest.mark.parametrize("level", [0.01, 0.05, 0.2])
+def test_sharing_is_the_procedure_that_tests_each_group_at_its_level(level):
+    """A group is tested at its share, and at the whole level once the other group is rejected."""
+    g = np.random.default_rng(0)
+    for _ in range(200):
+        groups = [np.sort(g.uniform(size=size) ** 4) for size in g.integers(1, 4, 2)]
+        shares = [w := float(g.uniform(0.05, 0.95)), 1 - w]
+        all_of = [(p <= w * level).all() for p, w in zip(groups, shares)]
+        expected = [
+            p <= (level if other else w * level)
+            for p, w, other in zip(groups, shares, all_of[::-1])
+        ]
+        for adjusted, rejected in zip(share_level(tuple(groups), tuple(shares)), expected):
+            assert (adjusted <= level).tolist() == rejected.tolist()
+
+
+def test_a_group_without_tests_leaves_the_level_to_the_other():
+    p = np.array([0.01, 0.2])
+    for empty in (np.array([]), np.array([np.nan])):
+        np.testing.assert_array_equal(share_level((p, empty), (0.5, 0.5))[0], p)
+        np.testing.assert_array_equal(share_level((empty, p), (0.5, 0.5))[1], p)
+
+
+@pytest.mark.parametrize("draws", [20, 99, 999, 9999])
+def test_one_permuted_test_of_many_can_be_significant_wherever_its_own_p_value_can(draws):
+    attainable = 1 / (1 + draws)
+    for count in (2, 105, 5000):
+        share = share_of_permuted(1, count, attainable)
+        assert attainable < attainable / share < 0.05
+        assert share_of_permuted(count - 1, count, attainable) < 1
+    assert share_of_permuted(1, 100, 0.2) == 0.01, "too few permutations for 5 % get no more"
+
+
+@pytest.mark.parametrize("is_related", [False, True])
+def test_the_family_wise_error_of_two_groups_is_the_level(is_related):
+    """Four permuted tests among twelve; their noise is shared, and all tests of a group may be
+    true discoveries."""
+    g, errors = np.random.default_rng(5), 0
+    for _ in range(2000):
+        noise = g.standard_normal((100, 1)) + 0.5 * g.standard_normal((100, 4))
+        if is_related:  # the permuted group is found, which passes on its level
+            noise[0] += 20
+        own = g.standard_normal(8) + noise[0, 0] * (not is_related)
+        normal = np.array(
+            [0.5 * math.erfc(z / math.sqrt(2 * (1 + (not is_related) * 1.25))) for z in own]
+        )
+        groups = step_down(noise[0], noise[1:]), holm(normal)
+        share = share_of_permuted(4, 12, 0.01)
+        permuted, exact = share_level(groups, (share, 1 - share))
+        errors += (exact.min() if is_related else min(permuted.min(), exact.min())) <= 0.05
+    assert errors <= 0.05 * 2000 + 3 * math.sqrt(2000 * 0.05 * 0.95)

@@ -33,12 +33,12 @@ if _TYPE_CHECKING:
     from .drift import upgrade as upgrade
     from .engine.forecast import Forecast as Forecast
     from .engine.forecast import plan as plan
-    from .engine.saved import load as load
     from .inference import Across as Across
     from .inference import Evidence as Evidence
     from .inference import across as across
     from .inference import equal_rows as equal_rows
     from .inference import evidence as evidence
+    from .inference import load as load
     from .inference import load_evidence as load_evidence
     from .inference.sample_size import samples_for as samples_for
     from .joining import condition_means as condition_means
@@ -90,8 +90,9 @@ _MODULES = {
     "noise": ("noise_covariance",),
     "drift": ("Drift", "DriftReport", "Upgrade", "drift", "upgrade"),
     "engine.forecast": ("Forecast", "plan"),
-    "engine.saved": ("load",),
-    "inference": ("Across", "Evidence", "across", "equal_rows", "evidence", "load_evidence"),
+    "inference": (
+        *("Across", "Evidence", "across", "equal_rows"), *("evidence", "load", "load_evidence"),
+    ),
     "inference.sample_size": ("samples_for",),
     "joining": ("condition_means", "join_samples"),
     "mean_shapes": ("aligned", "mean_shape"),

@@ -18,7 +18,12 @@ PAPERS_OF: Mapping[str, tuple[str, ...]] = {
     "sensitivity": ("ding2021grounding",),
     "manifolds": ("islam2025manifold",),
     "stability": ("raju2026geometric",),
-    "evidence": ("phipson2010permutation", "westfall1993resampling", "holm1979simple"),
+    "evidence": (
+        "phipson2010permutation",
+        "westfall1993resampling",
+        "holm1979simple",
+        "bretz2009graphical",
+    ),
     "across": ("nili2014toolbox", "schutt2023statistical"),
     "drift": ("raju2026geometric",),
     "joint": ("klabunde2025resi", "ding2021grounding", "islam2025manifold", "raju2026geometric"),

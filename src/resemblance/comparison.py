@@ -139,7 +139,7 @@ class Comparison:
     their values, a matrix for each measure and name, NaN where a pair has none; ``caveats`` say why
     values mean little; ``diagnostics`` are both, one by one. All of them come from ``matrices``,
     the scores of each measure by the data, and ``absent`` says of measures why they were not
-    computed. ``evidence``: that of :func:`compare_models`, which no file keeps.
+    computed. ``evidence``: how sure the scores are, after :func:`compare_models`, or None.
     """
 
     rows: tuple[str, ...]
@@ -346,9 +346,10 @@ class Comparison:
         """Write one file that :func:`load` reads and that ``compare(..., save=path)`` continues;
         with the suffix .csv, .json, .md, .parquet, .tex or .txt, a table."""
         if not tabled(self, path):
+            entries, results = ({}, ()) if self.evidence is None else self.evidence.stored()
             with Store(path) as store:
                 put_scores(self, store)
-                store.describe(describe(self))
+                store.describe(describe(self) | entries, results)
 
     @cached_property
     def _places(self) -> tuple[list[int], list[int]]:

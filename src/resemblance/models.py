@@ -24,7 +24,7 @@ from .comparison import Comparison
 from .display import did_you_mean, printable
 from .engine.forecast import Forecast, plan
 from .engine.work import Work
-from .inference.evidence import check_level, evidence
+from .inference.evidence import check_level, evidence_of
 from .inputs import TRANSPOSED
 from .measure import Measure
 from .progress import Progress
@@ -104,7 +104,8 @@ def compare_models(
         are the classes that come with the data.
     save : folder that keeps the features, in a folder for each model, and the scores. A later call
         with the same folder computes only what it lacks: after an interruption, for more layers or
-        measures, or for a further model. Without it the features are temporary files.
+        measures, or for a further model; what was drawn for the evidence is kept, too. Without it
+        the features are temporary files.
     seed : of what is drawn: samples, and orders of them for chance levels.
     executor, memory, progress : as in :func:`compare`.
 
@@ -127,7 +128,7 @@ def compare_models(
     samples = load_samples(data, column=column, limit=limit, unique=unique, seed=seed)
     numbers = _numbers(rows, samples)
     check_level("compare_models: level", level)
-    design: Any = {"draws": draws, "level": level, "seed": seed}
+    design: Any = {"draws": draws, "seed": seed}
     for role, labels in (("within", within), ("blocks", blocks)):
         design[role] = _labels(role, labels, samples, numbers)
     options: Any = {"layers": layers, "pool": pool, "batch_size": batch_size, "progress": progress}
@@ -147,13 +148,18 @@ def compare_models(
         about |= {"mask": rows} if isinstance(rows, str) else {}
         scores = None if save is None else folder / SCORES
         (comparison,) = compare_many([Work.of(subjects, chosen, about=about)], save=scores, **work)
-        sure = evidence(subjects, measures=chosen[:1], **design, **work)
+        options = {"executor": executor, "memory": memory, "save": scores}
+        of_first = comparison, subjects, chosen[:1]
+        sure = evidence_of(*of_first, design, level, options, progress)
     # Nobody passed an array that could be transposed
     more_samples = "; more samples are needed"
     for of in comparison.matrices.values():
         of.caveats = {k: text.replace(TRANSPOSED, more_samples) for k, text in of.caveats.items()}
     origin = None if save is None else sure.origin  # temporary files are gone
-    return replace(comparison, evidence=replace(sure, origin=origin))
+    comparison = replace(comparison, evidence=replace(sure, origin=origin))
+    if scores is not None:
+        comparison.save(scores)
+    return comparison
 
 
 def _check_one_pooling(pool: Any, reference: int | None) -> None:

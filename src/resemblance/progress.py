@@ -1,13 +1,17 @@
-"""Progress of long work: a bar on standard error, or calls of a function."""
+"""Progress of long work: a bar on standard error, lines where it is no terminal, or calls of a
+function."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
 Progress = bool | Callable[[int, int], None]
 HUNDREDTHS = 100
+INTERVAL = 30.0  # seconds until a line where standard error is no terminal
 T = TypeVar("T")
 
 
@@ -15,7 +19,10 @@ T = TypeVar("T")
 def reporting(
     progress: Progress, total: int | None, called: str
 ) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with the number of further steps; ``None``: the total is unknown."""
+    """Yield a function to call with the number of further steps; ``None``: the total is unknown.
+
+    Where standard error is no terminal, a stage that takes long has a line every half minute.
+    """
     steps = 0
 
     def count(more: int) -> None:
@@ -31,9 +38,41 @@ def reporting(
     from rich.progress import Progress as Bar
 
     console = Console(stderr=True)
-    with Bar(console=console, transient=True, disable=not console.is_terminal) as bar:
+    if not console.is_terminal:
+        yield _lines(total, called)
+        return
+    with Bar(console=console, transient=True) as bar:
         job = bar.add_task(called, total=total)
         yield lambda more: bar.advance(job, more)
+
+
+def _lines(total: int | None, called: str) -> Callable[[int], None]:
+    """Return a function to call with the number of further steps, which prints a line now and
+    then."""
+    start, steps, due = time.monotonic(), 0, INTERVAL
+
+    def count(more: int) -> None:
+        nonlocal steps, due
+        steps += more
+        passed = time.monotonic() - start
+        if passed < due or not more:
+            return
+        due = passed + INTERVAL
+        share = f"{HUNDREDTHS * steps // total} %" if total else f"{steps:,} steps"
+        print(f"{called}: {share} after {passed:.0f} s", file=sys.stderr, flush=True)
+
+    return count
+
+
+def announcing(progress: Progress, called: str) -> Callable[[str], None]:
+    """Return a function that prints what begins as a line on standard error, above a bar; nothing
+    without progress, or where a function takes the progress."""
+
+    def announce(text: str) -> None:
+        if progress is True:
+            print(f"{called}: {text}", file=sys.stderr, flush=True)
+
+    return announce
 
 
 @contextmanager

@@ -150,7 +150,7 @@ def check_command(measures: list[str], progress: bool) -> Output:
 
     Exit code 1 if a check fails.
     """
-    with bars(not progress) as shown:
+    with bars(not (progress and sys.stderr.isatty())) as shown:
         return checks_output(
             {
                 entry.spec: check_measure(entry, progress=shown)

@@ -178,11 +178,7 @@ def writing(
             silence(quiet)
             inputs = list(_files(words, files))
             check_targets(kind, inputs, output, html, target if save else None, needs)
-            state = {
-                "context": context,
-                "progress": not quiet and sys.stderr.isatty(),
-                "html": html,
-            }
+            state = {"context": context, "progress": not quiet, "html": html}
             try:
                 content = function(**words, **{name: state[name] for name in wanted})
                 has_no_place = kind != "table" or output is not None

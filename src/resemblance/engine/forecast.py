@@ -170,7 +170,7 @@ def plan(
     """
     options: RunOptions = {"executor": executor, "memory": memory, "tile": tile}
     budget, work = checked_budget(options), Work.of(representations, measures, other)
-    if save is not None and Path(save).exists():
+    if save is not None and Path(save).exists() and Path(save).stat().st_size:
         with Store(save, read_only=True) as store:
             read_scores(store, [work])
     todo, left = work.todo(), available_memory()

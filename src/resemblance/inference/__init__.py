@@ -7,11 +7,13 @@ samples give intervals, differences, influence and sample sizes.
 """
 
 from .across import Across, across
+from .answers import Best, Contributions, CurvePoint, Difference, Influence, PairEvidence
 from .cautions import BiasedDifferenceWarning, equal_rows
 from .evidence import evidence
 from .intervals import PartCells
+from .loading import load, load_evidence
 from .nulls import NullCells
-from .result import Best, Contributions, CurvePoint, Difference, Evidence, Influence, load_evidence
+from .result import Evidence
 
 __all__ = [
     "Across",
@@ -23,9 +25,11 @@ __all__ = [
     "Evidence",
     "Influence",
     "NullCells",
+    "PairEvidence",
     "PartCells",
     "across",
     "equal_rows",
     "evidence",
+    "load",
     "load_evidence",
 ]

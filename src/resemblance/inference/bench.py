@@ -33,12 +33,14 @@ class Bench:
 
     ``vectors`` are those computed so far, in this run or an earlier one with the same file;
     ``notes`` say why some lack numbers.
-    ``advance`` counts what there is of each pair: its value, chunks of draws, and values on parts.
+    ``advance`` counts what there is of each pair: its value, chunks of draws, and values on parts;
+    ``announce`` says what begins.
     """
 
     layout: Layout
     options: RunOptions
     advance: Callable[[int], None]
+    announce: Callable[[str], None]
     vectors: dict[VectorKey, np.ndarray] = field(default_factory=dict)
     notes: dict[VectorKey, str] = field(default_factory=dict)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -12,21 +13,24 @@ import numpy as np
 
 from ..arguments import select_measures, sides_of
 from ..compare import compare_many
+from ..comparison import Comparison
 from ..engine.memory import budget_of, parse_bytes
 from ..engine.view_sizes import bytes_of_views
 from ..engine.work import RunOptions, Work
 from ..inputs import check_labels
 from ..measure import Measure
-from ..progress import Progress, reporting
-from ..representation import title
-from ..significance.orders import DRAWS, design_of
+from ..progress import Progress, announcing, reporting
+from ..representation import Representation, title
+from ..significance.orders import DRAWS, Design, design_of
 from ..streamed import need_samples_at_hand
 from ..views.neighbours import searching_in_parts
 from .bench import Bench
 from .cautions import cautions_of
+from .evidence_file import only
 from .intervals import VIEWS, intervals_of, kind_of, steps_of
-from .layout import layout_of
-from .nulls import chunks_of, nulls_of
+from .layout import Layout, layout_of
+from .nulls import nulls_of
+from .permuted import chunks_of
 from .result import Evidence, EvidenceOrigin
 
 # Three views of similarity, all with exact moments: linear, of distances, of neighbours.
@@ -107,38 +111,99 @@ def evidence(
     if not isinstance(exact, bool | np.bool_):
         raise ValueError(f"evidence: exact must be True or False; got {exact!r}")
     rows, columns = sides_of(representations, other, "evidence")
-    everything = rows + (columns or [])
-    need_samples_at_hand("evidence", *everything)
-    for r in everything:
-        check_labels("evidence", title(r), r.order, within=within, blocks=blocks)
     chosen, _ = select_measures(DEFAULT if measures is None else measures)
-    layout = layout_of(rows, columns)
+    layout = _layout(rows, columns, within, blocks)
     design = design_of(
         layout.n, within=within, blocks=blocks, series=series, draws=draws, seed=seed
     )
     options: RunOptions = {"executor": executor, "memory": budget_of(memory, executor)}
     options |= {"save": save, "spill": spill, "progress": False}
-    views = bytes_of_views(tuple(chosen), layout.n, layout.widest) * len(everything)
-    options["keep"] = VIEWS * views <= parse_bytes(options["memory"])
+
+    def compared() -> Comparison:
+        (comparison,) = compare_many([Work.of(rows, chosen, columns)], **options)
+        return comparison
+
+    result = _evidence(layout, chosen, design, options, progress, level, exact, compared)
+    of_rows, of_columns = ({r.name: r for r in side} for side in (rows, columns or rows))
+    result = replace(
+        result, origin=EvidenceOrigin(of_rows, of_columns, {m.spec: m for m in chosen})
+    )
+    if save is not None:
+        result.save(save)
+    return result
+
+
+def evidence_of(
+    comparison: Comparison,
+    representations: Any,
+    measures: Sequence[Measure],
+    design: Mapping[str, Any],
+    level: float,
+    options: RunOptions,
+    progress: Progress,
+) -> Evidence:
+    """Return evidence for some measures of a comparison, whose values are not computed again.
+
+    ``design``: labels, draws and seed, as of :func:`evidence`. The file ``save`` of the options
+    keeps draws and parts; the caller saves the comparison with the result.
+    """
+    rows, _ = sides_of(representations, None, "evidence")
+    layout = _layout(rows, None, design["within"], design["blocks"])
+    of_orders = design_of(layout.n, **design)
+    values = only(comparison, (m.spec for m in measures))
+    options = {**options, "memory": budget_of(options["memory"], options.get("executor"))}
+    options |= {"progress": False}
+    result = _evidence(layout, measures, of_orders, options, progress, level, True, lambda: values)
+    return replace(result, origin=_origin(rows, rows, measures))
+
+
+def _origin(
+    rows: Sequence[Representation], columns: Sequence[Representation], measures: Iterable[Measure]
+) -> EvidenceOrigin:
+    of_rows, of_columns = ({r.name: r for r in side} for side in (rows, columns))
+    return EvidenceOrigin(of_rows, of_columns, {m.spec: m for m in measures})
+
+
+def _layout(
+    rows: Sequence[Representation],
+    columns: Sequence[Representation] | None,
+    within: Any,
+    blocks: Any,
+) -> Layout:
+    everything = [*rows, *(columns or [])]
+    need_samples_at_hand("evidence", *everything)
+    for r in everything:
+        check_labels("evidence", title(r), r.order, within=within, blocks=blocks)
+    return layout_of(rows, columns)
+
+
+def _evidence(
+    layout: Layout,
+    chosen: Sequence[Measure],
+    design: Design,
+    options: RunOptions,
+    progress: Progress,
+    level: float,
+    exact: bool,
+    compared: Callable[[], Comparison],
+) -> Evidence:
+    """Compute chance and intervals around the values that ``compared`` returns."""
+    views = bytes_of_views(tuple(chosen), layout.n, layout.widest) * len(layout.all)
+    options = {**options, "keep": VIEWS * views <= parse_bytes(options["memory"])}
     pairs = {m: len(layout.pairs(m)) for m in chosen}
     of_null = 1 + len(chunks_of(design))
     kinds = {m: kind_of(m, design, layout.widest) for m in chosen}
     steps = sum(pairs[m] * (of_null + steps_of(kinds[m], design)) for m in chosen)
-    are_kept = options["keep"] and executor is None
+    are_kept = options["keep"] and options.get("executor") is None
     with reporting(progress, steps, "evidence") as advance:
-        bench = Bench(layout, options, advance)
+        bench = Bench(layout, options, advance, announcing(progress, "evidence"))
         with searching_in_parts(are_kept and "halves" in kinds.values()):
-            (comparison,) = compare_many([Work.of(rows, chosen, columns)], **options)
+            comparison = compared()
         advance(sum(pairs.values()))
         bench.remember()
         nulls = nulls_of(bench, comparison, chosen, design, exact)
         parts = intervals_of(bench, comparison, chosen, design)
     for r in layout.all:
         r.forget()
-    of_rows, of_columns = ({r.name: r for r in side} for side in (rows, columns or rows))
-    origin = EvidenceOrigin(of_rows, of_columns, {m.spec: m for m in chosen})
-    cautions, is_square = cautions_of(layout, design), layout.is_square
-    result = Evidence(comparison, design, level, nulls, parts, is_square, cautions, origin)
-    if save is not None:
-        result.save(save)
-    return result
+    cautions = cautions_of(layout, design)
+    return Evidence(comparison, design, level, nulls, parts, layout.is_square, cautions)

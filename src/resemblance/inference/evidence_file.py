@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from ..comparison import Comparison, Failure, MeasureInfo, describe, put_scores
+from ..comparison import Comparison, Failure, MeasureInfo
 from ..engine.saved import load
 from ..engine.scores import Column
 from ..engine.store import EVIDENCE, NOTHING, Store, reading
@@ -27,23 +27,29 @@ NAMES = (*TABLES, HOW, PARTS, REASONS)
 SLACK = 1e-6  # of numbers that rounding has put beside their range
 
 
-def write(
-    path: str | Path,
-    comparison: Comparison,
-    design: Design,
-    level: float,
-    nulls: Mapping[str, NullCells],
-    parts: Mapping[str, PartCells],
-    **more: Any,
-) -> None:
-    """Write the fields of an evidence into a file, which then describes it; also its values."""
-    settings = asdict(design)
+class Fields(NamedTuple):
+    """What a file keeps of evidence beside the values; names as those of :class:`.Evidence`."""
+
+    design: Design
+    level: float
+    nulls: Mapping[str, NullCells]
+    parts: Mapping[str, PartCells]
+    is_square: bool
+    cautions: tuple[str, ...]
+
+
+def stored(
+    measures: Iterable[MeasureInfo], fields: Fields
+) -> tuple[dict[str, Any], Iterator[Column]]:
+    """Return what the description of a file says of evidence for these measures, and the
+    matrices."""
+    settings = asdict(fields.design)
     labels = {name: of.tolist() for name, of in settings.items() if isinstance(of, np.ndarray)}
-    entry = settings | labels | {"level": level, **more}
-    with Store(path) as store:
-        put_scores(comparison, store)
-        results = (_results(m, nulls[m.spec], parts[m.spec]) for m in comparison.measures)
-        store.describe(describe(comparison) | {EVIDENCE: entry}, chain.from_iterable(results))
+    of_all = {"level": fields.level, "is_square": fields.is_square, "cautions": fields.cautions}
+    chosen = [m for m in measures if m.spec in fields.nulls]
+    entry = settings | labels | of_all | {"measures": [m.spec for m in chosen]}
+    results = (_results(m, fields.nulls[m.spec], fields.parts[m.spec]) for m in chosen)
+    return {EVIDENCE: entry}, chain.from_iterable(results)
 
 
 def _results(m: MeasureInfo, null: NullCells, parts: PartCells) -> Iterator[Column]:
@@ -53,41 +59,40 @@ def _results(m: MeasureInfo, null: NullCells, parts: PartCells) -> Iterator[Colu
         yield vector(m, (NOTHING, NOTHING), name, np.asarray(table, float), note)
 
 
-def read(path: str | Path) -> dict[str, Any]:
-    """Return the fields of the evidence in a file, by name.
+def read(path: str | Path) -> tuple[Comparison, Fields | None]:
+    """Return the comparison in a file, and the fields of its evidence, if the file has some.
 
-    Raises ``ValueError`` for a file that does not exist, is damaged, or holds no finished evidence.
+    Raises ``ValueError`` for a file that does not exist or is damaged.
     """
     path = Path(path)
     comparison = load(path)
     with Store(path, read_only=True) as store, reading(path):
         entry = store.description().get(EVIDENCE)
-        if entry is None or "cautions" not in entry:
-            raise ValueError(
-                f"{path} holds a comparison and no finished evidence: the call of evidence that "
-                "began it continues it; resemblance.load reads the comparison"
-            )
-        design, level, cautions = _design(entry, comparison), entry["level"], entry["cautions"]
-        if not 0 < level < 1:
-            raise ValueError(f"its level is {level}")
-        if not (isinstance(cautions, list) and all(isinstance(words, str) for words in cautions)):
-            raise ValueError(f"its cautions are no list of texts: {cautions!r}")
-        results = store.columns([NOTHING], by_inference=True)
-        columns = {(c.measure, c.version, c.kind): c for c in results}
-        nulls, parts = {}, {}
-        for m in comparison.measures:
-            of_measure = {name: columns[m.spec, m.version, name] for name in NAMES}
-            nulls[m.spec] = _null(of_measure, m, comparison[m].shape, design)
-            parts[m.spec] = _parts(of_measure, m, comparison[m].shape)
-        return {
-            "comparison": comparison,
-            "design": design,
-            "level": float(level),
-            "nulls": nulls,
-            "parts": parts,
-            "is_square": bool(entry["is_square"]),
-            "cautions": tuple(cautions),
-        }
+        return comparison, None if entry is None else _fields(entry, comparison, store)
+
+
+def _fields(entry: Mapping[str, Any], comparison: Comparison, store: Store) -> Fields:
+    design, level, cautions = _design(entry, comparison), entry["level"], entry["cautions"]
+    if not 0 < level < 1:
+        raise ValueError(f"its level is {level}")
+    if not (isinstance(cautions, list) and all(isinstance(words, str) for words in cautions)):
+        raise ValueError(f"its cautions are no list of texts: {cautions!r}")
+    results = store.columns([NOTHING], by_inference=True)
+    columns = {(c.measure, c.version, c.kind): c for c in results}
+    nulls, parts = {}, {}
+    for m in map(comparison.info, entry["measures"]):
+        of_measure = {name: columns[m.spec, m.version, name] for name in NAMES}
+        nulls[m.spec] = _null(of_measure, m, comparison[m].shape, design)
+        parts[m.spec] = _parts(of_measure, m, comparison[m].shape)
+    return Fields(design, float(level), nulls, parts, bool(entry["is_square"]), tuple(cautions))
+
+
+def only(comparison: Comparison, specs: Iterable[str]) -> Comparison:
+    """Return a comparison by some of its measures."""
+    chosen = set(specs)
+    measures = tuple(m for m in comparison.measures if m.spec in chosen)
+    matrices = {m.spec: comparison.matrices[m.spec] for m in measures}
+    return replace(comparison, measures=measures, matrices=matrices, absent={}, evidence=None)
 
 
 def _design(entry: Mapping[str, Any], comparison: Comparison) -> Design:

@@ -55,9 +55,10 @@ class Profile(NamedTuple):
     (:mod:`~.graph_sums`), of A / |A|; of those with two and three edges, the means of its diagonal
     and of its other entries are subtracted first, which moves <A, B> by the same in all orders.
     ``square``: <A, A>. ``share``: the largest part that one sample has of the squares of these
-    centred entries, 0 where nothing is left of them. ``scale``: what the value takes of the
-    representation in place of <A, A>; the same for most measures. ``is_clumped``: half of the
-    entries are as close to others as those of classes, tight clusters or lists of neighbours.
+    centred entries, 0 where nothing is left of them, and ``sample`` the number of that sample.
+    ``scale``: what the value takes of the representation in place of <A, A>; the same for most
+    measures. ``is_clumped``: half of the entries are as close to others as those of classes, tight
+    clusters or lists of neighbours.
     """
 
     sums: np.ndarray
@@ -65,6 +66,7 @@ class Profile(NamedTuple):
     share: float
     scale: float
     is_clumped: bool
+    sample: int = 0
 
 
 class Moments(NamedTuple):
@@ -162,8 +164,10 @@ def profile_of(matrix: Matrix, symmetric: bool) -> Profile:
         rest = np.zeros(sum(lengths[1:]))
         return Profile(np.concatenate([first, rest]), square, 0.0, square, True)
     sums = [first, *(distinct_sums(unit, power, symmetric, known) for power in POWERS[1:])]
-    share = float((rows + columns).max()) / (2 * total)
-    return Profile(np.concatenate(sums), square, share, square, _is_clumped(unit))
+    both = rows + columns
+    sample = int(both.argmax())
+    share = float(both[sample]) / (2 * total)
+    return Profile(np.concatenate(sums), square, share, square, _is_clumped(unit), sample)
 
 
 def _is_clumped(matrix: Matrix) -> bool:

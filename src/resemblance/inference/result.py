@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -14,22 +14,31 @@ import numpy as np
 from ..compare import compare_many
 from ..comparison import AnyMeasure, Comparison, Failure, MeasureInfo, most_similar
 from ..display import did_you_mean, drawn, frame_of, shown, tabled, worded
+from ..engine.scores import Column
 from ..engine.work import Work
 from ..measure import Measure
 from ..representation import Representation
 from ..rng import generator
-from ..significance.multiple_testing import ROUNDING, holm, step_down
+from ..significance.multiple_testing import (
+    ROUNDING,
+    holm,
+    share_level,
+    share_of_permuted,
+    step_down,
+)
 from ..significance.orders import Design
 from ..significance.resampling import half_width, standard_error
 from ..statistic import classes
+from .answers import Best, Contributions, CurvePoint, Difference, Influence, PairEvidence
 from .cautions import warn_of_bias
-from .evidence_file import read, write
+from .evidence_file import Fields, stored
 from .intervals import PartCells
 from .jackknife import left_out_values, on_rows, rows_of, values_without
 from .moments import contributions
-from .nulls import EXACT, SMALLEST, NullCells, p_words
+from .nulls import FIXED, SMALLEST, UNPAIRED, NullCells
 from .sample_size import samples_for, samples_for_width
 
+Adjustment = Literal["Holm", "step-down maxT", "step-down maxT and Holm"]
 # Their spread without similarity is the root of 2 by n whatever the data, so the rule for what can
 # be detected holds.
 STUDIED = ("cka[estimator=debiased]", "rsa", "rsa[compare=pearson]")
@@ -41,53 +50,6 @@ class EvidenceOrigin(NamedTuple):
     rows: Mapping[str, Representation]
     columns: Mapping[str, Representation]
     measures: Mapping[str, Measure]
-
-
-class Best(NamedTuple):
-    """The pair furthest above chance; its p-value pays for the search among all pairs."""
-
-    row: str
-    column: str
-    value: float
-    p: float
-
-
-class Difference(NamedTuple):
-    """A difference between two scores, with its interval and its two-sided p-value."""
-
-    value: float
-    low: float
-    high: float
-    p: float
-
-    def __repr__(self) -> str:
-        numbers = (f"{name} = {getattr(self, name):.3g}" for name in ("value", "low", "high"))
-        return f"Difference({', '.join(numbers)}, {p_words(self.p)})"
-
-
-class Influence(NamedTuple):
-    """How much samples, or groups of them, add to a value: it, minus the value without each.
-
-    ``of``: the id or the number of each sample, or the label of each group.
-    """
-
-    of: tuple[Hashable, ...]
-    values: np.ndarray
-
-
-class Contributions(NamedTuple):
-    """Shares of a value that add up to it, one for each pair of classes: (classes, classes)."""
-
-    classes: tuple[Hashable, ...]
-    values: np.ndarray
-
-
-class CurvePoint(NamedTuple):
-    """The mean of a value over random parts of so many samples, and its standard deviation."""
-
-    samples: int
-    value: float
-    spread: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,9 +90,9 @@ class Evidence:
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """Why pairs have no value, or a value and no interval."""
+        """Why pairs have no value, or a value and no interval, or no chance level."""
         reasons = [failure for cells in self.parts.values() for failure in cells.reasons]
-        return (*self.comparison.failures, *reasons)
+        return (*self.comparison.failures, *reasons, *self._without_chance())
 
     @property
     def n_samples(self) -> int:
@@ -191,26 +153,39 @@ class Evidence:
     def adjusted(self, measure: AnyMeasure) -> np.ndarray:
         """Return p-values that hold for all pairs of the map at once.
 
-        With orders: step-down maxT of values in units of their spread around chance (Westfall and
-        Young 1993). With exact moments, and in a square where all orders are visited: Holm 1979.
+        Of permuted pairs: step-down maxT of values in units of their spread around chance (Westfall
+        and Young 1993). With exact moments, and in a square where all orders are visited: Holm
+        1979. Where a map has pairs of both kinds, these share the level
+        (:func:`~resemblance.significance.multiple_testing.share_level`).
         """
         null, tested = self._null(measure), self._tested(measure)
+        by_steps = tested & ~null.is_exact if self._is_joint(measure) else tested & False
+        by_holm = tested & ~by_steps
         adjusted = np.full(tested.shape, np.nan)
-        if self.adjustment(measure) == "Holm":
-            adjusted[tested] = holm(null.p[tested])
-        elif tested.any():
+        adjusted[by_holm] = holm(null.p[by_holm])
+        if by_steps.any():
             observed, drawn = (
-                self._standardised(measure, values)[tested]
+                self._standardised(measure, values)[by_steps]
                 for values in (null.observed, null.drawn)
             )
-            adjusted[tested] = step_down(observed, drawn.T, self.design)
+            adjusted[by_steps] = step_down(observed, drawn.T, self.design)
+        if by_steps.any() and by_holm.any():
+            share = share_of_permuted(by_steps.sum(), tested.sum(), self.attainable)
+            groups = adjusted[by_steps], adjusted[by_holm]
+            adjusted[by_steps], adjusted[by_holm] = share_level(groups, (share, 1 - share))
         return self._whole(measure, adjusted)
 
-    def adjustment(self, measure: AnyMeasure) -> Literal["Holm", "step-down maxT"]:
+    def adjustment(self, measure: AnyMeasure) -> Adjustment:
         """Return the method of :meth:`adjusted`."""
-        has_orders = self._null(measure).drawn.shape[-1] > 0
-        is_joint = has_orders and not (self.is_square and self.design.is_exhaustive)
-        return "step-down maxT" if is_joint else "Holm"
+        if not self._is_joint(measure):
+            return "Holm"
+        has_both = (self._tested(measure) & self._null(measure).is_exact).any()
+        return "step-down maxT and Holm" if has_both else "step-down maxT"
+
+    def _is_joint(self, measure: AnyMeasure) -> bool:
+        """Say whether the draws of permuted pairs are of all these pairs together."""
+        has_draws = self._null(measure).drawn.shape[-1] > 0
+        return has_draws and not (self.is_square and self.design.is_exhaustive)
 
     def fdr(self, measure: AnyMeasure) -> np.ndarray:
         """Return the false discovery rate at which each pair counts (Benjamini and Hochberg)."""
@@ -411,8 +386,32 @@ class Evidence:
         """Write one file that :func:`resemblance.load_evidence` reads; with the suffix .csv, .json,
         .md, .parquet, .tex or .txt, a table."""
         if not tabled(self, path):
-            labels = {"is_square": self.is_square, "cautions": self.cautions}
-            write(path, self.comparison, self.design, self.level, self.nulls, self.parts, **labels)
+            replace(self.comparison, evidence=self).save(path)
+
+    def stored(self) -> tuple[dict[str, Any], Iterator[Column]]:
+        """Return what a file of scores keeps of this evidence, beside the values."""
+        fields = Fields(
+            self.design, self.level, self.nulls, self.parts, self.is_square, self.cautions
+        )
+        return stored(self.measures, fields)
+
+    def pair(self, measure: AnyMeasure, row: str, column: str) -> PairEvidence:
+        """Return all about one measure of one pair: value, low, high, chance, above_chance, p,
+        adjusted, how, and the reason why one of them is missing.
+
+        Raises ``KeyError`` for names that do not exist.
+        """
+        info, place = self.comparison.info(measure), self.place(row, column)
+        tables = self._tables(info)
+        names = ("low", "high", "chance", "above_chance", "p", "adjusted")
+        numbers = (float(self[info][place]), *(float(tables[name][place]) for name in names))
+        reasons = [
+            f.reason for f in self.failures if (f.measure, f.x, f.y) == (info.spec, row, column)
+        ]
+        how = self._null(info).how[place[0]][place[1]]
+        if not reasons and self.is_square and place[0] == place[1]:
+            reasons = [f"{row} is not tested against itself"]
+        return PairEvidence(*numbers, how, "; ".join(reasons))
 
     def place(self, row: str, column: str) -> tuple[int, int]:
         """Return where a pair is in the matrices; ``KeyError`` for names that do not exist."""
@@ -420,6 +419,12 @@ class Evidence:
             if name not in names:
                 raise KeyError(f"no {name!r} in this evidence{did_you_mean(name, names)}")
         return self.rows.index(row), self.columns.index(column)
+
+    def _without_chance(self) -> Iterator[Failure]:
+        """Yield why pairs have a value and an interval, but no chance level."""
+        for spec, null in self.nulls.items():
+            for i, j in np.argwhere(np.array(null.how) == FIXED).tolist():
+                yield Failure(spec, self.rows[i], self.columns[j], f"no chance level: {UNPAIRED}")
 
     def _null(self, measure: AnyMeasure) -> NullCells:
         return self.nulls[self.comparison.info(measure).spec]
@@ -451,8 +456,7 @@ class Evidence:
         are not trusted to say."""
         if self._is_mirrored(measure):
             p = np.where(np.isnan(p), p.T, p)
-        is_exact = np.array(self._null(measure).how) == EXACT
-        return np.where(is_exact, np.fmax(p, SMALLEST), p)
+        return np.where(self._null(measure).is_exact, np.fmax(p, SMALLEST), p)
 
     def _inputs(
         self, measure: AnyMeasure, row: str, column: str
@@ -472,15 +476,6 @@ class Evidence:
         ends = {"low": self.low(info), "high": self.high(info), "chance": self.chance(info)}
         p = {"p": self.p(info), "adjusted": self.adjusted(info), "fdr": self.fdr(info)}
         return ends | {"above_chance": above_chance(self, info)} | p
-
-
-def load_evidence(path: str | Path) -> Evidence:
-    """Read evidence from the file of ``evidence(..., save=path)`` or ``Evidence.save``.
-
-    It has no arrays, so ``influence`` and ``curve`` need the representations again. Raises
-    ``ValueError`` for a file that does not exist, is damaged, or holds no finished evidence.
-    """
-    return Evidence(**read(path))
 
 
 def above_chance(evidence: Evidence, info: MeasureInfo) -> np.ndarray:

@@ -31,7 +31,7 @@ Sides = Callable[[Place, Place, bool], tuple[Representation, Representation]]
 
 CHUNK = 20  # draws that are stored together: what is lost when a run is killed
 GUARDS = (1, 2)  # the draws that are computed both with carried views and anew
-LEFT_OUT, PROFILE = "left out", "moments"
+LEFT_OUT, PROFILE = "left out", "profile"
 
 
 def vector(
@@ -203,8 +203,8 @@ def profile_from(numbers: np.ndarray) -> Profile | None:
     """Return the profile of a vector of :class:`Profiles`, if there is one."""
     if not len(numbers):
         return None
-    square, share, scale, is_clumped = map(float, numbers[:4])
-    return Profile(numbers[4:], square, share, scale, bool(is_clumped))
+    square, share, scale, is_clumped, sample = map(float, numbers[:5])
+    return Profile(numbers[5:], square, share, scale, bool(is_clumped), int(sample))
 
 
 @dataclass(frozen=True)

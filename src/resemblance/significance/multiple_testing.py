@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ from .orders import Design
 from .permutation import p_values_of
 
 Adjust = Literal["holm", "fdr"] | None
+LEVEL = 0.05  # that a p-value should be able to reach after the adjustment
 ROUNDING = 1e-9  # of a value: no spread is smaller
 
 
@@ -45,6 +47,52 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     order = np.argsort(p_values, kind="stable")[: np.sum(~np.isnan(p_values))]
     scaled = np.minimum(1.0, p_values[order] * np.arange(len(order), 0, -1))
     return _placed(np.maximum.accumulate(scaled), order, len(p_values))
+
+
+def share_level(
+    p_values: tuple[np.ndarray, np.ndarray], shares: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return p-values that hold for two groups of tests at once, from those adjusted in each.
+
+    .. math:: \tilde p_i = \min\Bigl(\frac{p_i}{w},
+        \max\bigl(p_i, \max_j \frac{p'_j}{w'}\bigr)\Bigr), \qquad w + w' = 1
+
+    for a test of the group with the p-values p and the share w of the level; p' and w' are those of
+    the other group. At any level :math:`\alpha` a group is tested at :math:`w \alpha`, and at the
+    whole :math:`\alpha` as soon as all tests of the other group are rejected at
+    :math:`w' \alpha`. If both groups have true null hypotheses, the first of them that is rejected
+    is rejected at :math:`w \alpha` or at :math:`w' \alpha`, which happens with a probability of
+    at most :math:`w \alpha + w' \alpha = \alpha`. If one group has all of them, it is tested at
+    no more than :math:`\alpha`. So the error rate of the family holds if that of each group does,
+    however the groups depend on each other, for shares that do not depend on the p-values. Tests
+    without one (NaN) keep none; a group without tests leaves the level to the other.
+
+    Reference: Bretz et al. 2009, whose graph with two nodes this is.
+    """
+    both = [np.asarray(p, float) for p in p_values]
+    if not all((~np.isnan(p)).any() for p in both):
+        return both[0], both[1]
+    worst = [float(np.nanmax(p)) / share for p, share in zip(both, shares)]
+    first, second = (
+        np.minimum(1.0, np.minimum(p / share, np.fmax(p, other)))
+        for p, share, other in zip(both, shares, reversed(worst))
+    )
+    return first, second
+
+
+def share_of_permuted(permuted: int, count: int, attainable: float) -> float:
+    r"""Return the share of the level for the permuted tests among others with finer p-values.
+
+    .. math:: w = \max\Bigl(\frac{d}{m}, \sqrt{a / 0.05}\Bigr)
+
+    for d permuted tests of m whose p-values are at least a. In proportion to their number, one of
+    105 tests by 999 permutations could have no p-value below 105 / 1000; with the second share its
+    smallest p-value, :math:`\sqrt{0.05\, a}`, lies as many times above a as below 0.05, and the
+    other tests lose little: a seventh of the level with 999 permutations. Permutations that are too
+    few for 5 % get no more than in proportion.
+    """
+    least = math.sqrt(attainable / LEVEL) if attainable < LEVEL else 0.0
+    return max(permuted / count, least)
 
 
 def _placed(values: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:

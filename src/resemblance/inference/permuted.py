@@ -1,0 +1,146 @@
+"""Values of pairs whose samples are permuted: which are missing, their tasks, and whether views can
+be carried into a permutation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from ..engine.work import TileTask
+from ..measure import Measure
+from ..significance.orders import Design
+from .bench import Bench, Wanted
+from .layout import Layout, Pair
+from .reordered_views import moves_of
+from .tasks import CHUNK, Agreement, Draws
+
+NULL, PROBE, GUARD = "null", "probe", "guard"  # what a design is used for
+
+
+class Guards(NamedTuple):
+    """How far each measure can be trusted with carried views of each representation.
+
+    ``anew``: pairs of a measure and a position whose views have to be computed again; ``fixed``:
+    those whose value no order changes.
+    """
+
+    anew: frozenset[tuple[Measure, int]]
+    fixed: frozenset[tuple[Measure, int]]
+
+    def varying(self, m: Measure, pairs: Iterable[Pair]) -> list[Pair]:
+        """Return the pairs whose value some order may change."""
+        return [pair for pair in pairs if (m, pair[1]) not in self.fixed]
+
+
+NO_GUARDS = Guards(frozenset(), frozenset())
+
+
+# ------------------------------------------------------------------------------------- the guard
+
+
+def guards_of(bench: Bench, permuted: Wanted, design: Design) -> Guards:
+    """Compute two orders of each column that moves both ways, and see whether the values agree.
+
+    Windows of a series are computed anew; of them only measures that claim that no order changes
+    their value are tried.
+    """
+    layout, is_series = bench.layout, bool(design.shifts)
+    tried = replace(design, shifts=0) if is_series else design
+    kind = kind_of(tried, layout, GUARD)
+    wanted = {m: _tries(layout, pairs, tried) for m, pairs in permuted.items()}
+    if is_series:
+        wanted = {m: pairs for m, pairs in wanted.items() if moves_of(m).is_fixed}
+    missing = bench.missing(wanted, kind)
+    job = partial(Agreement, tried, layout.is_square, kind)
+    memory = bench.memory // _copies(wanted, bench, tried)
+    bench.run(bench.tasks(missing, job, memory, blocks=bench.pieces))
+    anew, fixed = set(), set()
+    for m, pairs in wanted.items():
+        moves = moves_of(m)
+        for pair in pairs:
+            holds = bool(bench.vector(m, pair, kind)[0])
+            if moves.of_view is None or not holds:
+                anew.add((m, pair[1]))
+            if moves.is_fixed and holds:
+                fixed.add((m, pair[1]))
+    return Guards(frozenset() if is_series else frozenset(anew), frozenset(fixed))
+
+
+def _tries(layout: Layout, pairs: Iterable[Pair], design: Design) -> list[Pair]:
+    """Return each representation that moves in some pair, with a row to try it against."""
+    is_both = moves_both(layout, design)
+    moved = {end for pair in pairs for end in (pair if is_both else pair[1:])}
+    return [(_witness(layout, j), j) for j in sorted(moved)]
+
+
+def moves_both(layout: Layout, design: Design) -> bool:
+    """Say whether both sides of a pair move, independently."""
+    return layout.is_square and not design.is_exhaustive
+
+
+def _witness(layout: Layout, column: int) -> int:
+    """Return the row that a column is tried against: the first that is another one."""
+    return 1 if layout.is_square and column == 0 else 0
+
+
+# ------------------------------------------------------------------------------------------- orders
+
+
+def missing_draws(
+    bench: Bench, pairs: Wanted, design: Design, what: str = NULL
+) -> dict[range, Wanted]:
+    """Return the pairs that lack each chunk of draws."""
+    kind = kind_of(design, bench.layout, what)
+    return {c: bench.missing(pairs, f"{kind} from {c.start}", len(c)) for c in chunks_of(design)}
+
+
+def chunks_of(design: Design) -> list[range]:
+    """Return the draws that are stored together; shifts begin with the unshifted windows."""
+    total = design.total + bool(design.shifts)
+    return [range(start, min(start + CHUNK, total)) for start in range(0, total, CHUNK)]
+
+
+def draw_tasks(
+    bench: Bench, missing: dict[range, Wanted], design: Design, guards: Guards, what: str = NULL
+) -> Iterable[TileTask]:
+    """Return the draws that are missing, in tiles whose views fit the memory; those of the same
+    measures follow one another."""
+    layout, kind = bench.layout, kind_of(design, bench.layout, what)
+    anew = frozenset((m, layout.tokens[j]) for m, j in guards.anew)
+    by_measures = dict[tuple[Measure, ...], list[TileTask]]()
+    for wanted, chunks in bench.pieces_of(missing):
+        ends = chunks[0].start, chunks[-1].stop
+        job = partial(Draws, design, layout.is_square, kind, anew, *ends)
+        memory = bench.memory // _copies(wanted, bench, design)
+        for task in bench.tasks(wanted, job, memory):
+            by_measures.setdefault(task.measures, []).append(task)
+    return chain.from_iterable(by_measures.values())
+
+
+def _copies(measures: Iterable[Measure], bench: Bench, design: Design) -> int:
+    """Return how many times the memory of the views of all representations a draw takes.
+
+    In a square the views of all are moved, else those of one column. Those of pairs of samples are
+    moved from square matrices, which take twice their memory.
+    """
+    moved = 2 if bench.layout.is_square else 1
+    moves = [a.of_view or {} for m in measures for a in [moves_of(m)]]
+    has_pairs = any(move.kind == "pairs" for views in moves for move in views.values())
+    return 2 * moved if has_pairs and not design.shifts else moved
+
+
+def kind_of(design: Design, layout: Layout, what: str) -> str:
+    """Return the kind of the vectors that a design has for a use."""
+    return f"{what} {'square ' if layout.is_square else ''}{design.key}"
+
+
+def draws_of(bench: Bench, m: Measure, pair: Pair, design: Design, what: str = NULL) -> np.ndarray:
+    """Return the values of a pair in all draws."""
+    kind, chunks = kind_of(design, bench.layout, what), chunks_of(design)
+    parts = [bench.vector(m, pair, f"{kind} from {c.start}")[: len(c)] for c in chunks]
+    return np.concatenate(parts)
