@@ -418,8 +418,11 @@ NEIGHBOURS = {
     "parts/sizes.py": "WIDTH = {width}\n",
     "late.py": "from net import Net\n\ndef made():\n    return Net()\n",
     "types.py": "raise AssertionError('a module of Python')\n",
-    "models.py": "import types\nfrom net import Net\n\ndef direct():\n    return Net()\n\n"
-    "def inside():\n    import late\n    return late.made()\n",
+    "resemblance/__init__.py": "raise AssertionError('the name of this package')\n",
+    "models.py": "import types\nimport resemblance.joining\nfrom net import Net\n\n"
+    "def direct():\n    return Net()\n\n"
+    "def inside():\n    import late\n    model = late.made()\n    assert isinstance(model, Net)\n"
+    "    return model\n",
 }
 
 

@@ -274,7 +274,7 @@ def _only(subject: Subject, numbers: np.ndarray | None) -> Subject:
     return replace(subject, layers=layers, **parts)
 
 
-def plan_models(a: Any, b: Any, data: Any, **words: Any) -> Forecast:
+def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
     """Estimate what :func:`compare_models` with the same arguments takes, from one batch.
 
     Each model is loaded and runs once, over ``batch_size`` samples that are drawn, or over the
@@ -288,7 +288,7 @@ def plan_models(a: Any, b: Any, data: Any, **words: Any) -> Forecast:
     Raises ``ValueError`` as :func:`compare_models` does, and for a loader whose number of samples
     is not known; ``TypeError`` for an option that it does not have.
     """
-    call = signature(compare_models).bind(a, b, data, **words)
+    call = signature(compare_models).bind(a, b, data, **options)
     call.apply_defaults()
     of = call.arguments
     measures, _ = select_measures(MEASURES if of["measures"] is None else of["measures"])
@@ -304,8 +304,8 @@ def plan_models(a: Any, b: Any, data: Any, **words: Any) -> Forecast:
     with _features(None) as folder:
         for loaded in _loaded_models([a, b, *of["more"]], part, of["device"], number):
             start, place = time.process_time(), folder / folder_of(loaded.name)
-            options = (of["layers"], of["pool"], of["batch_size"], False)
-            subjects = _pooled(extract(loaded, part, place, *options))
+            choices = (of["layers"], of["pool"], of["batch_size"], False)
+            subjects = _pooled(extract(loaded, part, place, *choices))
             seconds += (time.process_time() - start) * n / subjects[0].last.n_samples
             rows = [(s.name, *layer) for s in subjects for layer in s.layers.items()]
             for model, name, layer in rows:

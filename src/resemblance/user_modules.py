@@ -89,18 +89,17 @@ def neighbours_of(file: str) -> Iterator[list[ModuleType]]:
     imports its own neighbours of the same names.
     """
     folder, imported = Path(file).resolve().parent, list[ModuleType]()
+    if any(isinstance(finder, _Neighbours) and finder.folder == folder for finder in sys.meta_path):
+        yield imported  # the file is being loaded
+        return
     finder = _Neighbours(folder)
     hidden = {name: sys.modules.pop(name) for name in finder.names_of_others()}
-    before = set(sys.modules)
     sys.meta_path.insert(0, finder)
     try:
         yield imported
     finally:
         sys.meta_path.remove(finder)
-        for name in set(sys.modules) - before:
-            place = Path(getattr(sys.modules[name], "__file__", None) or "")
-            if place.is_relative_to(folder) and not name.startswith(OWN_MODULE):
-                imported.append(sys.modules.pop(name))
+        imported += [sys.modules.pop(name) for name in finder.names if name in sys.modules]
         sys.modules.update(hidden)
 
 
@@ -109,15 +108,19 @@ class _Neighbours:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.names: list[str] = []  # the modules that it found
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Return how a module in the folder is loaded; None for one that is elsewhere."""
-        if path is None and name in sys.stdlib_module_names:
+        top = name.partition(".")[0]
+        if top in sys.stdlib_module_names or top == __package__:
             return None
-        places = [str(self.folder)] if path is None else [p for p in path if self._holds(p)]
-        for place in places:
+        if path is not None and top not in self.names:
+            return None  # a part of a package that is elsewhere
+        for place in [str(self.folder)] if path is None else path:
             spec = FileFinder(place, (TextLoader, SOURCE_SUFFIXES)).find_spec(name)
             if spec is not None and spec.loader is not None:
+                self.names.append(name)
                 return spec
         return None
 
@@ -126,6 +129,7 @@ class _Neighbours:
         is inside them."""
         tops = {p.stem for p in self.folder.glob("*.py")}
         tops |= {p.parent.name for p in self.folder.glob("*/__init__.py")}
+        tops -= {__package__, "__main__"}
         return [
             name
             for name, module in sys.modules.items()
@@ -133,13 +137,10 @@ class _Neighbours:
         ]
 
     def _stays(self, name: str, module: Any) -> bool:
-        file = getattr(module, "__file__", None)
+        file: Any = getattr(module, "__file__", None)
         is_installed = not file or bool({"site-packages", "dist-packages"} & set(Path(file).parts))
-        is_ours = name.partition(".")[0] in (__package__, "__main__")
-        return is_ours or is_installed or name in sys.stdlib_module_names or self._holds(file)
-
-    def _holds(self, path: Any) -> bool:
-        return Path(path).resolve().is_relative_to(self.folder)
+        is_here = bool(file) and Path(file).resolve().is_relative_to(self.folder)
+        return is_installed or is_here or name in sys.stdlib_module_names
 
 
 def load_packaged(file: str) -> Any:

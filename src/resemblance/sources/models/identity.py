@@ -116,10 +116,10 @@ def _of_module(module: Any, seen: Seen) -> Iterator[str]:
     for name, part in module.named_modules():
         kind, hooks = part.__class__, hooks_of(part)
         yield f"part {name} {kind.__qualname__}"
+        if id(kind) not in seen.numbers:
+            spaces = (*kind.__mro__, sys.modules.get(kind.__module__))
+            yield from _pieces([*map(_replaced, spaces)], seen)
         yield from _pieces(kind, seen)
-        yield from _pieces(
-            [*map(_replaced, (*kind.__mro__, sys.modules.get(kind.__module__)))], seen
-        )
         state, names = run_by(kind, FORWARD)
         of_hooks = (attributes_written(hook, 0) for _, hook in hooks)
         state = state.union(*of_hooks, attributes_written(vars(part).get("forward"), -1))
