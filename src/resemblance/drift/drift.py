@@ -177,20 +177,27 @@ def drift(
         picture=_picture(sample.x, sample.y, diagnosis),
         settings={
             "purpose": purpose,
-            "paired": True,
-            "samples": x.shape[0],
-            "used": len(sample.rows),
-            "queries": len(sample.queries),
-            "widths": [x.shape[1], y.shape[1]],
-            "threshold": "calibrated" if limit is None else limit,
-            "tolerance": rules.tolerance,
-            "draws": rules.draws,
-            "k": sample.k,
-            "seed": rules.seed,
             "labels": labels is not None,
+            **_settings(sample, rules, (x.shape[1], y.shape[1])),
         },
         provenance={**environment(), "reference": _identity(x), "current": _identity(y)},
     )
+
+
+def _settings(sample: Sample, rules: Rules, widths: tuple[int, int]) -> dict[str, Any]:
+    """By what the same samples were compared."""
+    return {
+        "paired": True,
+        "samples": len(sample.all[0].source),
+        "used": len(sample.rows),
+        "queries": len(sample.queries),
+        "widths": list(widths),
+        "threshold": "calibrated" if rules.threshold is None else rules.threshold,
+        "tolerance": rules.tolerance,
+        "draws": rules.draws,
+        "k": sample.k,
+        "seed": rules.seed,
+    }
 
 
 def _unpaired(
