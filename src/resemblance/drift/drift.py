@@ -146,8 +146,8 @@ def drift(
                 "drift: with paired=False tests by permutation decide, at 5 % for all together; "
                 'leave threshold="calibrated"'
             )
-        rules = Rules(None, float(tolerance), int(draws), int(seed))
-        return _unpaired(reference, current, labels, purpose, rules, int(max_samples), progress)
+        rest = int(seed), int(max_samples), progress
+        return _unpaired(reference, current, labels, purpose, *rest)
     x, y, groups = checked(reference, current, labels)
     rules = Rules(limit, float(tolerance), int(draws), int(seed))
     names = {} if groups is None else dict(zip(groups.tolist(), np.asarray(labels).tolist()))
@@ -205,7 +205,7 @@ def _unpaired(
     current: Any,
     labels: Any,
     purpose: Purpose,
-    rules: Rules,
+    seed: int,
     most: int,
     progress: Progress,
 ) -> DriftReport:
@@ -213,12 +213,12 @@ def _unpaired(
     x, y, classes, names = checked_batches(reference, current, labels)
     both = rows_of(x), rows_of(y)
     facts = facts_of_batches(*both)
-    drawn = [drawn_rows(v, most, rules.seed, side) for v, side in zip(both, ("x", "y"))]
+    drawn = [drawn_rows(v, most, seed, side) for v, side in zip(both, ("x", "y"))]
     a, b = (v.take(rows) for v, rows in zip(both, drawn))
     unit = unit_of(a, b)
     groups = None if classes is None else (classes[0][drawn[0]], classes[1][drawn[1]])
     with in_hundredths(progress, 1.0, "drift") as tick:
-        shown = differences(Batches(a / unit, b / unit, groups, names), rules.seed)
+        shown = differences(Batches(a / unit, b / unit, groups, names), seed)
         tick(1.0)
     sides = judge_batches(purpose, shown.drifts)
     columns = [feature.column for feature in shown.features]
@@ -251,7 +251,7 @@ def _unpaired(
             "tests": shown.tests,
             "level": TOGETHER,
             "threshold": "calibrated",
-            "seed": rules.seed,
+            "seed": seed,
             "labels": labels is not None,
         },
         provenance={**environment(), "reference": _identity(x), "current": _identity(y)},

@@ -220,10 +220,10 @@ def _leading_columns(
             "leading columns",
             count,
             n,
-            f"The {shorter} holds the first {width:,} of the {most:,} columns of the {longer}{how}, in "
-            f"{_of(count, n)}.",
-            f"Cut the {longer} to {width:,} columns and normalise all rows of both: nothing has to be "
-            "embedded again.",
+            f"The {shorter} holds the first {width:,} of the {most:,} columns of the {longer}{how}, "
+            f"in {_of(count, n)}.",
+            f"Cut the {longer} to {width:,} columns and normalise all rows of both: nothing has to "
+            "be embedded again.",
         ),
     )
 
@@ -375,8 +375,8 @@ def facts_of_batches(
                 "shared rows",
                 count,
                 m,
-                f"{_of(count, m)} of the {names[1]} are rows of the {names[0]}, too: the tests take "
-                "all rows for other samples.",
+                f"{_of(count, m)} of the {names[1]} are rows of the {names[0]}, too: the tests "
+                "take all rows for other samples.",
                 "Leave them out of one, or compare the same samples in pairs: paired=True.",
             ),
         )
