@@ -146,8 +146,7 @@ def drift(
                 "drift: with paired=False tests by permutation decide, at 5 % for all together; "
                 'leave threshold="calibrated"'
             )
-        rest = int(seed), int(max_samples), progress
-        return _unpaired(reference, current, labels, purpose, *rest)
+        return _unpaired(reference, current, labels, purpose, seed, max_samples, progress)
     x, y, groups = checked(reference, current, labels)
     rules = Rules(limit, float(tolerance), int(draws), int(seed))
     names = {} if groups is None else dict(zip(groups.tolist(), np.asarray(labels).tolist()))
@@ -157,8 +156,8 @@ def drift(
     rows, diagnosis, reordered, classes = _measured(sample, rules, names, progress)
     findings = diagnosis.findings
     sides = judge(purpose, rows, findings, (x.shape[1], y.shape[1]), sample.k)
-    drawn = None if groups is None else {i: names[groups[i]] for i in sample.rows.tolist()}
-    moved = moved_samples(sample.x, sample.y, diagnosis, sample.rows, x.ids, drawn)
+    label = None if groups is None else {i: names[groups[i]] for i in sample.rows.tolist()}
+    moved = moved_samples(sample.x, sample.y, diagnosis, sample.rows, x.ids, label)
     return DriftReport(
         drifted=has_drifted(sides, reordered),
         verdict=verdict(purpose, sides, findings, reordered, facts),
@@ -210,6 +209,7 @@ def _unpaired(
     progress: Progress,
 ) -> DriftReport:
     """Compare batches of other samples."""
+    seed, most = int(seed), int(most)
     x, y, classes, names = checked_batches(reference, current, labels)
     both = rows_of(x), rows_of(y)
     facts = facts_of_batches(*both)

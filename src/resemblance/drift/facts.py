@@ -215,13 +215,13 @@ def _leading_columns(
     longer, shorter = names if x.width > y.width else names[::-1]
     width, most = sorted((x.width, y.width))
     how = "" if np.ptp(factors) <= rounding * factors.max() else ", with other lengths"
+    place = f"{width:,} of the {most:,} columns of the {longer}{how}"
     return (
         Fact(
             "leading columns",
             count,
             n,
-            f"The {shorter} holds the first {width:,} of the {most:,} columns of the {longer}{how}, "
-            f"in {_of(count, n)}.",
+            f"The {shorter} holds the first {place}, in {_of(count, n)}.",
             f"Cut the {longer} to {width:,} columns and normalise all rows of both: nothing has to "
             "be embedded again.",
         ),
