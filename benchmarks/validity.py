@@ -160,7 +160,6 @@ def recalls(rows: Sequence[Row]) -> str:
 
 STRATA = ("cells freely", "cells within sets", "sets of models")
 FEW = ("not counted", "the spread of its cells", "counted as exact")
-TOLERANCE = ("verdict", "geometry", "coordinates", "each")  # of each number of halves
 BATCHES = ("verdict", "energy", "mmd", "classifier", "features", "effective_rank")
 RANKS = ("places", "studentized maximum", "one margin for all", "not corrected")
 TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
@@ -177,7 +176,6 @@ TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
     "validity-strata.md": partial(by_case, "strata", STRATA, ("these", "others", "apart")),
     "validity-few.md": partial(by_case, "few", FEW, ("wrong", "width")),
     "validity-ranks.md": partial(by_case, "ranks", RANKS, ("holds", "wrong", "apart")),
-    "validity-drift.md": partial(by_case, "drift", ("draws=50", "draws=10"), TOLERANCE),
     "validity-batches.md": partial(by_case, "batches", BATCHES, ("rejected",)),
     "validity-subjects.md": partial(
         by_case, "subjects", ("across", "t-test over subjects"), ("rejected",)
