@@ -36,6 +36,7 @@ STUDIES: tuple[Study, ...] = (
     *validity_tests.MAPS,
     *validity_recalls.STUDIES,
     *validity_intervals.RANKS,
+    *validity_tests.DRIFT,
 )
 
 # ----------------------------------------------------------------- the tables of the documentation
@@ -154,6 +155,8 @@ def recalls(rows: Sequence[Row]) -> str:
 
 STRATA = ("cells freely", "cells within sets", "sets of models")
 FEW = ("not counted", "the spread of its cells", "counted as exact")
+TOLERANCE = ("verdict", "geometry", "coordinates", "each")  # of each number of halves
+BATCHES = ("verdict", "energy", "mmd", "classifier", "features", "effective_rank")
 RANKS = ("places", "studentized maximum", "one margin for all", "not corrected")
 TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
     "validity-independent.md": partial(by_measure, "levels", INDEPENDENT),
@@ -168,6 +171,8 @@ TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
     "validity-strata.md": partial(by_case, "strata", STRATA, ("these", "others", "apart")),
     "validity-few.md": partial(by_case, "few", FEW, ("wrong", "width")),
     "validity-ranks.md": partial(by_case, "ranks", RANKS, ("holds", "wrong", "apart")),
+    "validity-drift.md": partial(by_case, "drift", ("draws=50", "draws=10"), TOLERANCE),
+    "validity-batches.md": partial(by_case, "batches", BATCHES, ("rejected",)),
     "validity-subjects.md": partial(
         by_case, "subjects", ("across", "t-test over subjects"), ("rejected",)
     ),

@@ -113,6 +113,11 @@ def drift(
     progress : show a bar on standard error if that is a terminal, or call ``progress(done,
         total)``.
 
+    Each drift is above a calibrated threshold in 5 % of the cases where the change is exactly as
+    large as ``tolerance``; the verdict takes any of a dozen drifts, so it says "drift" there in up
+    to about 20 %, and in about twice as many with ``draws=10``. At 0.8 of the tolerance few
+    changes are called drift, at 1.2 times the tolerance nearly all (docs/validity.md).
+
     Intervals of drifts are 95 % of the estimates from random halves without replacement: a
     bootstrap draws samples twice, and the zero distances between copies look like agreement.
     Findings use held-out residuals of nested maps, and 99 % intervals: bootstraps of one number per
@@ -141,8 +146,8 @@ def drift(
                 "drift: with paired=False tests by permutation decide, at 5 % for all together; "
                 'leave threshold="calibrated"'
             )
-        rules = Rules(None, float(tolerance), int(draws), int(seed))
-        return _unpaired(reference, current, labels, purpose, rules, int(max_samples), progress)
+        rest = int(seed), int(max_samples), progress
+        return _unpaired(reference, current, labels, purpose, *rest)
     x, y, groups = checked(reference, current, labels)
     rules = Rules(limit, float(tolerance), int(draws), int(seed))
     names = {} if groups is None else dict(zip(groups.tolist(), np.asarray(labels).tolist()))
@@ -172,20 +177,27 @@ def drift(
         picture=_picture(sample.x, sample.y, diagnosis),
         settings={
             "purpose": purpose,
-            "paired": True,
-            "samples": x.shape[0],
-            "used": len(sample.rows),
-            "queries": len(sample.queries),
-            "widths": [x.shape[1], y.shape[1]],
-            "threshold": "calibrated" if limit is None else limit,
-            "tolerance": rules.tolerance,
-            "draws": rules.draws,
-            "k": sample.k,
-            "seed": rules.seed,
             "labels": labels is not None,
+            **_settings(sample, rules, (x.shape[1], y.shape[1])),
         },
         provenance={**environment(), "reference": _identity(x), "current": _identity(y)},
     )
+
+
+def _settings(sample: Sample, rules: Rules, widths: tuple[int, int]) -> dict[str, Any]:
+    """By what the same samples were compared."""
+    return {
+        "paired": True,
+        "samples": len(sample.all[0].source),
+        "used": len(sample.rows),
+        "queries": len(sample.queries),
+        "widths": list(widths),
+        "threshold": "calibrated" if rules.threshold is None else rules.threshold,
+        "tolerance": rules.tolerance,
+        "draws": rules.draws,
+        "k": sample.k,
+        "seed": rules.seed,
+    }
 
 
 def _unpaired(
@@ -193,7 +205,7 @@ def _unpaired(
     current: Any,
     labels: Any,
     purpose: Purpose,
-    rules: Rules,
+    seed: int,
     most: int,
     progress: Progress,
 ) -> DriftReport:
@@ -201,12 +213,12 @@ def _unpaired(
     x, y, classes, names = checked_batches(reference, current, labels)
     both = rows_of(x), rows_of(y)
     facts = facts_of_batches(*both)
-    drawn = [drawn_rows(v, most, rules.seed, side) for v, side in zip(both, ("x", "y"))]
+    drawn = [drawn_rows(v, most, seed, side) for v, side in zip(both, ("x", "y"))]
     a, b = (v.take(rows) for v, rows in zip(both, drawn))
     unit = unit_of(a, b)
     groups = None if classes is None else (classes[0][drawn[0]], classes[1][drawn[1]])
     with in_hundredths(progress, 1.0, "drift") as tick:
-        shown = differences(Batches(a / unit, b / unit, groups, names), rules.seed)
+        shown = differences(Batches(a / unit, b / unit, groups, names), seed)
         tick(1.0)
     sides = judge_batches(purpose, shown.drifts)
     columns = [feature.column for feature in shown.features]
@@ -239,7 +251,7 @@ def _unpaired(
             "tests": shown.tests,
             "level": TOGETHER,
             "threshold": "calibrated",
-            "seed": rules.seed,
+            "seed": seed,
             "labels": labels is not None,
         },
         provenance={**environment(), "reference": _identity(x), "current": _identity(y)},

@@ -197,10 +197,12 @@ def _equal_rows(count: int, n: int, x: Rows) -> Fact:
     if len(np.unique(values)) <= min(VALUES, values.size // 4):
         remedy = "The values are few, so rows may be equal by rounding: compare before rounding."
     return Fact(
-        "equal rows", count, n,
+        "equal rows",
+        count,
+        n,
         f"{_of(count, n)} are equal to the last bit in both versions, the others are not.",
         remedy,
-    )  # fmt: skip
+    )
 
 
 def _leading_columns(
@@ -213,13 +215,17 @@ def _leading_columns(
     longer, shorter = names if x.width > y.width else names[::-1]
     width, most = sorted((x.width, y.width))
     how = "" if np.ptp(factors) <= rounding * factors.max() else ", with other lengths"
-    return (Fact(
-        "leading columns", count, n,
-        f"The {shorter} holds the first {width:,} of the {most:,} columns of the {longer}{how}, in "
-        f"{_of(count, n)}.",
-        f"Cut the {longer} to {width:,} columns and normalise all rows of both: nothing has to be "
-        "embedded again.",
-    ),)  # fmt: skip
+    return (
+        Fact(
+            "leading columns",
+            count,
+            n,
+            f"The {shorter} holds the first {width:,} of the {most:,} columns of the {longer}{how}, "
+            f"in {_of(count, n)}.",
+            f"Cut the {longer} to {width:,} columns and normalise all rows of both: nothing has to "
+            "be embedded again.",
+        ),
+    )
 
 
 def _other_lengths(count: int, n: int, *, is_all: bool) -> Fact:
@@ -227,11 +233,13 @@ def _other_lengths(count: int, n: int, *, is_all: bool) -> Fact:
     if is_all:
         only, equal = "Only the lengths changed", "both versions are"
     return Fact(
-        "lengths", count, n,
+        "lengths",
+        count,
+        n,
         f"{only}: {_of(count, n)} point where they did, with another length; normalised, {equal} "
         "equal.",
         "Normalise all rows of both: x / np.linalg.norm(x, axis=1, keepdims=True).",
-    )  # fmt: skip
+    )
 
 
 def packed_bits(x: Rows, y: Rows, names: Names) -> Fact | None:
@@ -247,12 +255,14 @@ def packed_bits(x: Rows, y: Rows, names: Names) -> Fact | None:
             continue
         array = "vectors" if low == 0 else "(vectors.astype(np.int16) + 128)"
         return Fact(
-            "packed bits", len(rows.source), len(rows.source),
+            "packed bits",
+            len(rows.source),
+            len(rows.source),
             f"The {name} holds bytes, one for each 8 of the {width:,} columns of the other: bits "
             "that are packed 8 to a byte?",
             f"Unpack them first: np.unpackbits({array}.astype(np.uint8), axis=1)[:, :{width}]; and "
             "compare bits with bits, such as vectors > 0.",
-        )  # fmt: skip
+        )
     return None
 
 
@@ -265,17 +275,25 @@ def _other_inputs(x: Rows, y: Rows, seed: int) -> tuple[Fact, ...]:
     nothing = "no row is related to its row in the other version more than to any other row"
     pooled = in_unit(np.concatenate([a, b])) if a.shape == b.shape else None
     if pooled is not None and energy_test(pooled, len(a), seed).p > LEVEL:
-        return (Fact(
-            "other inputs", n, n,
-            f"These are not the same inputs? The distributions agree, but {nothing}.",
-            "Give the same inputs in the same order, or compare batches of other samples: "
-            "paired=False, or --unpaired.",
-        ),)  # fmt: skip
-    return (Fact(
-        "unrelated rows", n, n,
-        f"{nothing[0].upper()}{nothing[1:]}.",
-        "Look whether these are the same inputs in the same order.",
-    ),)  # fmt: skip
+        return (
+            Fact(
+                "other inputs",
+                n,
+                n,
+                f"These are not the same inputs? The distributions agree, but {nothing}.",
+                "Give the same inputs in the same order, or compare batches of other samples: "
+                "paired=False, or --unpaired.",
+            ),
+        )
+    return (
+        Fact(
+            "unrelated rows",
+            n,
+            n,
+            f"{nothing[0].upper()}{nothing[1:]}.",
+            "Look whether these are the same inputs in the same order.",
+        ),
+    )
 
 
 def _told(counts: Sequence[int], sides: Sequence[Side]) -> str:
@@ -352,12 +370,16 @@ def facts_of_batches(
     both: tuple[Fact, ...] = ()
     count, m = int(is_there.sum()), len(y.source)
     if count >= max(1, SHARE * m):
-        both = (Fact(
-            "shared rows", count, m,
-            f"{_of(count, m)} of the {names[1]} are rows of the {names[0]}, too: the tests take "
-            "all rows for other samples.",
-            "Leave them out of one, or compare the same samples in pairs: paired=True.",
-        ),)  # fmt: skip
+        both = (
+            Fact(
+                "shared rows",
+                count,
+                m,
+                f"{_of(count, m)} of the {names[1]} are rows of the {names[0]}, too: the tests "
+                "take all rows for other samples.",
+                "Leave them out of one, or compare the same samples in pairs: paired=True.",
+            ),
+        )
     return (*both, *_zeros(sides), *_copies(sides), *_far_rows(sides))
 
 

@@ -164,9 +164,14 @@ def _share(name: str, value: float, p: float) -> Drift:
 
 def _of(row: Row, value: float, p: float, limit: float, exceeds: bool) -> Drift:
     return Drift(
-        **row._asdict(), value=value, low=None, high=None, threshold=limit, exceeds=bool(exceeds),
+        **row._asdict(),
+        value=value,
+        low=None,
+        high=None,
+        threshold=limit,
+        exceeds=bool(exceeds),
         p=p,
-    )  # fmt: skip
+    )
 
 
 def _in_order(drifts: Sequence[Drift]) -> tuple[Drift, ...]:
@@ -178,8 +183,15 @@ def _in_order(drifts: Sequence[Drift]) -> tuple[Drift, ...]:
         reason = PAIRED if row.paired else others
         if row.name.startswith("class_"):
             reason = "it needs labels"
-        missing = Drift(**row._asdict(), value=None, low=None, high=None, threshold=None,
-                        exceeds=False, reason=reason)  # fmt: skip
+        missing = Drift(
+            **row._asdict(),
+            value=None,
+            low=None,
+            high=None,
+            threshold=None,
+            exceeds=False,
+            reason=reason,
+        )
         table.append(by_name.get(row.name, missing))
     return tuple(sorted(table, key=lambda d: ("geometry", "coordinates", "index").index(d.judges)))
 
@@ -195,10 +207,12 @@ def _of_classes(
     shares = _drift(_row("class_shares"), shares_test(*counts, seed), level)
     tested = np.flatnonzero(np.minimum(*counts) >= FEWEST_OF_CLASS)
     both = np.concatenate([first, second])
-    p = np.array([
-        energy_test(pooled[both == c], int(counts[0][c]), seed, _draws(level, len(tested))).p
-        for c in tested
-    ])  # fmt: skip
+    p = np.array(
+        [
+            energy_test(pooled[both == c], int(counts[0][c]), seed, _draws(level, len(tested))).p
+            for c in tested
+        ]
+    )
     adjusted = holm(p) if len(p) else np.ones(1)
     moved = moved_apart(batches.x, batches.y, batches.classes, batches.names)
     far = [batches.names[c] for c, value in zip(tested, adjusted) if value <= level]
@@ -208,9 +222,14 @@ def _of_classes(
     few = count - len(tested)
     note = f"; {few} of {count} have fewer than {FEWEST_OF_CLASS} rows in a batch" if few else ""
     finding = Finding(
-        "moved_classes", bool(far), share, None, None, (words or "none beyond chance") + note,
+        "moved_classes",
+        bool(far),
+        share,
+        None,
+        None,
+        (words or "none beyond chance") + note,
         exceeds=bool(far),
-    )  # fmt: skip
+    )
     return [shares, rows], finding, moved
 
 

@@ -146,13 +146,19 @@ def verdict_on_batches(
         text = (
             f"The batches hold other samples, and {len(above)} {words}, show another distribution"
         )
-    named = ", ".join(d.label.partition(":")[0].partition(",")[0].lower() for d in above)
+    named = ", ".join(map(_brief, above))
     parts = [first, *(fact.sentences for fact in facts), f"{text}{f': {named}' if named else ''}."]
     if features:
         listed = ", ".join(map(str, features[:LISTED]))
         more = f" and {len(features) - LISTED} more" if len(features) > LISTED else ""
         parts.append(f"Columns with another distribution, from 0: {listed}{more}.")
     return " ".join(parts)
+
+
+def _brief(test: Drift) -> str:
+    """The label of a test without its explanation, in small letters but for an acronym."""
+    name = test.label.partition(":")[0].partition(",")[0]
+    return name if name.isupper() else f"{name[0].lower()}{name[1:]}"
 
 
 def _reordered(order: Reordered) -> str:

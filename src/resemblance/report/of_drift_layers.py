@@ -68,7 +68,8 @@ def layers_result(
 
 
 def _table(reports: Mapping[str, DriftReport]) -> Section:
-    names = [name for name in SHOWN if any(_value(r, name) is not None for r in reports.values())]
+    known = {d.name for r in reports.values() for d in r.drifts if d.value is not None}
+    names = [name for name in SHOWN if name in known]
     columns = ("layer", "result", "what happened", *(SHOWN[name] for name in names))
     rows = tuple(_row(layer, report, names) for layer, report in reports.items())
     marked = tuple(i for i, report in enumerate(reports.values()) if report.drifted)
