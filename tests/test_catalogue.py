@@ -352,6 +352,7 @@ def test_claims_decide_whether_other_widths_are_compared():
                 m(*pair)
         assert m(x, y[:, :8]) >= 0
     assert rs.cka(x, y) > 0  # the remedy
+    assert not rs.get_measure("pwcca[directions=resi]").needs_equal_columns
     assert spread_difference(x, y) >= 0
     for m in rs.list_measures():
         assert m.needs_equal_columns == (m.name in ("mmd", "sliced_wasserstein")), m

@@ -183,9 +183,12 @@ class Measure(Declared):
         """Whether column i of X must be column i of Y.
 
         So it is where not even another order of the columns of one side is claimed to change
-        nothing. Outputs are compared by their classes, which each measure of them checks itself.
+        nothing, with the parameters as they are or by default. Outputs are compared by their
+        classes, which each measure of them checks itself.
         """
-        return "permutation" not in self.invariant_to and self.family != "outputs"
+        if "permutation" in self.invariant_to or self.family == "outputs":
+            return False
+        return not self.parameters or "permutation" not in self.where(**self.defaults).invariant_to
 
     def check_pair(self, x: Representation, y: Representation) -> None:
         """Raise ``ValueError`` for a pair that cannot be compared, :class:`~resemblance.Undefined`
