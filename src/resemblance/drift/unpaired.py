@@ -203,13 +203,13 @@ def _of_classes(
     assert batches.classes is not None
     first, second = batches.classes
     count = len(batches.names)
-    counts = tuple(np.bincount(part, minlength=count) for part in (first, second))
-    shares = _drift(_row("class_shares"), shares_test(*counts, seed), level)
-    tested = np.flatnonzero(np.minimum(*counts) >= FEWEST_OF_CLASS)
+    before, after = (np.bincount(part, minlength=count) for part in (first, second))
+    shares = _drift(_row("class_shares"), shares_test(before, after, seed), level)
+    tested = np.flatnonzero(np.minimum(before, after) >= FEWEST_OF_CLASS)
     both = np.concatenate([first, second])
     p = np.array(
         [
-            energy_test(pooled[both == c], int(counts[0][c]), seed, _draws(level, len(tested))).p
+            energy_test(pooled[both == c], int(before[c]), seed, _draws(level, len(tested))).p
             for c in tested
         ]
     )
