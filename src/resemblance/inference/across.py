@@ -25,9 +25,9 @@ from ..progress import Progress, reporting
 from ..representation import Representation, Undefined, title
 from ..significance.labels import numbers_of
 from ..significance.multiple_testing import ROUNDING, Adjust, adjusted
+from .answers import Difference
 from .fitting import Fit, Fitting, ceiling_of, fitting_of, folds_of
 from .jackknife import left_out_values, values_without
-from .result import Difference
 
 FEWEST = 6  # stimuli, or blocks of them
 PIECES_PER_WORKER = 4
