@@ -25,6 +25,7 @@ from .display import did_you_mean, printable
 from .engine.forecast import Forecast, plan
 from .engine.work import Work
 from .inference.evidence import check_level, evidence_of
+from .inference.seconds import evidence_seconds
 from .inputs import TRANSPOSED
 from .measure import Measure
 from .progress import Progress
@@ -280,7 +281,7 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
     Each model is loaded and runs once, over ``batch_size`` samples that are drawn, or over the
     whole of a graph; the comparison follows from the widths of its layers, as by :func:`plan`. All
     of the work is counted, also what a folder of ``save`` holds already; the evidence of the first
-    measure is ``unknown``.
+    measure follows from a few values of random data of this size.
 
     Returns the :class:`Forecast`, with the CPU seconds of all ``models`` and the bytes of their
     features on ``disk``.
@@ -314,8 +315,13 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
                 arrays[f"{model}/{name}"] = np.broadcast_to(row, (n_rows, row.shape[1]))
     work: Any = {"executor": of["executor"], "memory": of["memory"]}
     forecast = plan(arrays, measures=measures, **work)
-    unknown = (*forecast.unknown, f"evidence of {measures[0].spec}")
-    return replace(forecast, models=seconds, disk=disk, unknown=unknown)
+    is_free = of["within"] is None and of["blocks"] is None
+    size = n_rows, forecast.features[1], len(arrays)
+    sure = evidence_seconds(measures[0], *size, of["draws"], free=is_free)
+    forecast = replace(forecast, models=seconds, disk=disk)
+    if sure is None:
+        return replace(forecast, unknown=(*forecast.unknown, f"evidence of {measures[0]}"))
+    return replace(forecast, evidence=sure.usual, permuted=sure.permuted)
 
 
 def _first_batch(samples: Samples, batch_size: int, seed: int) -> Samples:

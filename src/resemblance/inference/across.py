@@ -26,11 +26,11 @@ from ..progress import Progress, reporting
 from ..representation import Representation, Undefined, title
 from ..significance.labels import numbers_of
 from ..significance.multiple_testing import ROUNDING, Adjust, adjusted
+from .answers import Difference
 from .ceilings import ceilings_of_ranks, compared_ranks
 from .crossed import standard_errors, two_factors
 from .fitting import Fit, Fitting, ceiling_of, fitting_of, folds_of
 from .jackknife import left_out_values, values_without
-from .result import Difference
 
 NO_CEILING = "no noise ceiling: the measure is neither a cosine nor of ranks"
 FEWEST = 6  # stimuli, or blocks of them
