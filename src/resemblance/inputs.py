@@ -6,8 +6,9 @@ import os
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ import array_api_compat
 import numpy as np
 
 from .arrays import Array, has_no_values, is_spread, is_torch, namespace
+from .columns import Names, names_of_columns
 
 # The samples of the rows: their ids, a range if they are merely numbered 0, 1, ..., or None if
 # unknown.
@@ -26,11 +28,26 @@ LABELS = ("label", "labels", "class", "target")  # names of columns of small who
 SAMPLES = ("sample", "samples", "trial", "trials", "stimulus", "stimuli", "presentation")
 
 
+def _number_or_word(name: Hashable) -> str:
+    is_whole = isinstance(name, float) and name.is_integer()
+    return str(int(name) if is_whole else name)  # type: ignore[call-overload]
+
+
+# How ids that are written in two ways become equal, and the same in words.
+FORMS: Mapping[Callable[[Hashable], str], str] = {
+    _number_or_word: "str(i) for i in ids",
+    lambda name: str(name).strip().lower(): "str(i).strip().lower() for i in ids",
+    lambda name: Path(str(name)).stem: "pathlib.Path(str(i)).stem for i in ids",
+}
+
+
 class LabelledArray(NamedTuple):
-    """An array, in the library it came in, and the samples of its rows."""
+    """An array, in the library it came in, the samples of its rows, and the names of its
+    columns."""
 
     array: Array
     order: Order
+    features: Names = None
 
 
 def receive(data: Any, called: str, ids: Iterable[Hashable] | None = None) -> LabelledArray:
@@ -49,7 +66,8 @@ def receive(data: Any, called: str, ids: Iterable[Hashable] | None = None) -> La
             f"{called} must hold real numbers; got dtype {array.dtype}; {_conversion(array)}"
         )
     order = order_of(data, called)
-    return LabelledArray(array, order if ids is None else plain_ids(ids))
+    names = names_of_columns(data, array.shape[-1]) if array.ndim == 2 else None
+    return LabelledArray(array, order if ids is None else plain_ids(ids), names)
 
 
 def word(name: Any) -> str:
@@ -108,6 +126,33 @@ def plain_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
     return tuple(ids.tolist() if hasattr(ids, "tolist") and kind not in ("m", "M") else ids)
 
 
+def check_shape(called: str, array: Array, order: Order, features: Names) -> None:
+    """Raise ``ValueError``, with a remedy, for a shape, ids or names of features that do not
+    fit."""
+    remedies = {
+        1: "; for one feature per sample write X[:, None], or X.to_frame()",
+        3: '; pool it first, for example rs.from_tokens(X, pool="mean")',
+        4: '; pool it first, for example rs.from_maps(X, pool="mean")',
+    }
+    if array.ndim != 2:
+        remedy = remedies.get(array.ndim, "")
+        raise ValueError(
+            f"{called} must be (n_samples, n_features); got shape {tuple(array.shape)}{remedy}"
+        )
+    if 0 in array.shape:
+        raise ValueError(f"{called} is empty: shape {tuple(array.shape)}")
+    counted = {"samples": ("ids", order), "features": ("names of features", features)}
+    for (what, (words, names)), length in zip(counted.items(), array.shape):
+        if names is not None and len(names) != length:
+            raise ValueError(f"{called} has {length} {what} but {len(names)} {words}")
+        try:
+            hash(names)
+        except TypeError as error:
+            raise ValueError(
+                f"{called}: {words} must be words, numbers or tuples of them ({error})"
+            ) from None
+
+
 def stimuli_of(ids: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
     """Return the stimulus of each row, its id or the first of (stimulus, trial), if rows repeat."""
     names = [i[0] if isinstance(i, tuple) and len(i) == 2 else i for i in ids or ()]
@@ -128,14 +173,60 @@ def check_order(called: str, x: str, of_x: Order, y: str, of_y: Order) -> None:
             "rs.join_samples, or by .loc[other.index] for data frames (or drop the index, if the "
             "rows belong together: reset_index(drop=True))"
         )
+    are_halves = False
     if isinstance(of_x, range) or isinstance(of_y, range):
-        return
+        are_halves = _are_parts_of_a_table(of_x, of_y)
+        if not are_halves:
+            return
+    if are_halves or not set(of_x) & set(of_y):
+        spans = " and ".join(f"{of[0]!r} to {of[-1]!r}" for of in (of_x, of_y))
+        parts = f"; these are {spans}, as in two parts of one table" if are_halves else ""
+        raise ValueError(
+            f"{called}: {y} has sample ids of other samples than {x}, such as "
+            f"{next(i for i in of_y if i not in set(of_x))!r}{parts}{hint_of_ids(of_x, of_y)}; "
+            "compare the same samples, X.loc[Y.index] of the whole table (or drop the index, if "
+            "the rows belong together: reset_index(drop=True))"
+        )
     first = next((b for b in of_y if b not in set(of_x)), of_y[0])
     raise ValueError(
         f"{called}: {y} has sample ids of other samples than {x}, such as {first!r}; "
         "rs.join_samples keeps the samples that both have (or drop the index, if the rows belong "
         "together: reset_index(drop=True))"
     )
+
+
+def _are_parts_of_a_table(of_x: Sequence[Hashable], of_y: Sequence[Hashable]) -> bool:
+    """Say whether rows have whole numbers of which none is on both sides, or that go on one by one
+    from another start, as those of stretches of one table."""
+    if not all(isinstance(i, Integral) and not isinstance(i, bool) for i in (*of_x, *of_y)):
+        return False
+    numbers = [np.array(of) for of in (of_x, of_y)]
+    are_stretches = all((np.diff(of) == 1).all() for of in numbers) and of_x[0] != of_y[0]
+    return bool(are_stretches or not set(of_x) & set(of_y))
+
+
+def hint_of_ids(of_x: Order, of_y: Order) -> str:
+    """Return a hint for an error about ids of which none is on both sides, if they are the same
+    ones, written in another way."""
+    for form, call in FORMS.items():
+        written = {form(i): i for i in of_y or ()}
+        same = next((i for i in of_x or () if form(i) in written), None)
+        if same is not None:
+            other = written[form(same)]
+            return f"; {same!r} on one side looks like {other!r} on the other: write ids=[{call}]"
+    return ""
+
+
+def check_sorted(called: str, x: str, ids: Sequence[Hashable], y: str) -> None:
+    """Raise ``ValueError`` for rows y without ids where the package sorted the rows of x by these
+    ids, unless they are 0, 1, ..., n - 1."""
+    if tuple(ids) != tuple(range(len(ids))):
+        raise ValueError(
+            f"{called}: {y} has no ids, and the rows of {x} were sorted: "
+            f"{', '.join(map(str, ids[:3]))}, ...; name the rows of {y}, too: "
+            "rs.Representation(x, ids=labels), or a data frame with an index; then "
+            "rs.join_samples puts both in one order"
+        )
 
 
 def check_labels(called: str, x: str, of_x: Order, **labels: Any) -> None:

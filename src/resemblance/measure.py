@@ -28,6 +28,7 @@ from .claims import SHAPE, AllPairs, Declared, Product, argument, in_range, inva
 from .display import did_you_mean
 from .extras import EXTRA, check
 from .inputs import TRANSPOSED, check_labels, hint_of_counts, transposition
+from .joining import columns_like
 from .representation import (
     Representation,
     Undefined,
@@ -106,7 +107,7 @@ class Measure(Declared):
         measure = self.where(**parameters) if parameters else self
         x = argument(X, "X")
         check_labels(self.name, title(x), x.order, **parameters)
-        y = x if Y is X else argument(Y, "Y")
+        y = x if Y is X else measure.in_order_of(x, argument(Y, "Y"))
         with nullcontext() if isinstance(x.source, np.ndarray) else full_precision():
             value, caveat = measure.evaluate(x, y), measure.caveat(x, y)
         if caveat:
@@ -117,6 +118,7 @@ class Measure(Declared):
         """Check the pair and compute: what a single call and :func:`resemblance.compare` both do,
         without a warning."""
         self.check_pair(x, y)
+        y = self.in_order_of(x, y)
         require(self)
         if not self.differentiable:
             x, y = without_gradient(x), without_gradient(y)
@@ -180,7 +182,8 @@ class Measure(Declared):
 
     def check_pair(self, x: Representation, y: Representation) -> None:
         """Raise ``ValueError`` for a pair that cannot be compared, :class:`~resemblance.Undefined`
-        for too few samples and for values that are not finite."""
+        for too few samples, for values that are not finite, and for columns of other names where
+        the measure compares column with column."""
         kinds = [library(r.source) for r in (x, y)]
         if kinds[0] != kinds[1]:
             raise ValueError(
@@ -206,6 +209,20 @@ class Measure(Declared):
             check_streamed(self, x, y)
         elif self.reads == "features":
             need_features(str(self), x, y)
+        self.in_order_of(x, y)
+
+    def in_order_of(self, x: Representation, y: Representation) -> Representation:
+        """Return y with its columns in the order of those of x, where that matters to the measure;
+        raise as :meth:`check_pair` does."""
+        if x.features is y.features:
+            return y
+        if "permutation" in self.invariant_to:
+            columns_like(str(self), x, y, is_one_model=False)  # raises for names partly equal
+            return y
+        try:
+            return columns_like(str(self), x, y, is_one_model=True)
+        except ValueError as error:
+            raise Undefined(str(error)) from None
 
 
 @needs_claims
