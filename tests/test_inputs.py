@@ -72,7 +72,7 @@ def test_other_samples_are_an_error_that_names_one(enter):
 def test_ids_on_one_side_only_are_no_error(enter):
     """Predictions come as plain arrays, or as a frame with a fresh index, of samples that have
     names."""
-    some = DEFAULT.set_index(np.arange(100, 130)[::-1])
+    some = DEFAULT.set_index(np.arange(20, 50)[::-1])
     for x, y in [
         (NAMED, X),
         (NAMED, DEFAULT),

@@ -58,10 +58,10 @@ def numbers_of_columns(names: tuple[Hashable, ...]) -> tuple[int, ...] | None:
 
     They do so where all are 0, 1, ... or 1, 2, ... in some order, alone or between the same words.
     """
-    found = [_number(name) for name in names]
-    if None in found or len({(start, end) for start, _, end in filter(None, found)}) > 1:
+    parts = [_number(name) for name in names]
+    if None in parts or len({(start, end) for start, _, end in filter(None, parts)}) > 1:
         return None
-    numbers = tuple(number for _, number, _ in filter(None, found))
+    numbers = tuple(number for _, number, _ in filter(None, parts))
     first = min(numbers, default=0)
     is_count = first in (0, 1) and len(set(numbers)) == len(numbers) == max(numbers) - first + 1
     return numbers if is_count else None
@@ -120,7 +120,7 @@ def _order_of_numbers(
     is_one_model: bool,
 ) -> tuple[int, ...] | None:
     a, b = (numbers_of_columns(names) or () for names in (of_x, of_y))
-    words = [{(p[0], p[2]) for p in map(_number, names) if p} for names in (of_x, of_y)]
+    words = [(p[0], p[2]) for p in map(_number, (of_x[0], of_y[0])) if p]
     if is_one_model and words[0] == words[1] and min(a) != min(b):
         _check_names(called, (x, of_x), (y, of_y), is_one_model)
     if len(a) != len(b):

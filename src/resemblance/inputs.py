@@ -6,9 +6,8 @@ import os
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from .arrays import Array, has_no_values, is_spread, is_torch, namespace
 from .columns import Names, names_of_columns
+from .sample_ids import are_parts_of_a_table, hint_of_ids
 
 # The samples of the rows: their ids, a range if they are merely numbered 0, 1, ..., or None if
 # unknown.
@@ -24,21 +24,9 @@ Order = tuple[Hashable, ...] | range | None
 TRANSPOSED = "; did you pass (n_features, n_samples)?"
 MANY_ROWS = 10  # from here on a column 0, 1, 2, ... of a table is no feature but its old index
 NUMBERS = ("bool", "integral", "real floating")
+IDS = ("id", "ids", "idx", "index", "row", "rowid", "uid", "unnamed: 0")  # of numbers of rows
 LABELS = ("label", "labels", "class", "target")  # names of columns of small whole numbers
 SAMPLES = ("sample", "samples", "trial", "trials", "stimulus", "stimuli", "presentation")
-
-
-def _number_or_word(name: Hashable) -> str:
-    is_whole = isinstance(name, float) and name.is_integer()
-    return str(int(name) if is_whole else name)  # type: ignore[call-overload]
-
-
-# How ids that are written in two ways become equal, and the same in words.
-FORMS: Mapping[Callable[[Hashable], str], str] = {
-    _number_or_word: "str(i) for i in ids",
-    lambda name: str(name).strip().lower(): "str(i).strip().lower() for i in ids",
-    lambda name: Path(str(name)).stem: "pathlib.Path(str(i)).stem for i in ids",
-}
 
 
 class LabelledArray(NamedTuple):
@@ -175,7 +163,7 @@ def check_order(called: str, x: str, of_x: Order, y: str, of_y: Order) -> None:
         )
     are_halves = False
     if isinstance(of_x, range) or isinstance(of_y, range):
-        are_halves = _are_parts_of_a_table(of_x, of_y)
+        are_halves = are_parts_of_a_table(of_x, of_y)
         if not are_halves:
             return
     if are_halves or not set(of_x) & set(of_y):
@@ -193,40 +181,6 @@ def check_order(called: str, x: str, of_x: Order, y: str, of_y: Order) -> None:
         "rs.join_samples keeps the samples that both have (or drop the index, if the rows belong "
         "together: reset_index(drop=True))"
     )
-
-
-def _are_parts_of_a_table(of_x: Sequence[Hashable], of_y: Sequence[Hashable]) -> bool:
-    """Say whether rows have whole numbers of which none is on both sides, or that go on one by one
-    from another start, as those of stretches of one table."""
-    if not all(isinstance(i, Integral) and not isinstance(i, bool) for i in (*of_x, *of_y)):
-        return False
-    numbers = [np.array(of) for of in (of_x, of_y)]
-    are_stretches = all((np.diff(of) == 1).all() for of in numbers) and of_x[0] != of_y[0]
-    return bool(are_stretches or not set(of_x) & set(of_y))
-
-
-def hint_of_ids(of_x: Order, of_y: Order) -> str:
-    """Return a hint for an error about ids of which none is on both sides, if they are the same
-    ones, written in another way."""
-    for form, call in FORMS.items():
-        written = {form(i): i for i in of_y or ()}
-        same = next((i for i in of_x or () if form(i) in written), None)
-        if same is not None:
-            other = written[form(same)]
-            return f"; {same!r} on one side looks like {other!r} on the other: write ids=[{call}]"
-    return ""
-
-
-def check_sorted(called: str, x: str, ids: Sequence[Hashable], y: str) -> None:
-    """Raise ``ValueError`` for rows y without ids where the package sorted the rows of x by these
-    ids, unless they are 0, 1, ..., n - 1."""
-    if tuple(ids) != tuple(range(len(ids))):
-        raise ValueError(
-            f"{called}: {y} has no ids, and the rows of {x} were sorted: "
-            f"{', '.join(map(str, ids[:3]))}, ...; name the rows of {y}, too: "
-            "rs.Representation(x, ids=labels), or a data frame with an index; then "
-            "rs.join_samples puts both in one order"
-        )
 
 
 def check_labels(called: str, x: str, of_x: Order, **labels: Any) -> None:
@@ -368,8 +322,16 @@ def _table_values(data: Any, called: str) -> np.ndarray:
     """Return the columns of a data frame of pandas or polars; all of them must hold numbers."""
     words = [name for name, dtype in zip(data.columns, data.dtypes) if not _holds_numbers(dtype)]
     if words:
+        texts = [name for name in words if not _are_written_numbers(data[name])]
+        if not texts:
+            pandas = hasattr(data, "iloc")
+            cast = "X.astype(float)" if pandas else "X.cast(polars.Float64)"
+            raise ValueError(
+                f"{called} has columns of numbers written as text or objects: {_some(words)}; pass "
+                f"{cast}"
+            )
         raise ValueError(
-            f"{called} has columns that are not numbers: {_some(words)}; {_without(data, words)}"
+            f"{called} has columns that are not numbers: {_some(texts)}; {_without(data, texts)}"
         )
     values: np.ndarray = data.to_numpy()
     if values.dtype == object:  # columns of pandas that may be missing
@@ -379,11 +341,13 @@ def _table_values(data: Any, called: str) -> np.ndarray:
         with np.errstate(invalid="ignore"):
             are_whole = (values % 1 == 0).all(axis=0)
         are_counts = (values == first + steps).all(axis=0) & are_whole
+        are_counts |= _are_shuffled_counts(values, are_whole)
         numbers = [name for name, is_count in zip(data.columns, are_counts) if is_count]
         labels = []
         if not are_whole.all():  # as counts of words are, of which one may be "class"
             whole = ((data.columns[i], values[:, i]) for i in np.flatnonzero(are_whole))
             labels = [name for name, column in whole if _is_label(name, column)]
+        numbers += [n for n, v in zip(data.columns, values.T) if n not in numbers and _is_id(n, v)]
         if numbers or labels:
             what = "numbers its rows" if numbers else "looks like a label"
             remedy = _without(data, numbers or labels)
@@ -393,6 +357,32 @@ def _table_values(data: Any, called: str) -> np.ndarray:
                 f"is a feature, pass X.to_numpy(){', and ids=X.index' * hasattr(data, 'iloc')}"
             )
     return values
+
+
+def _are_written_numbers(column: Any) -> bool:
+    try:
+        np.asarray(column.to_numpy()).astype(float)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _are_shuffled_counts(values: np.ndarray, are_whole: np.ndarray) -> np.ndarray:
+    """Say of each column whether it has consecutive whole numbers in any order, (d,); of ranks all
+    columns have, and then none counts rows."""
+    n = len(values)
+    with np.errstate(invalid="ignore"):
+        are_spans = are_whole & (values.max(axis=0) - values.min(axis=0) == n - 1)
+    unique = [is_span and len(np.unique(v)) == n for is_span, v in zip(are_spans, values.T)]
+    return np.array(unique) & (not all(unique))
+
+
+def _is_id(name: Any, column: np.ndarray) -> bool:
+    """Say whether a column that is called so has a whole number of its own for each row."""
+    is_called = str(name).lower() in IDS or str(name).lower().endswith(("_id", "_index"))
+    if not is_called or not np.isfinite(column).all() or (column % 1).any():
+        return False
+    return len(np.unique(column)) == len(column)
 
 
 def _is_label(name: Any, column: np.ndarray) -> bool:

@@ -12,8 +12,9 @@ import numpy as np
 
 from .arrays import like
 from .columns import is_in_order, numbers_of_columns, order_of_columns
-from .inputs import check_order, hint_of_ids, order_of
+from .inputs import check_order, order_of
 from .representation import Representation, as_representation, title, with_rows
+from .sample_ids import hint_of_ids
 from .significance.labels import numbers_of
 
 

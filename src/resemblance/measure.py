@@ -13,17 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .arrays import (
-    Array,
-    carries_gradient,
-    detach,
-    full_precision,
-    is_torch,
-    library,
-    like,
-    scalar,
-    to_numpy,
-)
+from .arrays import Array, carries_gradient, full_precision, is_torch, library, like, scalar
+from .cautions import cautions_of_call
 from .claims import SHAPE, AllPairs, Declared, Product, argument, in_range, invariance, needs_claims
 from .display import did_you_mean
 from .extras import EXTRA, check
@@ -46,15 +37,13 @@ Family = Literal[
 FAMILIES: tuple[str, ...] = typing.get_args(Family)
 Rows = Literal["samples", "positions"]
 BY_POSITIONS: frozenset[str] = frozenset({"cca", "alignment", "neighbours", "topology"})
-DISSIMILARITIES = (
-    "{} x {}, symmetric, zeros on the diagonal: dissimilarities taken for features? Pass what they "
-    "are of, or correlate the triangles of two such matrices by scipy.stats.spearmanr"
-)
+BY_VARIANCE = frozenset({"similarity_matrix", "alignment", "cca", "neighbours", "topology"})
 MUCH_WIDER = 4  # features per sample; from here on both arrays may be transposed
 
 
 class UninformativeWarning(UserWarning):
-    """The value says little, whatever the data: too few samples for so many features."""
+    """The value says little: there are too few samples for so many features, or the data are not
+    what they seem to be, such as copies of samples or a matrix of dissimilarities."""
 
 
 def no_diagnostics(x: Representation, y: Representation, **parameters: Any) -> dict[str, float]:
@@ -110,8 +99,9 @@ class Measure(Declared):
         y = x if Y is X else measure.in_order_of(x, argument(Y, "Y"))
         with nullcontext() if isinstance(x.source, np.ndarray) else full_precision():
             value, caveat = measure.evaluate(x, y), measure.caveat(x, y)
-        if caveat:
-            warnings.warn(f"{measure}: {caveat}", UninformativeWarning, stacklevel=2)
+            cautions = measure._cautions(x, y)
+        for words in filter(None, (caveat, *cautions)):
+            warnings.warn(f"{measure}: {words}", UninformativeWarning, stacklevel=2)
         return value
 
     def evaluate(self, x: Representation, y: Representation) -> Any:
@@ -151,15 +141,20 @@ class Measure(Declared):
         n, d, e = x.n_samples, x.shape[1], y.shape[1]
         if n == 2 and self.invariant_to >= SHAPE:
             return "fixed by the number of samples: any two samples have the same shape"
-        square = next((r.shape for r in (x, y) if _is_dissimilarity(r)), None)
-        taken = DISSIMILARITIES.format(*square) if square else ""
         try:
             few = self.uninformative and self.uninformative(*map(without_gradient, (x, y)))
         except Undefined:
-            return taken
+            return ""
         if few and d == e >= MUCH_WIDER * n:
             few += TRANSPOSED
-        return "; ".join(filter(None, (few, taken)))
+        return few or ""
+
+    def _cautions(self, x: Representation, y: Representation) -> tuple[str, ...]:
+        """Return what is doubtful about the data of a pair, besides its caveat."""
+        if x is y:
+            return ()
+        by_variance = self.family in BY_VARIANCE and "invertible_linear" not in self.invariant_to
+        return cautions_of_call(x, y, by_variance=by_variance)
 
     @property
     def uninformative_when(self) -> str:
@@ -324,18 +319,3 @@ def _public_signature(function: Callable[..., Any]) -> inspect.Signature:
 def _as_0d(value: Any, array: Array) -> Array:
     is_array = hasattr(value, "dtype") and not isinstance(value, np.generic)
     return value if is_array else like(float(value), array)
-
-
-def _is_dissimilarity(x: Representation) -> bool:
-    """Say whether features look like a matrix of dissimilarities between the samples.
-
-    A matrix of two values is the adjacency of a graph, whose rows are features.
-    """
-    if x.shape[0] != x.shape[1] or x.shape[0] < 3:
-        return False
-    matrix = to_numpy(detach(x.source))
-    slack = 16 * float(np.finfo(np.result_type(matrix, np.float16)).eps * np.abs(matrix).max())
-    is_hollow = matrix.any() and np.abs(np.diagonal(matrix)).max() <= slack < np.inf
-    if not is_hollow or not np.allclose(matrix, matrix.T, rtol=0, atol=slack):
-        return False
-    return len(np.unique(matrix)) > 2

@@ -35,7 +35,6 @@ from .inputs import (
     array_file,
     check_order,
     check_shape,
-    check_sorted,
     open_array,
     read_only,
     receive,
@@ -43,6 +42,7 @@ from .inputs import (
     word,
 )
 from .json_files import recorded_fingerprint
+from .sample_ids import check_sorted
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cautions import cautions_of
 from ..progress import Progress, in_hundredths
 from ..provenance import environment
 from ..representation import Representation, fingerprint
@@ -150,6 +151,7 @@ def drift(
             "labels": labels is not None,
         },
         provenance={**environment(), "reference": _identity(x), "current": _identity(y)},
+        cautions=cautions_of((x, y)),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import to_numpy
 from ..representation import as_representation
 from ..rng import generator
 from .advice import OVERSTATED, GroupRecall, Recall
@@ -55,6 +56,8 @@ class Task(NamedTuple):
     k: int
     level: float
     seed: int
+    cautions: tuple[str, ...] = ()
+    moved: tuple[int, ...] | None = None  # the order that columns of the new model were put in
 
 
 def recalls_of(
@@ -77,6 +80,8 @@ def recalls_of(
         }
         return Recalls(after, before, float(lost(task.b, best, true, task.new.take).mean()))
     if embed is not None:
+        if task.moved is not None:
+            embed = _with_columns(embed, task.moved)
         pooled, changed = _pooled(task, ways, embed, tick)
         return Recalls(pooled, before, changed)
     sample = min(len(task.old.source), SAMPLE)
@@ -151,6 +156,13 @@ def _half(values: np.ndarray, level: float) -> float:
     n = len(values)
     error = np.sqrt((values.var(ddof=1) + 1 / n**2) / n)
     return float(stdtrit(n - 1, (1 + level) / 2) * error)
+
+
+def _with_columns(
+    embed: Callable[[np.ndarray], Any], order: tuple[int, ...]
+) -> Callable[[np.ndarray], Any]:
+    """Return a function that embeds documents with their columns in another order."""
+    return lambda positions: to_numpy(embed(positions))[:, list(order)]
 
 
 def _pooled(

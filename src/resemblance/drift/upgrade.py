@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cautions import cautions_of, moved_columns
 from ..display import did_you_mean, written
 from ..inputs import check_order, order_of
 from ..progress import Progress, in_hundredths
@@ -21,7 +22,7 @@ from ..streamed import need_features
 from .advice import OVERSTATED, TRUTHS, Goal, Option, decide, option_line, verdict
 from .bridges import BRIDGES, fitted, freedom
 from .findings import percent
-from .inputs import check_count, check_share
+from .inputs import check_count, check_share, columns_by_model
 from .maps import Affine
 from .recalls import FEWEST, LEAST_SAMPLE, Recalls, Task, recalls_of
 from .retrieval import NEARLY_ALL, Rows, rows_of
@@ -52,9 +53,11 @@ class Upgrade:
     maps: Mapping[str, Affine]
     settings: Mapping[str, Any]
     provenance: Mapping[str, Any]
+    cautions: tuple[str, ...] = ()  # what is doubtful about the vectors, such as copies
 
     def __repr__(self) -> str:
-        return "\n".join([f"Upgrade: {self.verdict}", *(f"  {line}" for line in self.lines)])
+        lines = (f"  {line}" for line in (*self.cautions, *self.lines))
+        return "\n".join([f"Upgrade: {self.verdict}", *lines])
 
     def map(self, name: str = "") -> Affine:
         """Return the map of new queries to the old index: of the option chosen, or by its name.
@@ -109,7 +112,7 @@ class Upgrade:
         return pandas.DataFrame(self.records())
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<p>{escape(line)}</p>" for line in self.lines)
+        lines = "".join(f"<p>{escape(line)}</p>" for line in (*self.cautions, *self.lines))
         return f"<p><b>{escape(self.verdict)}</b></p>{lines}"
 
     def save(self, path: str | Path) -> None:
@@ -227,6 +230,7 @@ def upgrade(
         maps=chosen,
         settings=settings,
         provenance=environment(),
+        cautions=task.cautions,
     )
     return replace(result, lines=tuple(_lines(result)))
 
@@ -351,12 +355,16 @@ def _task(
                 "model and must have the same width"
             )
     _check_sizes(x, a, z, k, index is not None)
+    names = y.features
+    (x, a, *more), (y, b) = columns_by_model((x, a, *([] if index is None else [z])), (y, b))
+    z = more[0] if more else x
+    is_moved = names is not None and y.features is not None and y.column_order
     rows = {name: rows_of(v) for name, v in (("old", x), ("new", y))}
     points = tuple(rows_of(q).take(np.arange(q.shape[0])) for q in (a, b))
     whole = rows["old"] if index is None else rows_of(z)
     _check_values(*rows.values(), *points)
-    names = ("old", "queries by old", *(["index"] if index is not None else []))
-    _check_lengths(dict(zip(names, (rows["old"], points[0], whole))))
+    parts = ("old", "queries by old", *(["index"] if index is not None else []))
+    _check_lengths(dict(zip(parts, (rows["old"], points[0], whole))))
     _check_lengths({"new": rows["new"], "queries by new": points[1]})
     numbers = None if groups is None else numbers_of("upgrade", groups, a.shape[0], "groups")
     index_of_groups = order_of(groups, "groups")
@@ -373,6 +381,8 @@ def _task(
         k=k,
         level=level,
         seed=seed,
+        cautions=(*cautions_of((x, y)), *moved_columns((a, b, *more))),
+        moved=tuple(map(names.index, y.features)) if is_moved else None,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import select_measures, sides_of
+from ..cautions import cautions_of_chance
 from ..compare import compare_many
 from ..engine.memory import budget_of, parse_bytes
 from ..engine.view_sizes import bytes_of_views
@@ -23,7 +24,6 @@ from ..significance.orders import DRAWS, design_of
 from ..streamed import need_samples_at_hand
 from ..views.neighbours import searching_in_parts
 from .bench import Bench
-from .cautions import cautions_of
 from .intervals import VIEWS, intervals_of, kind_of, steps_of
 from .layout import layout_of
 from .nulls import chunks_of, nulls_of
@@ -137,8 +137,9 @@ def evidence(
         r.forget()
     of_rows, of_columns = ({r.name: r for r in side} for side in (rows, columns or rows))
     origin = EvidenceOrigin(of_rows, of_columns, {m.spec: m for m in chosen})
-    cautions, is_square = cautions_of(layout, design), layout.is_square
-    result = Evidence(comparison, design, level, nulls, parts, is_square, cautions, origin)
+    pairs_tested = [(i, j) for j in layout.movable for i in range(len(layout.rows)) if i != j]
+    cautions = cautions_of_chance(layout.all, design.blocks, pairs_tested)
+    result = Evidence(comparison, design, level, nulls, parts, layout.is_square, cautions, origin)
     if save is not None:
         result.save(save)
     return result

@@ -23,7 +23,7 @@ from ..significance.multiple_testing import ROUNDING, holm, step_down
 from ..significance.orders import Design
 from ..significance.resampling import half_width, standard_error
 from ..statistic import classes
-from .cautions import warn_of_bias
+from .bias import warn_of_bias
 from .evidence_file import read, write
 from .intervals import PartCells
 from .jackknife import left_out_values, on_rows, rows_of, values_without

@@ -42,6 +42,7 @@ def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
         provenance={**report.provenance, **_settings(report)},
         facts={"purpose": settings["purpose"]},
         lead="\n".join((report.verdict, *report.lines, *next_step(report))),
+        about=" ".join(f"{caution}." for caution in report.cautions),
         title=title,
         counts={
             _samples_of(settings): f"{settings['samples']:,}",
@@ -64,7 +65,8 @@ def drift_output(report: DriftReport) -> Output:
     drifts, kinds = by_name["drifts"], by_name.get("kinds of change")
     outcomes = [_TONES.get(str(row[-1]).partition(":")[0], "") for row in drifts.rows]
     tones = [(i, 5, colour) for i, colour in enumerate(outcomes) if colour]
-    shown: list[Any] = [text_table(drifts, tones=tones)]
+    shown: list[Any] = [f"Note: {caution}." for caution in report.cautions]
+    shown.append(text_table(drifts, tones=tones))
     if kinds is not None:
         shown += ["", text_table(kinds, tones=[(i, 1, "warning") for i in kinds.marked])]
     shown += ["", *([f"Not assessed: {missing}."] if (missing := unassessed(report)) else [])]

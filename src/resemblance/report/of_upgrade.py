@@ -30,6 +30,7 @@ def upgrade_result(upgrade: Upgrade, *, title: str = TITLE) -> Result:
         provenance={**upgrade.provenance, **used},
         facts={"decision": upgrade.decision},
         lead="\n".join((upgrade.verdict, *upgrade.lines)),
+        about=" ".join(f"{caution}." for caution in upgrade.cautions),
         title=title,
         counts={
             "documents in the index": f"{settings['index']:,}",
@@ -51,11 +52,19 @@ def upgrade_output(upgrade: Upgrade, provenance: Mapping[str, Any] | None = None
         "verdict": upgrade.verdict,
         "options": rows,
         "settings": dict(upgrade.settings),
+        "cautions": list(upgrade.cautions),
     }
     if provenance:
         document["provenance"] = {**document["provenance"], **provenance}
     code = 0 if upgrade.decision in ("keep", "bridge") else 1
-    shown = [text_table(result.sections[0].tables[0]), "", *upgrade.lines, upgrade.verdict]
+    cautions = [f"Note: {caution}." for caution in upgrade.cautions]
+    shown = [
+        *cautions,
+        text_table(result.sections[0].tables[0]),
+        "",
+        *upgrade.lines,
+        upgrade.verdict,
+    ]
     return Output(shown, document, rows, page=upgrade, code=code)
 
 

@@ -89,8 +89,9 @@ def comparison_tables(comparison: Comparison) -> list[Any]:
     pair, sides = pair_of(comparison), (len(comparison.rows), len(comparison.columns))
     notes = diagnostic_notes(comparison, without=CHANCE)  # which the tables show
     diagnostics = [f"{spec}: {note}" for spec, note in notes.items()]
+    cautions = [f"Note: {caution}." for caution in comparison.cautions]
     if pair is not None:
-        return [text_table(pair_table(comparison, pair)), *diagnostics]
+        return [*cautions, text_table(pair_table(comparison, pair)), *diagnostics]
     lines = len(comparison.measures) * (len(comparison.rows) + 4)
     if max(sides) <= MATRIX and lines <= LINES:
         tables = [
@@ -98,8 +99,8 @@ def comparison_tables(comparison: Comparison) -> list[Any]:
             for info in comparison.measures
             for part in (_title(comparison, info), matrix_table(comparison, info))
         ]
-        return [*tables, *diagnostics]
-    return [text_table(measures_table(comparison)), *diagnostics, MORE]
+        return [*cautions, *tables, *diagnostics]
+    return [*cautions, text_table(measures_table(comparison)), *diagnostics, MORE]
 
 
 def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
