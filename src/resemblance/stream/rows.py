@@ -62,11 +62,11 @@ def received(
     layers = {}
     for name in known or named:
         try:
-            layers[name] = _in_order(Representation(named[name], name), known.get(name))
+            layers[name] = Representation(named[name], name)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from error
     _check_samples(where, layers, known)
-    return layers
+    return {name: _in_order(where, r, known.get(name)) for name, r in layers.items()}
 
 
 def _names(r: Representation) -> tuple[str | int, ...] | None:
@@ -74,14 +74,14 @@ def _names(r: Representation) -> tuple[str | int, ...] | None:
     return r.features and tuple(i if type(i) is int else str(i) for i in r.features)
 
 
-def _in_order(r: Representation, known: LayerFacts | None) -> Representation:
+def _in_order(where: str, r: Representation, known: LayerFacts | None) -> Representation:
     """Return a layer of a batch with its columns in the order of earlier batches; ``ValueError``
     for columns of other names."""
     names = _names(r)
-    if known is None or r.shape[1] != known.width:
+    if known is None:
         return r
     earlier, now = f"layer {r.name!r} of earlier batches", f"layer {r.name!r}"
-    order = order_of_columns("columns", earlier, known.columns, now, names, is_one_model=True)
+    order = order_of_columns(where, earlier, known.columns, now, names, is_one_model=True)
     return r if order is None else with_columns(r, order, "earlier batches")
 
 
