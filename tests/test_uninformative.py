@@ -282,7 +282,7 @@ def test_outputs_without_a_column_for_each_class(subtests):
         with subtests.test(str(measure.name)):
             with pytest.warns(rs.UninformativeWarning, match=r"'X' has one column.*np.eye"):
                 measure(classes[:, None], 2 - classes[:, None])
-            measure(first, second)
+            measure(2 * first, 2 * second)
     with pytest.warns(rs.UninformativeWarning, match=r"up to 3, and .*'X' has 3 columns"):
         rs.accuracy_difference(first, second, labels=tuple(classes + 1))
 

@@ -21,6 +21,7 @@ from .views.distances import row_blocks
 # 69 to 98 % of data with few large samples; 30 Gaussian samples of one feature rarely have as much.
 DOMINANT = 2
 HALF = 0.5  # of the variance: a feature or a sample that has as much is named
+SEVERAL, MOST = 10, 0.9  # of fewer features or samples, one that has most of it is named
 SHARE = 20  # one copy among so many samples, on all sides, is worth a word
 NAMED = 3  # representations with the same caution are named, at most
 FIRST = 16  # values of a row, by which most rows are told apart
@@ -354,7 +355,7 @@ def _halves(
     is_feature = what == "feature"
     words = []
     for name, of, called in zip(names, shares, labels):
-        if of.max() >= max(HALF, (2 if is_feature else 5) / len(of)):
+        if len(of) > 1 and of.max() >= (HALF if len(of) >= SEVERAL else MOST):
             label = list(called)[int(of.argmax())]
             words.append(f"{what} {label} has {_percent(of.max())} of the variance of {name}")
     if words:
