@@ -741,7 +741,7 @@ def test_columns_of_later_batches_are_put_in_the_order_of_the_first(tmp_path):
             assert scores["cka"][0, 1] == pytest.approx(rs.cka(x, y), abs=1e-12)
             assert "columns of 'x' were put in the order" in repr(scores).splitlines()[1]
             with pytest.raises(ValueError, match="columns of other names"):
-                stream.update({"x": a.add_prefix("new ").rename(columns=lambda c: c + "z"), "y": y})
+                stream.update({"x": a.rename(columns={names[0]: "other"}), "y": y})
 
 
 def test_a_stream_says_what_is_doubtful_about_its_samples():
