@@ -63,7 +63,10 @@ def numbers_of_columns(names: tuple[Hashable, ...]) -> tuple[int, ...] | None:
         return None
     numbers = tuple(number for _, number, _ in filter(None, parts))
     first = min(numbers, default=0)
-    is_count = first in (0, 1) and len(set(numbers)) == len(numbers) == max(numbers) - first + 1
+    is_count = (
+        first in (0, 1)
+        and len(set(numbers)) == len(numbers) == max(numbers, default=-1) - first + 1
+    )
     return numbers if is_count else None
 
 

@@ -82,7 +82,7 @@ def columns_in_one_order(
     Raises ``ValueError`` for names of which some are equal and some not, and for one model also for
     other names, and where a side without names meets numbers that are out of order.
     """
-    numbers = [r.features and numbers_of_columns(r.features) for r in representations]
+    numbers = [numbers_of_columns(r.features or ()) or () for r in representations]
     places = {tuple(i - min(of) for i in of) for of in filter(None, numbers)}
     ordered, owners = list[Representation](), dict[Hashable, Representation]()
     for r in representations:

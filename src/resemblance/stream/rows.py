@@ -71,7 +71,9 @@ def received(
 
 def _names(r: Representation) -> tuple[str | int, ...] | None:
     """Return the names of columns as a file has them: words and numbers."""
-    return r.features and tuple(i if type(i) is int else str(i) for i in r.features)
+    return (
+        None if r.features is None else tuple(i if type(i) is int else str(i) for i in r.features)
+    )
 
 
 def _in_order(where: str, r: Representation, known: LayerFacts | None) -> Representation:
