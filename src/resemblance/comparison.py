@@ -185,6 +185,11 @@ class Comparison:
                         caveats.append(Diagnostic(m.spec, x, y, CAVEAT, words))
         return tuple(caveats)
 
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What is doubtful about the data, such as copies of samples."""
+        return tuple(self.provenance.get("cautions", ()))
+
     def info(self, measure: AnyMeasure) -> MeasureInfo:
         """Return the description of a measure of this comparison.
 

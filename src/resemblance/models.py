@@ -269,7 +269,10 @@ def _only(subject: Subject, numbers: np.ndarray | None) -> Subject:
     """Return a model with some of its samples."""
     if numbers is None:
         return subject
-    layers = {k: Representation(r.source[numbers], k) for k, r in subject.layers.items()}
+    layers = {
+        k: Representation(r.source[numbers], k, features=r.features)
+        for k, r in subject.layers.items()
+    }
     answers = {"outputs": subject.outputs, "labels": subject.labels}
     parts: Any = {k: None if v is None else v[numbers] for k, v in answers.items()}
     return replace(subject, layers=layers, **parts)

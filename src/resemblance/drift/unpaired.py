@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..joining import columns_in_one_order
 from ..representation import Representation, Undefined, as_representation, title
 from ..rng import generator
 from ..significance.multiple_testing import holm
@@ -94,6 +95,7 @@ def checked_batches(
                 f"drift needs at least {FEWEST} samples in each batch; {title(batch)} has "
                 f"{batch.shape[0]}"
             )
+    x, y = columns_in_one_order("drift", (x, y), is_one_model=True)
     if labels is None:
         return x, y, None, ()
     if not isinstance(labels, tuple | list) or len(labels) != 2:

@@ -30,7 +30,7 @@ from ..significance.orders import Design
 from ..significance.resampling import half_width, standard_error
 from ..statistic import classes
 from .answers import Best, Contributions, CurvePoint, Difference, Influence, PairEvidence
-from .cautions import warn_of_bias
+from .bias import warn_of_bias
 from .evidence_file import Fields, stored
 from .intervals import PartCells
 from .jackknife import left_out_values, on_rows, rows_of, values_without
