@@ -25,15 +25,9 @@ from ..claims import COLUMNS, ROTATION
 from ..measure import measure
 from ..representation import Representation
 from ..views._transport import transport_plan
+from ..views.digits import norm_of
 from ..views.pairs import assignment, correlations
-from ..views.points import (
-    centered,
-    column_norms,
-    comparable_columns,
-    feature_products,
-    norm_of,
-    size,
-)
+from ..views.points import centered, column_norms, comparable_columns, feature_products, size
 from .alignment import with_sizes
 from .inner_products import NEAR, near
 

@@ -29,6 +29,7 @@ from ..representation import (
     value_blocks,
     view,
 )
+from .digits import check_digits, norm_of
 
 
 @view
@@ -120,12 +121,6 @@ def offset(x: Representation) -> tuple[Array, Array]:
 
 
 @view
-def norm_of(x: Representation) -> Array:
-    """Frobenius norm of the points as they are."""
-    return norm(x.array)
-
-
-@view
 def unit(x: Representation, centered: bool = True) -> Array:
     """The points with unit Frobenius norm, centred by default; ``Undefined`` when that
     norm is 0."""
@@ -138,6 +133,8 @@ def _positive_size(x: Representation, centered: bool) -> Array:
     if scalar(length) == 0:
         what = "is constant (all its rows are equal)" if centered else "is all zero"
         raise Undefined(f"{title(x)} {what}: it has no shape to compare")
+    if centered:
+        check_digits(x, scalar(length))
     return length
 
 

@@ -22,7 +22,8 @@ from ..arrays import (
     to_numpy,
 )
 from ..representation import Representation, Undefined, title, view
-from .points import is_rotated, norm_of, offset, preshape, row_directions, size, unit
+from .digits import norm_of, resolution
+from .points import is_rotated, offset, preshape, row_directions, size, unit
 
 
 class Decomposition(NamedTuple):
@@ -78,14 +79,6 @@ def _rounding_noise(x: Representation, centered: bool) -> float:
     n, d, length = x.n_samples, x.shape[1], scalar(norm_of(x))
     relative = length / scalar(size(x) if centered else norm_of(x))
     return float(resolution(x) * relative * (n**-0.5 + d**-0.5))
-
-
-@view
-def resolution(x: Representation) -> float:
-    """Relative distance between neighbouring numbers in the precision that the data came in; 0 for
-    integers."""
-    is_rounded = x.xp.isdtype(x.source.dtype, "real floating")
-    return float(epsilon(x.source)) if is_rounded else 0.0
 
 
 def need_derivative(singular: Array, what: str) -> None:

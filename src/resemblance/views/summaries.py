@@ -10,9 +10,10 @@ import numpy as np
 from ..arrays import Array, detach, device, inner, like, namespace, norm, scalar
 from ..representation import Representation, view
 from ..rng import generator
+from .digits import norm_of, resolution
 from .distances import squared_distances_above
-from .points import centered, mean, mean_direction, norm_of, preshape, size, unit_rows
-from .spectra import decomposition, resolution
+from .points import centered, mean, mean_direction, preshape, size, unit_rows
+from .spectra import decomposition
 
 
 @view
