@@ -208,7 +208,7 @@ def test_the_error_of_single_precision_is_bounded(data, metric):
     """No score falls short of the similarity by more than is added to the smallest that is
     proposed, computed in fractions."""
     similarity = similarity_of(rs.Representation(data), metric)
-    points, squares, terms = similarity
+    points, squares, terms, _ = similarity
     scores = searching._in_single(similarity).to_others(np.arange(len(points)))
     c, d = searching._relative_error(points.shape[1]), points.shape[1]
     rows = [[Fraction(v) for v in row] for row in points]

@@ -18,6 +18,7 @@ from .views.points import size
 
 LARGEST = 4096  # conditions: the points take O(n^3) time
 SYMMETRIC = 1e-8  # of the largest dissimilarity: what two halves of a matrix may differ by
+SMALLEST = 1e-140  # size of features whose squares keep their digits
 RESOLUTION = 1e-14  # of the largest eigenvalue: smaller ones are rounding
 
 Kind = Literal["sqeuclidean", "euclidean", "correlation", "cosine", "poisson"]
@@ -130,6 +131,7 @@ def dissimilarities(
     check_labels("dissimilarities", title(x), x.order, conditions=conditions, runs=runs)
     points, (ids, numbers) = _values(x), _conditions(x, conditions)
     _check_kind(kind, points, noise, runs, prior)
+    points, unit = _in_range(points, kind, noise)
     factors = _factors(kind, points, noise, prior)
     if runs is None:
         means = _means(points, numbers)
@@ -142,7 +144,7 @@ def dissimilarities(
         folds = _folds(points, numbers, ids, _numbers(runs, len(points), "runs"), runs)
         label = "crossnobis" if kind == "sqeuclidean" else "poisson_cv"
         matrix = np.mean([_between(factors(a)[0], factors(b)[1]) for a, b in folds], axis=0)
-    matrix = np.sqrt(np.maximum(matrix, 0)) if kind == "euclidean" else matrix
+    matrix = unit * np.sqrt(np.maximum(matrix, 0)) if kind == "euclidean" else matrix
     np.fill_diagonal(matrix, 0)
     return _signed(matrix, label, name or x.name, ids)
 
@@ -322,6 +324,22 @@ def _check_kind(kind: str, points: np.ndarray, noise: Any, runs: Any, prior: Any
         raise ValueError("dissimilarities: poisson takes counts; some are negative")
     if kind == "poisson" and (np.shape(prior) != (2,) or min(prior) <= 0):
         raise ValueError(f"dissimilarities: prior is two positive numbers; got {prior}")
+
+
+def _in_range(points: np.ndarray, kind: str, noise: Any) -> tuple[np.ndarray, float]:
+    """Return points whose squares neither overflow nor underflow, and their unit.
+
+    Raises ``ValueError`` where the dissimilarities themselves are out of range.
+    """
+    largest = float(np.abs(points).max(initial=0.0))
+    if SMALLEST <= largest <= 1 / SMALLEST or largest == 0:
+        return points, 1.0
+    if kind in ("sqeuclidean", "poisson") or noise is not None:
+        raise ValueError(
+            f"dissimilarities: the squares of numbers as large as {largest:.0e} are out of the "
+            f"range of float64; divide X by its size first, X / {largest:.0e}"
+        )
+    return points / largest, largest
 
 
 def _factors(

@@ -34,8 +34,9 @@ from ..views.distances import (
     mean_distance,
     row_blocks,
 )
+from ..views.far_rows import near_points
 from ..views.matrices import actual_distances, centred_distances, expected_cosine
-from ..views.points import preshape, size
+from ..views.points import size
 from ..views.rectangles import (
     ABOVE,
     Entries,
@@ -261,7 +262,7 @@ def rsm_norm_differences(
 def _distances(grid: PairGrid) -> list[Entries]:
     """Return the distances in unit size, which are none for a constant representation."""
     return [
-        distances_of(preshape(r) if scalar(size(r)) > 0 else 0 * r.array)
+        distances_of(near_points(r) if scalar(size(r)) > 0 else 0 * r.array)
         for r in grid.representations
     ]
 

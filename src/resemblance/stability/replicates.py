@@ -13,10 +13,13 @@ from .rdm import (
     Compare,
     Rdm,
     agreement,
+    are_narrow_rows,
     by_rdm,
     centred,
     correlation,
+    cosine_distances,
     cosine_matrix,
+    directions,
     one_minus,
     rows,
 )
@@ -115,5 +118,8 @@ def _square(points: np.ndarray, kind: str) -> np.ndarray:
         from scipy.spatial.distance import cdist
 
         return cdist(centred(points), centred(points))
-    above = one_minus(cosine_matrix(points, kind))
+    points = directions(points, kind)
+    if are_narrow_rows(points):
+        return cosine_distances(points, points)
+    above = one_minus(cosine_matrix(points))
     return np.triu(above, 1) + np.triu(above, 1).T

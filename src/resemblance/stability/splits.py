@@ -19,8 +19,8 @@ from .rdm import (
     by_rdm,
     centred,
     correlation,
+    cosine_distances,
     mean_agreement,
-    one_minus,
     ranks,
     rows,
     subset,
@@ -239,6 +239,8 @@ def _anchor_split(
     points: np.ndarray, fixed: np.ndarray, others: np.ndarray, probes: int, seed: int, split: int
 ) -> float:
     drawn = generator(seed, "anchor", split).permutation(others)
-    sides = (one_minus(fixed @ points[drawn[start : start + probes]].T) for start in (0, probes))
+    sides = (
+        cosine_distances(fixed, points[drawn[start : start + probes]]) for start in (0, probes)
+    )
     first, second = (np.concatenate([ranks(row) for row in side]) for side in sides)
     return correlation(first, second, "pearson")

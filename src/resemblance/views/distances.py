@@ -7,16 +7,29 @@ memory, and the numbers do not depend on how much memory there is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, as_float64, device, epsilon, inner, namespace, reuse, scalar, stacked
+from ..arrays import (
+    Array,
+    as_float64,
+    device,
+    epsilon,
+    inner,
+    namespace,
+    reuse,
+    scalar,
+    stacked,
+    to_numpy,
+)
 from ..representation import Representation, Undefined, title, view
 from ..significance import average_ranks
 from ..significance.ranks import COMPILED
-from .points import is_rotated, preshape, unit
+from .far_rows import near_points
+from .points import is_rotated, unit
 from .rectangles import (
     Deviations,
     Entries,
@@ -37,6 +50,7 @@ from .rectangles import (
 
 # height of a block; a property of the algorithm, not a tuning option: changing it changes rounding
 ROWS = 256
+SKEW = 8.0  # times the mean: the digits of dissimilarities that are larger are not those of all
 GATHERED = 2**17  # numbers gathered at a time, so that they stay in the processor's cache
 
 
@@ -85,14 +99,14 @@ def distance_matrix(points: Array) -> Array:
 @view
 def distances(x: Representation) -> Array:
     """Euclidean distances between the samples of the pre-shape, shape (n, n)."""
-    return distance_matrix(preshape(x))
+    return distance_matrix(near_points(x))
 
 
 @view
 def double_centered_distances(x: Representation) -> Array:
     """Distances minus their row and column means plus their mean, shape (n, n)."""
     if not isinstance(x.source, np.ndarray):
-        return double_centered(distance_matrix(preshape(x)))
+        return double_centered(distance_matrix(near_points(x)))
     from scipy.spatial.distance import squareform
 
     deviations, sums, mean = centred_distances(x)  # which the value needs, too
@@ -152,7 +166,7 @@ def mean_distance(x: Representation) -> Array:
 @view
 def _distances_of_pairs(x: Representation) -> CentredPairs:
     """What the three views above are parts of: each can be carried to another order of samples."""
-    points, sums = preshape(x), x.xp.zeros_like(x.array[:, 0])
+    points, sums = near_points(x), x.xp.zeros_like(x.array[:, 0])
     n, entries, totals = x.shape[0], distances_of(points), [sums]
 
     def pieces() -> Iterator[Array]:
@@ -247,17 +261,21 @@ def ranks_within(vector: Array, low: float, high: float, compiled: int = COMPILE
     Rounding must not order equal dissimilarities, nor (in single precision) tie all that are close
     together.
     """
-    largest = 16 * epsilon(vector) * max(high, -low)
+    reach = max(high, -low)
+    if reach > SKEW * abs(scalar(namespace(vector).mean(vector))):  # a few are far larger
+        reach = min(reach, SKEW * float(np.median(np.abs(to_numpy(vector)))) or reach)
+    largest = 16 * epsilon(vector) * reach
     return average_ranks(vector, min(largest, 1e-3 * (high - low) / vector.shape[0]), compiled)
 
 
 def need_different(x: Representation, kind: str, low: float, high: float, eps: float) -> None:
     """Raise ``Undefined`` when the least and the largest dissimilarity differ by rounding only.
 
-    Cosines and correlations are rounded relative to 1, distances relative to the largest of them,
-    and a rotation into n dimensions adds a rounding that grows with n.
+    Unit rows are rounded relative to 1, so cosines and correlations relative to the distance
+    between such rows; distances are rounded relative to the largest of them, and a rotation into n
+    dimensions adds a rounding that grows with n.
     """
-    of = 1.0
+    of = min(1.0, math.sqrt(2 * max(high, 0.0)))
     if x.signed or kind in ("euclidean", "sqeuclidean"):
         is_turned = x.signed or is_rotated(x)
         of = max(high, -low) * (max(1.0, x.shape[0] / 8) if is_turned else 1.0)
@@ -347,12 +365,12 @@ def whitened(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
 @view
 def distance_margins(x: Representation) -> Margins:
     """Margins of the distances between the samples of the pre-shape."""
-    return margins_of(distances_of(preshape(x)), x.shape[0])
+    return margins_of(distances_of(near_points(x)), x.shape[0])
 
 
 def centred_distance_entries(x: Representation) -> Entries:
     """Entries of the double-centred distances between the samples of the pre-shape."""
-    points = preshape(x)
+    points = near_points(x)
     return double_centred(distances_of(points), distance_margins(x), points)
 
 
@@ -377,5 +395,5 @@ def dissimilarity_spread(x: Representation, kind: str) -> Spread:
             deviations.add(block, 2)
         elif block.shape[0] > 1:
             deviations.add(block[~diagonal_of(block)], 1)
-    need_different(x, kind, deviations.low, deviations.high, epsilon(points))
+    need_different(x, kind, deviations.low, deviations.high, epsilon(x.array))
     return Spread(deviations.low, deviations.high, deviations.mean, deviations.squares)

@@ -18,9 +18,10 @@ import numpy as np
 from ..arrays import detach, epsilon, norm, to_numpy
 from ..representation import Representation, Undefined, title, view
 from .distances import row_blocks
+from .far_rows import near_points
 from .neighbours import NeighbourSearch, nearest, neighbours
-from .points import preshape, unit, unit_rows
-from .similarities import Affinity, products, squared_distances
+from .points import unit, unit_rows
+from .similarities import Affinity, precise_unit_rows, products, squared_distances
 from .ties import Nearest
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def neighbour_distances(x: Representation, search: NeighbourSearch) -> np.ndarra
     their mean.
     """
     by_cosine = search.metric == "cosine"
-    rows = detach(unit_rows(x) if by_cosine else preshape(x))
+    rows = precise_unit_rows(x) if by_cosine else detach(near_points(x))
     near = nearest(x, *search)
     squares = np.asarray(squared_distances(rows, near.listed), dtype=np.float64)
     lengths = to_numpy(norm(rows, axis=1))

@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import (
     Array,
     detach,
+    epsilon,
     has_safe_squares,
     namespace,
     norm,
@@ -29,7 +30,7 @@ from ..representation import (
     value_blocks,
     view,
 )
-from .digits import check_digits, norm_of
+from .digits import norm_of, resolution
 
 
 @view
@@ -133,8 +134,6 @@ def _positive_size(x: Representation, centered: bool) -> Array:
     if scalar(length) == 0:
         what = "is constant (all its rows are equal)" if centered else "is all zero"
         raise Undefined(f"{title(x)} {what}: it has no shape to compare")
-    if centered:
-        check_digits(x, scalar(length))
     return length
 
 
@@ -213,14 +212,21 @@ def row_directions(x: Representation) -> Array:
 
 
 def standardized_rows(x: Representation) -> Array:
-    """Rows minus their own mean over the features, at unit length; a constant row becomes zero."""
-    return standardized(x.array)
+    """Rows minus their own mean over the features, at unit length.
+
+    A row that is constant, or varies by no more than the rounding of its numbers, becomes zero.
+    """
+    return standardized(x.array, resolution(x))
 
 
-def standardized(rows: Array) -> Array:
-    """Return :func:`standardized_rows` of an array."""
-    shifted = rows - detach(rows[:, :1])
-    return scaled_rows(shifted - namespace(rows).mean(shifted, axis=1, keepdims=True))
+def standardized(rows: Array, eps: float = 0.0) -> Array:
+    """Return :func:`standardized_rows` of an array whose numbers were stored with this relative
+    rounding."""
+    xp, shifted = namespace(rows), rows - detach(rows[:, :1])
+    shifted = shifted - xp.mean(shifted, axis=1, keepdims=True)
+    eps = max(eps, epsilon(rows))
+    varies = norm(shifted, axis=1) > eps * norm(rows, axis=1)
+    return scaled_rows(xp.where(varies[:, None], shifted, xp.zeros_like(shifted)))
 
 
 def scaled_rows(rows: Array) -> Array:

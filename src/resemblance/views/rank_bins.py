@@ -129,8 +129,8 @@ def _edges(x: Representation, kind: str, spread: Spread) -> RankBins:
     """Return bins that are narrow where the dissimilarities of some samples are dense."""
     scale = (CELLS - 2) / (spread.high - spread.low)
     step = -(-x.shape[0] // SAMPLE)
-    points = to_numpy(dissimilar_points(x, kind)[::step, :]).astype(np.float64, copy=False)
-    whole = slice(0, len(points))
+    points = dissimilar_points(x, kind).every(step)
+    whole = slice(0, len(points.points))
     block = dissimilarities_of(points, kind)(Rectangle(whole, whole))
     values = np.clip(block[~diagonal_of(block)], spread.low, spread.high)
     low = spread.low - MARGIN / scale

@@ -22,7 +22,7 @@ from ..arrays import (
     to_numpy,
 )
 from ..representation import Representation, Undefined, title, view
-from .digits import norm_of, resolution
+from .digits import below_rounding, norm_of, resolution
 from .points import is_rotated, offset, preshape, row_directions, size, unit
 
 
@@ -54,6 +54,7 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     tolerance = max(
         max(x.n_samples, x.shape[1]) * epsilon(s) * scalar(s[0]), _rounding_noise(x, centered)
     )
+    _need_spread(x, tolerance, centered)
     rank = int(to_numpy(s > tolerance).sum())
     if rank == 0:
         raise Undefined(
@@ -67,6 +68,15 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
         u, s, vt = svd(points @ x.xp.matrix_transpose(spanned))
         vt = vt @ spanned
     return Decomposition(u[:, :rank], s[:rank], vt[:rank, :])
+
+
+def _need_spread(x: Representation, tolerance: float, centered: bool) -> None:
+    """Raise ``Undefined`` where the mean row of points that are not centred hides how the samples
+    differ: then only the direction of the mean row is left."""
+    if centered or x.origin or x.signed or not (spread := scalar(size(x))):
+        return
+    if spread / scalar(norm_of(x)) <= 2 * min(x.shape) ** 0.5 * tolerance:
+        raise Undefined(below_rounding(x))
 
 
 def _rounding_noise(x: Representation, centered: bool) -> float:
