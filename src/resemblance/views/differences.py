@@ -32,10 +32,11 @@ def from_differences(
     ends = [xp.sum(a * direction[None, :], axis=1) for a in (points, targets)]
 
     def mend(block: Array, both: Array, at: tuple[slice, slice], near: float) -> None:
-        is_near = to_numpy(block <= near * both)
+        both *= near
+        is_near = to_numpy(block <= both)
         row, column = np.divmod(np.flatnonzero(is_near), is_near.shape[1])
         rows, columns = row + (at[0].start or 0), column + (at[1].start or 0)
-        scale = to_numpy(both)[row, column] ** 0.5
+        scale = (to_numpy(both)[row, column] / near) ** 0.5
         gaps = np.abs(to_numpy(ends[0])[rows] - to_numpy(ends[1])[columns])
         differs = gaps > EQUAL * eps * scale
         values = np.zeros(len(row), dtype=gaps.dtype)
