@@ -91,7 +91,7 @@ _MODULES = {
     "drift": ("Drift", "DriftReport", "Upgrade", "drift", "upgrade"),
     "engine.forecast": ("Forecast", "plan"),
     "inference": (
-        *("Across", "Evidence", "across", "equal_rows"), *("evidence", "load", "load_evidence"),
+        "Across", "Evidence", "across", "equal_rows", "evidence", "load", "load_evidence",
     ),
     "inference.sample_size": ("samples_for",),
     "joining": ("condition_means", "join_samples"),

@@ -38,6 +38,7 @@ from .representation import (
     without_gradient,
 )
 from .streamed import check_streamed, need_features
+from .views.digits import check_digits
 
 Family = Literal[
     "cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"
@@ -224,6 +225,8 @@ class Measure(Declared):
             check_streamed(self, x, y)
         elif self.reads == "features":
             need_features(str(self), x, y)
+        for r in (x, y):
+            check_digits(r)
 
 
 @needs_claims

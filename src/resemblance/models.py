@@ -149,17 +149,20 @@ def compare_models(
         scores = None if save is None else folder / SCORES
         (comparison,) = compare_many([Work.of(subjects, chosen, about=about)], save=scores, **work)
         options = {"executor": executor, "memory": memory, "save": scores}
-        of_first = comparison, subjects, chosen[:1]
-        sure = evidence_of(*of_first, design, level, options, progress)
-    # Nobody passed an array that could be transposed
-    more_samples = "; more samples are needed"
-    for of in comparison.matrices.values():
-        of.caveats = {k: text.replace(TRANSPOSED, more_samples) for k, text in of.caveats.items()}
+        sure = evidence_of(comparison, subjects, chosen[:1], design, level, options, progress)
+    _advise_more_samples(comparison)
     origin = None if save is None else sure.origin  # temporary files are gone
     comparison = replace(comparison, evidence=replace(sure, origin=origin))
     if scores is not None:
         comparison.save(scores)
     return comparison
+
+
+def _advise_more_samples(comparison: Comparison) -> None:
+    """Advise more samples where a caveat asks for transposed arrays: nobody passed an array."""
+    more_samples = "; more samples are needed"
+    for of in comparison.matrices.values():
+        of.caveats = {k: text.replace(TRANSPOSED, more_samples) for k, text in of.caveats.items()}
 
 
 def _check_one_pooling(pool: Any, reference: int | None) -> None:

@@ -19,6 +19,7 @@ from .inputs import check_order, order_of
 from .representation import Representation, Undefined, check_same_samples, finite
 from .significance.labels import numbers_of
 from .streamed import need_features
+from .views.digits import check_digits
 
 StatisticFamily = Literal[
     "splits", "replicates", "supervised", "perturbation", "trials", "spectrum", "transfer"
@@ -103,6 +104,7 @@ class Statistic(Declared):
             raise Undefined(f"{self} needs at least {self.min_features} features; got {d}")
         need_features(str(self), x)
         finite(x)
+        check_digits(x)
 
     def _claims(self) -> dict[str, str]:
         low, high = self.range

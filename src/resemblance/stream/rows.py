@@ -9,8 +9,8 @@ import numpy as np
 
 from ..arrays import Array, device, is_torch, namespace, on_processor, scalar, to_numpy
 from ..representation import Representation, Undefined, check_same_samples, finite
+from ..views.digits import resolution
 from ..views.points import directed, unit_rows
-from ..views.spectra import resolution
 
 LARGEST = 1e60  # the fourth power of larger values overflows
 SMALLEST = 1e-60  # and that of smaller ones underflows
