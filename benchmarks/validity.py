@@ -19,6 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import validity_drift
 import validity_intervals
 import validity_recalls
 import validity_tests
@@ -36,7 +37,7 @@ STUDIES: tuple[Study, ...] = (
     *validity_tests.MAPS,
     *validity_recalls.STUDIES,
     *validity_intervals.RANKS,
-    *validity_tests.DRIFT,
+    *validity_drift.STUDIES,
 )
 
 # ----------------------------------------------------------------- the tables of the documentation

@@ -7,6 +7,7 @@ Warnings are errors here as everywhere, so a division by zero that happens to en
 from __future__ import annotations
 
 import math
+import re
 from itertools import cycle
 from typing import Any
 
@@ -305,7 +306,7 @@ def test_a_measure_cannot_change_the_data(rng):
         data = rng.standard_normal((20, 4)).astype(dtype)
         before = data.copy()
         with pytest.raises(ValueError, match="read-only"):
-            shifting(data, data[:, :3])
+            shifting(data, data[:, ::-1].copy())
         assert np.array_equal(data, before)
 
 
@@ -408,3 +409,151 @@ def test_a_false_claim_of_a_range_is_not_hidden():
         m(X, Y, by=np.nan)
     with pytest.raises(rs.Undefined, match=r"excess\[by=inf\]: the value overflows"):
         m(X, Y, by=np.inf)
+
+
+# -------------------------------------------------------------------------------------- lost digits
+
+FAR_X = np.random.default_rng(5).standard_normal((60, 6))
+FAR_Y = FAR_X @ np.random.default_rng(6).standard_normal((6, 6)) / 2
+FAR_Y += np.random.default_rng(7).standard_normal((60, 6))
+BELOW = "centre first|is constant|varies by no more|are equal|are zero|is zero"
+
+
+def moved(x: np.ndarray, offset: float, columns: str) -> np.ndarray:
+    return x + offset * (np.arange(x.shape[1]) < (1 if columns == "one" else x.shape[1]))
+
+
+def value_or_reason(measure: Any, *inputs: Any) -> float | str:
+    try:
+        return float(value(measure, *inputs))
+    except rs.Undefined as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("measure", CATALOGUE, ids=lambda m: m.spec)
+def test_no_value_is_made_of_lost_digits(measure: Measure, subtests: Any) -> None:
+    """Measures that ignore an offset keep their value; the others tend to a limit. Else there is no
+    value, and the reason says so."""
+    for dtype in ("float64", "float32"):
+        limit = None
+        for columns in ("one", "all"):
+            limit = None
+            for offset in (1e5, 1e7, 1e8, 1e10):
+                pair = [moved(x, offset, columns).astype(dtype) for x in (FAR_X, FAR_Y)]
+                found = value_or_reason(measure, *pair)
+                with subtests.test(f"{dtype} {columns} {offset:g}"):
+                    if isinstance(found, str):
+                        assert dtype == "float32", found
+                        assert re.search(BELOW, found), found
+                    elif "translation" in measure.invariant_to:
+                        exact = [moved(x.astype(np.longdouble), -offset, columns) for x in pair]
+                        true = value_or_reason(measure, *(x.astype(float) for x in exact))
+                        assert found == pytest.approx(true, rel=2e-3, abs=1e-4)
+                    elif dtype == "float64":
+                        limit = found if limit is None else limit
+                        assert found == pytest.approx(limit, rel=0.02, abs=2e-3)
+
+
+def exact_chords(x: np.ndarray) -> np.ndarray:
+    """1 minus cosine, in extended precision."""
+    rows = x.astype(np.longdouble)
+    rows = rows / np.sqrt((rows**2).sum(axis=1, keepdims=True))
+    return ((rows[:, None] - rows[None]) ** 2).sum(axis=2) / 2
+
+
+def exact_overlap(distances: list[np.ndarray], k: int = 10) -> float:
+    near = [
+        np.argsort(np.where(np.eye(len(d), dtype=bool), np.inf, d), axis=1)[:, :k]
+        for d in distances
+    ]
+    return float(np.mean([len(set(a) & set(b)) / k for a, b in zip(*near)]))
+
+
+@pytest.mark.parametrize("dtype", [None, "float32"])
+@pytest.mark.parametrize("columns", ["one", "all"])
+@pytest.mark.parametrize("offset", [1e3, 1e4, 1e5])
+def test_cosine_neighbours_keep_their_digits(dtype: Any, columns: str, offset: float) -> None:
+    """A constant column of 1e4, as in language models, left unrelated layers at 1."""
+    pair = [moved(x, offset, columns) for x in (FAR_X, FAR_Y)]
+    true = exact_overlap([exact_chords(x) for x in pair])
+    a, b = (rs.Representation(x, dtype=dtype) for x in pair)
+    assert rs.mutual_knn(a, b) == pytest.approx(true, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["cosine", "correlation"])
+@pytest.mark.parametrize("offset", [1e7, 1e9])
+def test_dissimilarities_keep_their_digits(kind: Any, offset: float) -> None:
+    pair = [moved(x, offset, "one") for x in (FAR_X, FAR_Y)]
+    rows = [x.astype(np.longdouble) for x in pair]
+    if kind == "correlation":
+        rows = [x - x.mean(axis=1, keepdims=True) for x in rows]
+    above = np.triu_indices(60, 1)
+    true = scipy.stats.spearmanr(*(exact_chords(x)[above].astype(float) for x in rows))[0]
+    assert rs.rsa(*pair, rdm=kind) == pytest.approx(true, abs=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e8, 1e12, 1e15])
+def test_a_giant_row_takes_no_digits_of_the_others(size: float) -> None:
+    x = FAR_X.copy()
+    x[7] *= size
+    squares = [((z[:, None] - z[None]) ** 2).sum(axis=2) for z in (x.astype(np.longdouble), FAR_Y)]
+    found = rs.mutual_knn(x, FAR_Y, metric="euclidean")
+    # From the giant row itself, all others may be equally far.
+    assert found == pytest.approx(exact_overlap(squares), abs=0.01)
+    above = np.triu_indices(60, 1)
+    true = scipy.stats.spearmanr(*(d[above].astype(float) for d in squares))[0]
+    assert rs.rsa(x, FAR_Y, rdm="euclidean") == pytest.approx(true, abs=1e-3)
+
+
+def test_groups_too_far_apart_have_no_neighbours() -> None:
+    side = 1e9 * np.where(np.arange(60) % 2, 1, -1)[:, None]
+    for metric in ("cosine", "euclidean"):
+        with pytest.raises(rs.Undefined, match="one group at a time"):
+            rs.mutual_knn(FAR_X + side, FAR_Y + side, metric=metric)
+    one, other = ((x + side)[1::2] for x in (FAR_X, FAR_Y))
+    one, other = (x - x.mean(axis=0) for x in (one, other))
+    assert 0 < rs.mutual_knn(one, other) < 1
+
+
+def test_the_remedy_for_lost_digits() -> None:
+    far = [moved(x, 1e7, "all").astype(np.float32) for x in (FAR_X, FAR_Y)]
+    for measure in (rs.cka, rs.mutual_knn, rs.sliced_wasserstein, rs.aligned_cosine):
+        with pytest.raises(rs.Undefined, match="before the data are stored in float32"):
+            measure(*far)
+        centred = [moved(x, 1e7, "all") for x in (FAR_X, FAR_Y)]
+        centred = [(x - x.mean(axis=0)).astype(np.float32) for x in centred]
+        assert math.isfinite(measure(*centred))
+    single = [rs.Representation(moved(x, 1e7, "all"), dtype="float32") for x in (FAR_X, FAR_Y)]
+    with pytest.raises(rs.Undefined, match="or take dtype='float64'"):
+        rs.cka(*single)
+    double = [rs.Representation(moved(x, 1e7, "all"), dtype="float64") for x in (FAR_X, FAR_Y)]
+    assert rs.cka(*double) == pytest.approx(rs.cka(FAR_X, FAR_Y), rel=1e-6)
+
+
+def test_constant_columns_and_exact_ties_have_lost_nothing() -> None:
+    """The digits of one column are its own."""
+    wide = [np.c_[x, np.full(60, 1e10)].astype(np.float32) for x in (FAR_X, FAR_Y)]
+    assert rs.cka(*wide) == pytest.approx(rs.cka(FAR_X, FAR_Y), rel=1e-5)
+    hot = np.eye(6)[np.arange(60) % 6]
+    bits = (FAR_X > 0) + 0.0
+    for metric in ("cosine", "euclidean"):
+        assert rs.mutual_knn(hot, 3 * hot, metric=metric) == 1
+        assert rs.mutual_knn(bits, bits[:, ::-1], metric=metric) == pytest.approx(1)
+
+
+def test_rows_that_vary_by_rounding_are_constant_rows() -> None:
+    x, y = (z.astype(np.float32) for z in (FAR_X, FAR_Y))
+    saturated, ones = x.copy(), x.copy()
+    draws = np.random.default_rng(0).random((20, 6)) < 0.5
+    saturated[:20], ones[:20] = np.where(draws, 1, np.float32(1 - 2**-24)), 1
+    for kind in (np.float32, np.float64):  # as they are stored
+        assert (rs.rdm(saturated.astype(kind))[0, 1] == 1) == (kind is np.float32)
+    assert rs.rsa(saturated, y) == rs.rsa(ones, y)
+
+
+def test_rounding_that_decides_on_a_rotation_is_noticed() -> None:
+    z = np.random.default_rng(0).standard_normal((40, 6))
+    giant = np.random.default_rng(1).standard_normal((40, 6))
+    giant[0] *= 1e14
+    with pytest.raises(rs.Undefined, match="rounding decides on the best rotation"):
+        rs.aligned_cosine(np.exp(30 * z), giant)

@@ -411,3 +411,15 @@ def test_variances_that_do_not_fit_are_refused(subtests: Any) -> None:
     for name, (variances, compare) in cases.items():
         with subtests.test(name), pytest.raises(ValueError, match="variances"):
             rs.rsa(x, x + 1, compare=compare, variances=variances)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-160, 1e160, 1e200])
+def test_dissimilarities_of_any_size_are_right_or_refused(size):
+    x, conditions = np.random.default_rng(0).standard_normal((40, 6)), np.repeat(range(10), 4)
+    for kind, power in (("euclidean", 1), ("correlation", 0)):
+        expected = rs.rdm(rs.dissimilarities(x, conditions, kind=kind)) * size**power
+        found = rs.rdm(rs.dissimilarities(size * x, conditions, kind=kind))
+        assert np.allclose(found, expected, rtol=1e-9, atol=0)
+    with pytest.raises(ValueError, match="divide X by its size first"):
+        rs.dissimilarities(size * x, conditions)
+    assert rs.rdm(rs.dissimilarities(size * x / size, conditions)).shape == (10, 10)

@@ -95,7 +95,9 @@ def test_the_neighbours_are_those_of_double_precision(subtests):
                 with subtests.test(f"{k}, {case}, {metric}"):
                     data, is_open = CASES[case]
                     similarity = similarity_of(rs.Representation(data), metric)
-                    assert pays(similarity, k)
+                    assert pays(similarity, k) == (similarity.gram is None)
+                    if similarity.gram is not None:
+                        continue
                     quick = search(similarity, k)
                     assert_same(quick, in_full(similarity, k))
                     if is_open is not None and metric == "euclidean" and k == 10:
@@ -208,7 +210,10 @@ def test_the_error_of_single_precision_is_bounded(data, metric):
     """No score falls short of the similarity by more than is added to the smallest that is
     proposed, computed in fractions."""
     similarity = similarity_of(rs.Representation(data), metric)
-    points, squares, terms = similarity
+    if similarity.gram is not None:  # wide data are compared by their products in double precision
+        assert not searching.is_bounded(similarity)
+        return
+    points, squares, terms, *_ = similarity
     scores = searching._in_single(similarity).to_others(np.arange(len(points)))
     c, d = searching._relative_error(points.shape[1]), points.shape[1]
     rows = [[Fraction(v) for v in row] for row in points]

@@ -192,3 +192,20 @@ def test_unusual_data_have_a_distance(subtests: Any) -> None:
             with subtests.test(name):
                 assert distance(named(x), named(x)) == pytest.approx(0, abs=2e-3)
                 assert np.isfinite(distance(named(x), named(x[::-1].copy())))
+
+
+@pytest.mark.parametrize("measure", [GAUSS, ENERGY])
+def test_a_common_offset_keeps_the_value_or_has_none(measure: Any) -> None:
+    """Once the offset fixes the direction, the value stays; where rounding decides on the rotation,
+    there is none."""
+    limit = measure(named(X + 1e4), named(Y + 1e4))
+    for offset in (1e5, 1e6):
+        assert measure(named(X + offset), named(Y + offset)) == pytest.approx(limit, rel=1e-3)
+    for offset in (1e8, 1e10):
+        with pytest.raises(rs.Undefined, match="subtract the mean of all rows"):
+            measure(named(X + offset), named(Y + offset))
+    far = [named(z + 1e8) for z in (X, Y)]
+    centred = [rs.Representation(r.array - r.array.mean(axis=0), ids=r.ids) for r in far]
+    assert measure(*centred) == pytest.approx(
+        measure(named(X - X.mean(axis=(0, 1))), named(Y - Y.mean(axis=(0, 1)))), rel=1e-5
+    )

@@ -19,6 +19,7 @@ from .views.points import size
 
 LARGEST = 4096  # conditions: the points take O(n^3) time
 SYMMETRIC = 1e-8  # of the largest dissimilarity: what two halves of a matrix may differ by
+SMALLEST = 1e-140  # size of features whose squares keep their digits
 RESOLUTION = 1e-14  # of the largest eigenvalue: smaller ones are rounding
 
 SIGNS = 4  # conditions: of fewer, all cross-validated dissimilarities may be negative by chance
@@ -143,6 +144,7 @@ def dissimilarities(
     _check_kind(kind, points, noise, runs, prior)
     if noise is not None:
         check_noise(noise, points, numbers)
+    points, unit = _in_range(points, kind, noise)
     factors = _factors(kind, points, noise, prior)
     if runs is None:
         means = means_of(points, numbers)
@@ -156,7 +158,7 @@ def dissimilarities(
         matrix = _cross_validated(
             points, numbers, _numbers(runs, len(points), "runs"), factors, ids
         )
-    matrix = np.sqrt(np.maximum(matrix, 0)) if kind == "euclidean" else matrix
+    matrix = unit * np.sqrt(np.maximum(matrix, 0)) if kind == "euclidean" else matrix
     np.fill_diagonal(matrix, 0)
     y = _signed(matrix, label, name or x.name, ids)
     first = np.unique(numbers, return_index=True)[1]
@@ -299,6 +301,22 @@ def _need_features(called: str, d: int) -> None:
             f"{called}: X has one feature, over which there is no correlation; take "
             'kind="euclidean"'
         )
+
+
+def _in_range(points: np.ndarray, kind: str, noise: Any) -> tuple[np.ndarray, float]:
+    """Return points whose squares neither overflow nor underflow, and their unit.
+
+    Raises ``ValueError`` where the dissimilarities themselves are out of range.
+    """
+    largest = float(np.abs(points).max(initial=0.0))
+    if SMALLEST <= largest <= 1 / SMALLEST or largest == 0:
+        return points, 1.0
+    if kind in ("sqeuclidean", "poisson") or noise is not None:
+        raise ValueError(
+            f"dissimilarities: the squares of numbers as large as {largest:.0e} are out of the "
+            f"range of float64; divide X by its size first, X / {largest:.0e}"
+        )
+    return points / largest, largest
 
 
 def _factors(kind: str, points: np.ndarray, noise: Any, prior: tuple[float, float]) -> Factors:

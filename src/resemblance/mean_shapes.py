@@ -12,6 +12,7 @@ import numpy as np
 from .arrays import to_numpy
 from .representation import Representation, Undefined, as_representation, check_same_samples, title
 from .significance.resampling import check_whole
+from .views.digits import check_digits
 from .views.points import centered
 
 TURNS = 2000
@@ -113,6 +114,7 @@ def _centred(representations: Any, called: str = "mean_shape") -> list[np.ndarra
     for r, points in zip(several, arrays):
         if not np.isfinite(points).all():
             raise Undefined(f"{called}: {title(r)} has NaN or infinite values; leave its rows out")
+        check_digits(r)
     return arrays
 
 

@@ -30,6 +30,7 @@ from .representation import (
     without_gradient,
 )
 from .streamed import check_streamed, need_features
+from .views.digits import check_digits
 
 Family = Literal[
     "cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"
@@ -223,6 +224,8 @@ class Measure(Declared):
         elif self.reads == "features":
             need_features(str(self), x, y)
         self.in_order_of(x, y)
+        for r in (x, y):
+            check_digits(r)
 
     def in_order_of(self, x: Representation, y: Representation) -> Representation:
         """Return y with its columns in the order of those of x, where that matters to the measure;
@@ -232,8 +235,9 @@ class Measure(Declared):
         if "permutation" in self.invariant_to:
             columns_like(str(self), x, y, is_one_model=False)  # raises for names partly equal
             return y
+        is_one_model = self.needs_equal_columns or self.family == "outputs"
         try:
-            return columns_like(str(self), x, y, is_one_model=True)
+            return columns_like(str(self), x, y, is_one_model=is_one_model)
         except ValueError as error:
             raise Undefined(str(error)) from None
 

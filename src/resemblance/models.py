@@ -12,7 +12,6 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
 from inspect import signature
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +28,11 @@ from .inference.seconds import evidence_seconds
 from .inputs import TRANSPOSED
 from .measure import Measure
 from .progress import Progress
-from .representation import Representation
+from .representation import Representation, with_rows
 from .significance.orders import DRAWS
 from .sources.extraction import BY_LAYER, VARIES, extract
 from .sources.hooks import row_numbers
-from .sources.models import LoadedModel, Samples, load_model, load_samples
+from .sources.models import LoadedModel, Samples, first_batch, load_model, load_samples
 from .sources.models.loading import BLOCKS, untrained
 from .subject import Subject
 
@@ -150,17 +149,20 @@ def compare_models(
         scores = None if save is None else folder / SCORES
         (comparison,) = compare_many([Work.of(subjects, chosen, about=about)], save=scores, **work)
         options = {"executor": executor, "memory": memory, "save": scores}
-        of_first = comparison, subjects, chosen[:1]
-        sure = evidence_of(*of_first, design, level, options, progress)
-    # Nobody passed an array that could be transposed
-    more_samples = "; more samples are needed"
-    for of in comparison.matrices.values():
-        of.caveats = {k: text.replace(TRANSPOSED, more_samples) for k, text in of.caveats.items()}
+        sure = evidence_of(comparison, subjects, chosen[:1], design, level, options, progress)
+    _advise_more_samples(comparison)
     origin = None if save is None else sure.origin  # temporary files are gone
     comparison = replace(comparison, evidence=replace(sure, origin=origin))
     if scores is not None:
         comparison.save(scores)
     return comparison
+
+
+def _advise_more_samples(comparison: Comparison) -> None:
+    """Advise more samples where a caveat asks for transposed arrays: nobody passed an array."""
+    more_samples = "; more samples are needed"
+    for of in comparison.matrices.values():
+        of.caveats = {k: text.replace(TRANSPOSED, more_samples) for k, text in of.caveats.items()}
 
 
 def _check_one_pooling(pool: Any, reference: int | None) -> None:
@@ -269,10 +271,7 @@ def _only(subject: Subject, numbers: np.ndarray | None) -> Subject:
     """Return a model with some of its samples."""
     if numbers is None:
         return subject
-    layers = {
-        k: Representation(r.source[numbers], k, features=r.features)
-        for k, r in subject.layers.items()
-    }
+    layers = {k: with_rows(r, r.source[numbers]) for k, r in subject.layers.items()}
     answers = {"outputs": subject.outputs, "labels": subject.labels}
     parts: Any = {k: None if v is None else v[numbers] for k, v in answers.items()}
     return replace(subject, layers=layers, **parts)
@@ -302,7 +301,7 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
     numbers, number = _numbers(of["rows"], samples), _seed_of(of["reference"])
     if samples.count is None:
         raise ValueError(f"plan_models: the number of samples of {samples.name} is not known")
-    part, n = _first_batch(samples, of["batch_size"], of["seed"]), len(samples)
+    part, n = first_batch(samples, of["batch_size"], of["seed"]), len(samples)
     n_rows = n if numbers is None else len(numbers)
     arrays, seconds, disk = dict[str, np.ndarray](), 0.0, 0
     with _features(None) as folder:
@@ -325,19 +324,6 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
     if sure is None:
         return replace(forecast, unknown=(*forecast.unknown, f"evidence of {measures[0]}"))
     return replace(forecast, evidence=sure.usual, permuted=sure.permuted)
-
-
-def _first_batch(samples: Samples, batch_size: int, seed: int) -> Samples:
-    """Return samples for one batch: drawn where they can be, or those that come first."""
-    if samples.read is not None:
-        return load_samples(samples, limit=batch_size, seed=seed)
-    if samples.kind == "graph":
-        return samples
-
-    def first() -> Iterator[Any]:
-        return islice(samples.batches(), 1)
-
-    return replace(samples, ids=None, labels=None, count=None, stream=first, digest=None)
 
 
 def _without_constants(subject: Subject) -> Subject:

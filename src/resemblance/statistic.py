@@ -20,6 +20,7 @@ from .joining import columns_like
 from .representation import Representation, Undefined, check_same_samples, finite
 from .significance.labels import numbers_of
 from .streamed import need_features
+from .views.digits import check_digits
 
 StatisticFamily = Literal[
     "splits", "replicates", "supervised", "perturbation", "trials", "spectrum", "transfer"
@@ -104,6 +105,7 @@ class Statistic(Declared):
             raise Undefined(f"{self} needs at least {self.min_features} features; got {d}")
         need_features(str(self), x)
         finite(x)
+        check_digits(x)
 
     def _claims(self) -> dict[str, str]:
         low, high = self.range

@@ -18,6 +18,8 @@ Alignment = Literal["orthogonal", "permutation", "none"]
 TURNS = 300
 AXES = 3  # starts by the axes of covariances
 TOLERANCE = 1e-12  # of the sum of squares: a turn that gains less is the last one
+EPSILON = float(np.finfo(float).eps)
+SURE = 1e-2  # error of a turn from which on it is left to rounding
 NEAREST = 1e-9  # of the mean distance: nearer trials have no larger weight
 
 
@@ -62,7 +64,8 @@ def gaussian_stochastic_shape(
     counts, and it is a metric where that is the least of all. A turn takes O(n d² k + d³) time for
     k repeats, and a start at most 300 turns.
 
-    Raises ``Undefined`` without ids, for a stimulus without a repeat, and for NaN.
+    Raises ``Undefined`` without ids, for a stimulus without a repeat, for NaN, and for responses so
+    far from the origin that rounding decides on the rotation.
 
     Reference: Duong et al. 2023. netrep weighs the covariances by (2 - alpha)² while it turns and
     by 2 - alpha in its score, so its distance is larger for alpha other than 0, 1 and 2, by up to
@@ -73,22 +76,26 @@ def gaussian_stochastic_shape(
     _check_alignment("gaussian_stochastic_shape", alignment)
     unit = max(float(np.abs(part).max(initial=0.0)) for part in (mx, my, rx, ry)) or 1.0
     mx, my, rx, ry = (part / unit for part in (mx, my, rx, ry))
-    total = alpha * ((mx**2).sum() + (my**2).sum())
-    total += (2 - alpha) * ((rx**2).sum() + (ry**2).sum())
+    spread = alpha * (_around_mean(mx) + _around_mean(my))
+    spread += (2 - alpha) * ((rx**2).sum() + (ry**2).sum())
     by_means = alpha * my.T @ mx
     least = np.inf
     for start in [by_means, *_starts(_squares(rx), _squares(ry), int(starts) - 1, seed)]:
         q, before = _nearest(start, alignment), np.inf
         for _ in range(TURNS):
-            u, sizes, vt = np.linalg.svd(rx @ q.T @ ry.transpose(0, 2, 1), full_matrices=False)
-            value = (mx * (my @ q)).sum() * alpha + (2 - alpha) * sizes.sum()
-            value = total - 2 * value
-            if before - value <= TOLERANCE * total:
+            u, _, vt = np.linalg.svd(rx @ q.T @ ry.transpose(0, 2, 1), full_matrices=False)
+            turns = u @ vt
+            value = alpha * ((mx - my @ q) ** 2).sum()
+            value += (2 - alpha) * ((rx - turns @ (ry @ q)) ** 2).sum()
+            if before - value <= max(TOLERANCE * spread, 8 * EPSILON * value):
                 break
-            before, turns = value, u @ vt
+            before = value
             turned = (ry.transpose(0, 2, 1) @ (turns.transpose(0, 2, 1) @ rx)).sum(axis=0)
             q = _nearest(by_means + (2 - alpha) * turned, alignment)
         least = min(least, value)
+    if alignment != "none":
+        lengths = alpha * ((mx**2).sum() + (my**2).sum())
+        _need_turn("gaussian_stochastic_shape", lengths, spread, least)
     return float(unit * np.sqrt(max(least, 0.0) / len(mx)))
 
 
@@ -113,7 +120,8 @@ def energy_stochastic_shape(
     at the minimum, up to the noise of few repeats: d² that is negative counts as 0.
 
     Raises ``Undefined`` without ids, for a stimulus without a repeat, for repeats that are unequal
-    in number, and for NaN.
+    in number, for NaN, and for responses so far from the origin that rounding decides on the
+    rotation.
 
     Reference: Duong et al. 2023.
     """
@@ -131,6 +139,9 @@ def energy_stochastic_shape(
         if before - value <= TOLERANCE * value:
             break
         before, weights = value, 1 / np.maximum(apart, NEAREST * (value or 1.0))
+    if alignment != "none":
+        lengths, spread = (sum(form(z) for z in (a, b)) for form in (_squares_of, _around_mean))
+        _need_turn("energy_stochastic_shape", lengths, spread, value**2 * a[..., 0].size)
     return float(np.sqrt(unit * max(min(value, before) - within / 2, 0.0)))
 
 
@@ -150,6 +161,28 @@ def _starts(a: np.ndarray, b: np.ndarray, count: int, seed: int) -> Iterator[np.
         turn = random.standard_normal(a[0].shape)
         yield turn
         yield turn.T
+
+
+def _squares_of(rows: np.ndarray) -> float:
+    return float((rows**2).sum())
+
+
+def _around_mean(rows: np.ndarray) -> float:
+    """Return the sum of the squared distances of rows from their mean."""
+    return _squares_of(rows - rows.mean(axis=tuple(range(rows.ndim - 1))))
+
+
+def _need_turn(called: str, lengths: float, spread: float, least: float) -> None:
+    """Raise :class:`~resemblance.Undefined` where a common offset leaves the best turn to rounding.
+
+    The products of rows with squared ``lengths`` have that times the machine epsilon of error; how
+    much the turn counts is at most ``spread``, of a sum ``least`` of squared distances.
+    """
+    if EPSILON * lengths > SURE * spread > SURE**2 * least:
+        raise Undefined(
+            f"{called}: the responses are so far from the origin that rounding decides on the best "
+            "rotation: centre first (subtract the mean of all rows from each representation)"
+        )
 
 
 # ----------------------------------------------------------------------------------------- repeats
@@ -242,6 +275,9 @@ def _nearest(products: np.ndarray, alignment: str) -> np.ndarray:
 
 
 def _apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the distances between the trials of each stimulus, (n, repeats, repeats)."""
+    """Return the distances between the trials of each stimulus, (n, repeats, repeats), from what is
+    left of them without the mean trial."""
+    middle = a.mean(axis=1, keepdims=True)
+    a, b = a - middle, b - middle
     squares = (a**2).sum(-1)[:, :, None] + (b**2).sum(-1)[:, None]
     return np.asarray(np.sqrt(np.maximum(squares - 2 * a @ b.transpose(0, 2, 1), 0)))

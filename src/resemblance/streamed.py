@@ -9,9 +9,10 @@ import numpy as np
 
 from .arrays import Array, to_numpy
 from .representation import Representation, StreamOrigin, Undefined, pair_view, title
+from .views.digits import resolution
 from .views.points import column_norms
 from .views.resi_code import resi_svcca_components
-from .views.spectra import components_for, decomposition, resolution, with_tied
+from .views.spectra import components_for, decomposition, with_tied
 
 JOINT = "sample_rotation"  # the claim of a measure that sums of products decide
 LIMIT = 1e-4  # relative error of whitening from which there is no value

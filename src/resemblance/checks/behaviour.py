@@ -21,6 +21,8 @@ from .data import generic_pair
 from .trial import Check, Ruling, Trial, answer, copied, in_words, names_of, reordered, strictly
 
 SINGLE = 1e-4  # what rounding the data to single precision may change
+NEAR, FAR = 1e5, 1e8  # offsets: all digits that count are left with both
+OFFSET = 0.02  # share of a value that a larger offset may change, as it tends to a limit
 NOT_INSTALLED = ("ImportError", "ModuleNotFoundError")  # which is no fault of a variant
 SLOW = 1.0  # seconds for a pair of small representations
 
@@ -33,6 +35,7 @@ def behaviour() -> dict[str, Check]:
         "inputs unchanged": inputs_unchanged,
         "same value cold and warm": cold_and_warm,
         "float32": single_precision,
+        "lost digits": lost_digits,
         "deterministic": deterministic,
         "global generator untouched": global_generator,
         "few samples": fewest_samples,
@@ -109,6 +112,30 @@ def single_precision(trial: Trial) -> Ruling:
     holds = abs(single - double) <= SINGLE * max(1.0, abs(double))
     detail = f"of float32 {single:.8g}, of float64 {double:.8g}"
     return "", holds, "" if holds else detail
+
+
+def lost_digits(trial: Trial) -> Ruling:
+    """Check that far from the origin, in one feature or in all, a value keeps its digits, or is
+    refused: the offset hides the differences between the samples, and rounding would decide."""
+    inputs = trial.inputs()
+    for where, columns in {"one feature": slice(0, 1), "all features": slice(None)}.items():
+        near, far = (answer(trial.entry, *_moved(inputs, columns, by)) for by in (NEAR, FAR))
+        if near.fault or far.fault:
+            return "", False, f"an offset of {NEAR:g} or {FAR:g}: {near.fault or far.fault}"
+        if not abs(near.value - far.value) > OFFSET * max(abs(near.value), 0.1):  # NaN: refused
+            continue
+        detail = f"{near.value:.4g} with an offset of {NEAR:g} in {where}, {far.value:.4g} with"
+        return "", False, f"{detail} {FAR:g}; centre inside, or raise rs.Undefined"
+    return "", True, ""
+
+
+def _moved(inputs: tuple[Any, ...], columns: slice, by: float) -> tuple[Any, ...]:
+    """Return inputs whose arrays of features have this offset in some columns."""
+    moved = tuple(a.copy() if np.ndim(a) == 2 else a for a in inputs)
+    for array in moved:
+        if np.ndim(array) == 2:
+            array[:, columns] += by
+    return moved
 
 
 def deterministic(trial: Trial) -> Ruling:

@@ -94,15 +94,37 @@ def _best_rotation(x: Representation, y: Representation) -> Array:
     if carries_gradient(cross):
         need_derivative(s, f"the product of {title(x)} and {title(y)}")
     u, vt = u[:, :rank], vt[:rank, :]
+    _need_certain_rotation(x, u, s[:rank], vt, rows)
     if rank < s.shape[0]:
         free = rows - u @ (x.xp.matrix_transpose(u) @ rows)
         free = detach(free - (free @ x.xp.matrix_transpose(vt)) @ vt)
         if scalar(norm(free)) > epsilon(free) ** 0.4 * x.n_samples:
-            raise Undefined(
-                "aligned_cosine: rounding decides on the best rotation (scales too far apart, or "
-                "no overlap)"
-            )
+            raise Undefined(UNCERTAIN)
     return u @ vt
+
+
+UNCERTAIN = (
+    "aligned_cosine: rounding decides on the best rotation (scales too far apart, or no overlap); "
+    "scale rows, or features, to comparable size first"
+)
+
+
+def _need_certain_rotation(x: Representation, u: Array, s: Array, vt: Array, rows: Array) -> None:
+    r"""Raise :class:`Undefined` where rounding of the product turns the rows by more than a little.
+
+    Rounding by :math:`\delta` turns the rotation in the plane of directions i and j by up to
+    :math:`\delta / (s_i + s_j)`, and the sum of cosines by that times :math:`|m_{ij} - m_{ji}|`,
+    where m has the products of directions in the bases of the rotation.
+    """
+    xp, limit = x.xp, DOUBT * x.n_samples
+    error = 4 * epsilon(s) * scalar(s[0]) * max(rows.shape) ** 0.5
+    s, u, vt, rows = (detach(a) for a in (s, u, vt, rows))
+    if error / (2 * scalar(s[-1])) * scalar(norm(rows)) * s.shape[0] <= limit:
+        return
+    m = xp.matrix_transpose(u) @ rows @ xp.matrix_transpose(vt)
+    turns = at_most_one(error / (s[:, None] + s[None, :]))
+    if scalar(inner(xp.abs(m - xp.matrix_transpose(m)), turns)) / 2 > limit:
+        raise Undefined(UNCERTAIN)
 
 
 @measure(
@@ -260,6 +282,7 @@ def with_sizes(chord: Array, a: Array, b: Array) -> Array:
 
 STEP = 0.3  # of the logarithm of t; the error of the sum is about exp(-pi^2 / STEP)
 REACH = (1e-13, 1e4)  # of t, in units of the largest singular value
+DOUBT = 1e-4  # of a mean cosine: what rounding may change
 CLOSE = 1e-6  # squared chord below which 2 - 2 cos loses too many digits
 
 

@@ -10,8 +10,10 @@ import numpy as np
 
 from ..arrays import (
     Array,
+    as_float64,
     at_least_zero,
     detach,
+    device,
     epsilon,
     inner,
     like,
@@ -25,15 +27,10 @@ from ..claims import COLUMNS, ROTATION
 from ..measure import measure
 from ..representation import Representation
 from ..views._transport import transport_plan
+from ..views.digits import norm_of
 from ..views.pairs import assignment, correlations
-from ..views.points import (
-    centered,
-    column_norms,
-    comparable_columns,
-    feature_products,
-    norm_of,
-    size,
-)
+from ..views.points import centered, column_norms, comparable_columns, feature_products, size
+from ..views.rectangles import Rectangle, squared_distances_of
 from .alignment import with_sizes
 from .inner_products import NEAR, near
 
@@ -149,7 +146,21 @@ def _after_matching(x: Representation, y: Representation) -> Array:
     """The distance from the differences themselves: slower, but accurate where the products of all
     columns are alike."""
     a, b, scale = comparable_columns(x, y)
-    return scale * _matched_residual(a, b, *assignment(_gains(detach(a), detach(b))))
+    costs = _squared_distances(detach(a), detach(b), width=max(a.shape[1], b.shape[1]))
+    rows, columns = _cheapest(to_numpy(costs))
+    is_pair = (rows < a.shape[1]) & (columns < b.shape[1])
+    return scale * _matched_residual(a, b, rows[is_pair], columns[is_pair])
+
+
+def _cheapest(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the assignment of least cost.
+
+    No pair of it costs more than a whole assignment, so larger costs, which would take the digits
+    of the others, count as much as that.
+    """
+    rows, columns, _ = transport_plan(costs)
+    limit = costs[rows, columns].sum()
+    return transport_plan(np.minimum(costs, limit))[:2] if limit > 0 else (rows, columns)
 
 
 @measure(
@@ -188,7 +199,12 @@ def soft_matching(
     a, b, scale = _columns(x, y, units)
     if scalar(scale) == 0:
         return scale
-    rows, columns, masses = transport_plan(to_numpy(_squared_distances(detach(a), detach(b))))
+    costs = to_numpy(_squared_distances(detach(a), detach(b)))
+    rows, columns, masses = transport_plan(costs)
+    # No pair of the best plan costs more than this, and larger costs would take digits.
+    limit = float(costs[rows, columns] @ masses) * costs.size
+    if limit > 0:
+        rows, columns, masses = transport_plan(np.minimum(costs, limit))
     moved = x.xp.take(a, like(rows, a), axis=1) - x.xp.take(b, like(columns, b), axis=1)
     # At its minimum it does not change with the plan.
     return scale * norm(moved * like(masses**0.5, a)[None, :])
@@ -208,19 +224,25 @@ def _nonzero(lengths: Array) -> Array:
     return xp.where(lengths > 0, lengths, xp.ones_like(lengths))
 
 
-def _squared_distances(a: Array, b: Array) -> Array:
-    """Squared Euclidean distances between columns, from what is left of them without a common
-    offset."""
-    xp, common = namespace(a, b), _common(a, b)
-    a, b = a - common, b - common
-    squares = xp.sum(a * a, axis=0)[:, None] + xp.sum(b * b, axis=0)[None, :]
-    return at_least_zero(squares - 2 * (xp.matrix_transpose(a) @ b))
+def _squared_distances(a: Array, b: Array, width: int = 0) -> Array:
+    """Squared Euclidean distances between columns, after zero columns up to a width.
 
-
-def _common(a: Array, b: Array) -> Array:
-    """The mean column of both, shape (n, 1)."""
+    The middle column, which is among most of them, is subtracted first, and what lost digits comes
+    from differences.
+    """
     xp = namespace(a, b)
-    return (xp.mean(a, axis=1) + xp.mean(b, axis=1))[:, None] / 2
+    columns = xp.matrix_transpose(xp.concat([_padded(a, width), _padded(b, width)], axis=1))
+    middle = like(np.median(as_float64(columns), axis=0), columns)
+    columns, count = columns - middle[None, :], max(a.shape[1], width)
+    left, right = columns[:count, :], columns[count:, :]
+    at = Rectangle(slice(0, left.shape[0]), slice(0, right.shape[0]))
+    return at_least_zero(squared_distances_of(left, right)(at))
+
+
+def _padded(a: Array, width: int) -> Array:
+    xp, missing = namespace(a), max(0, width - a.shape[1])
+    zeros = xp.zeros((a.shape[0], missing), dtype=a.dtype, device=device(a))
+    return xp.concat([a, zeros], axis=1)
 
 
 def _greedy(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -238,19 +260,6 @@ def _sum_at(matrix: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
     mask = np.zeros(tuple(matrix.shape))
     mask[rows, columns] = 1
     return inner(matrix, like(mask, matrix))
-
-
-def _gains(a: Array, b: Array) -> Array:
-    """Inner products of all columns, up to what every matching has: that of a common offset would
-    drown the rest.
-
-    All columns of the narrower side are matched, so that its products with what is subtracted are
-    in every matching.
-    """
-    common = _common(a, b)
-    left = a - common if a.shape[1] >= b.shape[1] else a
-    right = b - common if b.shape[1] >= a.shape[1] else b
-    return namespace(a, b).matrix_transpose(left) @ right
 
 
 def _matched_residual(a: Array, b: Array, rows: np.ndarray, columns: np.ndarray) -> Array:

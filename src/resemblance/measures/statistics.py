@@ -14,7 +14,7 @@ from ..measure import measure
 from ..representation import Representation, Undefined
 from ..views.points import mean, unit_rows
 from ..views.pooled import mean_kernels, pooled_median, pooled_squares
-from ..views.summaries import concentricity, magnitude, sorted_projections, spectra, uniformity
+from ..views.summaries import concentricity, magnitude_gap, projections_of, spectra, uniformity
 from .inner_products import need_rest, need_samples
 
 
@@ -61,7 +61,7 @@ def magnitude_difference(x: Representation, y: Representation) -> Array:
 
     Reference: Wang et al. 2022.
     """
-    return x.xp.abs(magnitude(x) - magnitude(y))
+    return x.xp.abs(magnitude_gap(x, y))
 
 
 def of_far_samples(x: Representation, y: Representation, rows: str, self_pairs: bool) -> str:
@@ -189,8 +189,7 @@ def sliced_wasserstein(
     Reference: Bonneel et al. 2015 with exponent 1, as in the code of Raju 2026, which draws with
     NumPy's ``default_rng``.
     """
-    width = x.shape[1]
-    a, b = (sorted_projections(r, width=width, projections=projections, seed=seed) for r in (x, y))
+    a, b = projections_of(x, y, projections=projections, seed=seed)
     return x.xp.mean(x.xp.abs(a - b))
 
 

@@ -15,8 +15,7 @@ from ..rng import generator
 from ..statistic import statistic
 from ..views.distances import row_blocks
 from ..views.points import scaled_rows
-from ..views.rectangles import one_minus
-from .rdm import ROUNDING, agreement, rows
+from .rdm import ROUNDING, agreement, cosine_distances, rows
 
 BY_COSINE = ("neighbours", "cosine")  # controls
 Controls = Literal["mean", "whitened", "neighbours"]
@@ -151,7 +150,7 @@ def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -
     )
     for start, stop in row_blocks(len(points)):
         block = mine[start:stop]
-        distances = one_minus(block @ theirs.T) if kind == "cosine" else cdist(block, theirs)
+        distances = cosine_distances(block, theirs) if kind == "cosine" else cdist(block, theirs)
         means[start:stop] = _nearest(distances, k).astype(float) @ baseline / k
     return means
 

@@ -9,12 +9,14 @@ import numpy as np
 
 from ..arrays import as_float64
 from ..claims import COSINE, SHAPE
-from ..representation import Representation, Undefined
+from ..representation import Representation, Undefined, as_representation
 from ..rng import generator
 from ..significance import rank_correlation
+from ..views.chords import are_narrow, chords_of, variance_of
+from ..views.digits import below_rounding
 from ..views.distances import ranks_within, squared_distance_blocks
 from ..views.points import directions
-from ..views.rectangles import one_minus
+from ..views.rectangles import Rectangle, one_minus, squared_distances_of
 
 Rdm = Literal["cosine", "correlation", "euclidean"]
 Compare = Literal["spearman", "pearson"]
@@ -53,19 +55,47 @@ def dissimilarities(points: np.ndarray, kind: str) -> np.ndarray:
         points = centred(points)
         (squares,) = squared_distance_blocks(points, len(points))
         return np.sqrt(squares[above])
-    return one_minus(cosine_matrix(points, kind)[above])
+    points = directions(points, kind)
+    if are_narrow_rows(points):
+        return cosine_distances(points, points)[above]
+    return one_minus(cosine_matrix(points)[above])
 
 
-def cosine_matrix(points: np.ndarray, kind: str) -> np.ndarray:
-    """Cosines between all rows, or for "correlation" Pearson correlations, shape (n, n).
+def cosine_matrix(rows: np.ndarray) -> np.ndarray:
+    """Cosines between all rows of unit length, shape (n, n).
 
     Only what is on and above the diagonal is computed.
     """
     from scipy.linalg.blas import dsyrk
 
-    points = directions(points, kind)
     # BLAS thinks in columns: its lower triangle is the upper one here.
-    return dsyrk(1.0, points, lower=1).T
+    return dsyrk(1.0, rows, lower=1).T
+
+
+def are_narrow_rows(*arrays: np.ndarray) -> bool:
+    """Say whether rows of unit length are so nearly in one direction that cosines lose digits."""
+    count = sum(len(rows) for rows in arrays)
+    mean = sum(rows.sum(axis=0) for rows in arrays) / count
+    share = sum(float(np.count_nonzero(rows.any(axis=1))) for rows in arrays) / count
+    return are_narrow(variance_of(mean, share), float(np.finfo(float).eps))
+
+
+def cosine_distances(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """1 minus the cosines between rows of unit length and others, shape (n, m).
+
+    Of rows in nearly one direction these are half of the squared distances between their ends,
+    which keep their digits. A row of zeros is at distance 1 from all.
+    """
+    chords = None
+    if are_narrow_rows(rows, others):
+        together = np.concatenate([rows, others])
+        chords = chords_of(together, below_rounding(as_representation(together)))
+    if chords is None:
+        return one_minus(rows @ others.T)
+    n, m = len(rows), len(others)
+    squares = squared_distances_of(chords.points[:n], chords.points[n:])
+    both = np.outer(chords.is_row[:n], chords.is_row[n:])
+    return squares(Rectangle(slice(0, n), slice(0, m))) * both / 2 + (1 - both)
 
 
 def centred(points: np.ndarray) -> np.ndarray:

@@ -9,8 +9,20 @@ import numpy as np
 from ..claims import COSINE
 from ..representation import Representation
 from ..statistic import statistic
+from ..views.points import directions
 from ..views.rectangles import one_minus
-from .rdm import Compare, Rdm, agreement, by_rdm, centred, correlation, cosine_matrix, rows
+from .rdm import (
+    Compare,
+    Rdm,
+    agreement,
+    are_narrow_rows,
+    by_rdm,
+    centred,
+    correlation,
+    cosine_distances,
+    cosine_matrix,
+    rows,
+)
 
 
 @statistic(
@@ -106,5 +118,8 @@ def _square(points: np.ndarray, kind: str) -> np.ndarray:
         from scipy.spatial.distance import cdist
 
         return cdist(centred(points), centred(points))
-    above = one_minus(cosine_matrix(points, kind))
+    points = directions(points, kind)
+    if are_narrow_rows(points):
+        return cosine_distances(points, points)
+    above = one_minus(cosine_matrix(points))
     return np.triu(above, 1) + np.triu(above, 1).T

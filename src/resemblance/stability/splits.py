@@ -13,8 +13,18 @@ from ..representation import Representation
 from ..rng import generator
 from ..statistic import statistic
 from ..views.points import scaled_rows
-from ..views.rectangles import one_minus
-from .rdm import Compare, Rdm, by_rdm, centred, correlation, mean_agreement, ranks, rows, subset
+from .rdm import (
+    Compare,
+    Rdm,
+    by_rdm,
+    centred,
+    correlation,
+    cosine_distances,
+    mean_agreement,
+    ranks,
+    rows,
+    subset,
+)
 
 MANY = {"k": (1, 10_000), "max_samples": (4, np.inf)}
 
@@ -229,6 +239,8 @@ def _anchor_split(
     points: np.ndarray, fixed: np.ndarray, others: np.ndarray, probes: int, seed: int, split: int
 ) -> float:
     drawn = generator(seed, "anchor", split).permutation(others)
-    sides = (one_minus(fixed @ points[drawn[start : start + probes]].T) for start in (0, probes))
+    sides = (
+        cosine_distances(fixed, points[drawn[start : start + probes]]) for start in (0, probes)
+    )
     first, second = (np.concatenate([ranks(row) for row in side]) for side in sides)
     return correlation(first, second, "pearson")

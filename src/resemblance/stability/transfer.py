@@ -12,8 +12,7 @@ from ..representation import Representation, Undefined
 from ..statistic import statistic
 from ..views.distances import row_blocks, squared_distance_blocks
 from ..views.points import scaled_rows
-from ..views.rectangles import one_minus
-from .rdm import ROUNDING, by_rdm, centred, rows
+from .rdm import ROUNDING, by_rdm, centred, cosine_distances, rows
 from .supervised import class_means, members
 
 SOURCE = Literal["logits", "probabilities"]
@@ -97,7 +96,7 @@ def silhouette(
     blocks = (
         map(np.sqrt, squared_distance_blocks(points))
         if rdm == "euclidean"
-        else (one_minus(points[start:stop] @ points.T) for start, stop in row_blocks(len(points)))
+        else (cosine_distances(points[i:j], points) for i, j in row_blocks(len(points)))
     )
     classes, widths = labels[:, None] == np.arange(count), np.zeros(len(points))
     for (start, stop), distances in zip(row_blocks(len(points)), blocks):

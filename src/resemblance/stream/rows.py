@@ -12,8 +12,8 @@ from ..cautions import moved_columns
 from ..columns import order_of_columns
 from ..joining import with_columns
 from ..representation import Representation, Undefined, check_same_samples, finite
+from ..views.digits import resolution
 from ..views.points import directed, unit_rows
-from ..views.spectra import resolution
 
 LARGEST = 1e60  # the fourth power of larger values overflows
 SMALLEST = 1e-60  # and that of smaller ones underflows

@@ -18,9 +18,9 @@ import numpy as np
 
 from ..representation import Representation, StreamOrigin, fingerprint
 from ..streamed import standing_for
+from ..views.digits import resolution
 from ..views.grams import gram_diagonal, gram_trace
 from ..views.points import centered, directed, mean, mean_direction, unit_rows
-from ..views.spectra import resolution
 from .rows import LayerFacts
 from .state import State
 from .sums import LayerMoments

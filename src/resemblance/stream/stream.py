@@ -224,8 +224,9 @@ class Stream:
         try:
             stream = cls(about["method"], pairs=about["pairs"], directions=about["directions"])
             facts = {
-                name: LayerFacts(*values, columns and tuple(columns), tuple(cautions))
+                name: LayerFacts(*values)._replace(columns=columns and (*columns,), cautions=words)
                 for name, *values, columns, cautions in about["layers"]
+                for words in [tuple(cautions)]
             }
             check_types(facts, Mapping[str, LayerFacts], "layers")
             stream._cautions = tuple(about["cautions"])

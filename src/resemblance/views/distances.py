@@ -7,6 +7,7 @@ memory, and the numbers do not depend on how much memory there is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -23,22 +24,25 @@ from ..arrays import (
     root,
     scalar,
     stacked,
+    to_numpy,
 )
 from ..representation import Representation, Undefined, title, view
 from ..significance import average_ranks
 from ..significance.ranks import COMPILED
 from .exact_differences import distances_within, squared_distances_within
-from .points import directions, preshape, unit, unit_rows
+from .far_rows import near_points
+from .points import unit
 from .rectangles import (
     Deviations,
     Entries,
     Margins,
     Rectangle,
     diagonal_of,
+    dissimilar_points,
+    dissimilarities_of,
     distances_of,
     double_centred,
     margins_of,
-    one_minus_products,
     rectangles,
     rounding_of_squares,
     rows_from,
@@ -48,6 +52,7 @@ from .rectangles import (
 
 # height of a block; a property of the algorithm, not a tuning option: changing it changes rounding
 ROWS = 256
+SKEW = 8.0  # times the mean: the digits of dissimilarities that are larger are not those of all
 GATHERED = 2**17  # numbers gathered at a time, so that they stay in the processor's cache
 
 
@@ -107,7 +112,7 @@ def distances(x: Representation) -> Array:
 def double_centered_distances(x: Representation) -> Array:
     """Distances minus their row and column means plus their mean, shape (n, n)."""
     if not isinstance(x.source, np.ndarray):
-        return double_centered(distance_matrix(preshape(x)))
+        return double_centered(distance_matrix(near_points(x)))
     from scipy.spatial.distance import squareform
 
     deviations, sums, mean = centred_distances(x)  # which the value needs, too
@@ -262,17 +267,21 @@ def ranks_within(vector: Array, low: float, high: float, compiled: int = COMPILE
     Rounding must not order equal dissimilarities, nor (in single precision) tie all that are close
     together.
     """
-    largest = 16 * epsilon(vector) * max(high, -low)
+    reach = max(high, -low)
+    if reach > SKEW * abs(scalar(namespace(vector).mean(vector))):  # a few are far larger
+        reach = min(reach, SKEW * float(np.median(np.abs(to_numpy(vector)))) or reach)
+    largest = 16 * epsilon(vector) * reach
     return average_ranks(vector, min(largest, 1e-3 * (high - low) / vector.shape[0]), compiled)
 
 
 def need_different(x: Representation, kind: str, low: float, high: float, eps: float) -> None:
     """Raise ``Undefined`` when the least and the largest dissimilarity differ by rounding only.
 
-    Cosines and correlations are rounded relative to 1, distances relative to the largest of them,
-    and given ones are sums over n dimensions, whose rounding grows with n.
+    Unit rows are rounded relative to 1, so cosines and correlations relative to the distance
+    between such rows. Distances are rounded relative to the largest of them. Given dissimilarities
+    are sums over n dimensions, whose rounding grows with n.
     """
-    of = 1.0
+    of = min(1.0, math.sqrt(2 * max(high, 0.0)))
     if x.signed or kind in ("euclidean", "sqeuclidean"):
         of = max(high, -low) * (max(1.0, x.shape[0] / 8) if x.signed else 1.0)
     kind = x.signed.kind if x.signed else kind
@@ -291,7 +300,7 @@ def dissimilarity_entries(x: Representation, kind: str) -> Entries:
     if kind in ("euclidean", "sqeuclidean"):
         squares = squared_distances_within(x)
         return squares if kind == "sqeuclidean" else lambda at: root(squares(at))
-    return one_minus_products(unit_rows(x) if kind == "cosine" else directions(x.array, kind))
+    return dissimilarities_of(dissimilar_points(x, kind))
 
 
 def _signed_entries(points: Array, signs: Array) -> Entries:

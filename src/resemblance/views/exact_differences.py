@@ -14,12 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, detach, namespace, norm, reuse, scalar
+from ..arrays import Array, detach, like, namespace, norm, reuse, scalar
 from ..representation import Representation, lasting, view
-from .points import is_rotated, preshape, size
+from .differences import CLOSE, from_differences
+from .far_rows import far_rows, near_points, rows_that_are_near
+from .points import is_rotated, size
 from .rectangles import (
     Entries,
     Rectangle,
+    diagonal_of,
     distances_of,
     rounding_of_sums,
     squared_distances_of,
@@ -41,7 +44,7 @@ class Shifted(NamedTuple):
 def shifted(x: Representation) -> Shifted:
     """The points of which distances are compared for equality."""
     unit = power_of_two(x)
-    return Shifted(_minus_round_means(x.array / unit), size(x) / unit)
+    return Shifted(_minus_round_means(x.array / unit, rows_that_are_near(x)), size(x) / unit)
 
 
 @view
@@ -49,10 +52,17 @@ def shifted(x: Representation) -> Shifted:
 def shifted_gram(x: Representation) -> np.ndarray:
     """Inner products of the :func:`shifted` points of more features than samples, shape (n, n),
     added up over blocks of features: without a copy of all."""
+    gram = _products_of_blocks(x, None)
+    means = gram.mean(axis=0)
+    is_far = far_rows(np.diagonal(gram) - 2 * means + means.mean())  # of lengths around the mean
+    return gram if is_far is None else _products_of_blocks(x, ~is_far)
+
+
+def _products_of_blocks(x: Representation, is_near: np.ndarray | None) -> np.ndarray:
     (n, d), unit = x.shape, power_of_two(x)
     gram, width = np.zeros((n, n), dtype=x.precision), max(COLUMNS, 2 * n)
     for start in range(0, d, width):
-        block = _minus_round_means(x.array[:, start : start + width] / unit)
+        block = _minus_round_means(x.array[:, start : start + width] / unit, is_near)
         gram += block @ block.T  # of which NumPy computes one triangle
     return gram
 
@@ -74,12 +84,13 @@ def distances_within(x: Representation) -> Entries:
     """Euclidean distances between the samples in unit size, which are not compared for equality: of
     more features than samples without a rotation, whose rounding would part equal samples."""
     if not has_gram(x):
-        return distances_of(preshape(x))
+        return distances_of(near_points(x))
     squares = squared_distances_within(x)
     return lambda at: np.sqrt(squares(at))
 
 
 def _from_gram(x: Representation) -> Entries:
+    """Squared distances from products; those that lost their digits come from differences."""
     gram = shifted_gram(x)
     lengths, rounding = np.diagonal(gram), rounding_of_sums(x.shape[1], x.array)
 
@@ -87,7 +98,11 @@ def _from_gram(x: Representation) -> Entries:
         both = lengths[at.rows, None] + lengths[None, at.columns]
         block = -2 * gram[at.rows, at.columns]
         block += both
-        np.copyto(block, 0, where=block <= rounding * both)
+        is_near = block <= CLOSE * rounding * both
+        is_near &= ~diagonal_of(block) if at.is_square else True
+        if is_near.any():
+            points = x.array / power_of_two(x)
+            from_differences(points, points)(block, both, (at.rows, at.columns), CLOSE * rounding)
         return without_diagonal(block) if at.is_square else block
 
     return entries
@@ -99,13 +114,14 @@ def power_of_two(x: Representation) -> float:
     return math.ldexp(1.0, math.frexp(length)[1] - 1) if length > 0 else 1.0
 
 
-def _minus_round_means(columns: Array) -> Array:
+def _minus_round_means(columns: Array, is_near: np.ndarray | None) -> Array:
     """Columns minus a number near their mean that is a multiple of a power of two, which is at most
-    their standard deviation."""
-    xp, first = namespace(columns), detach(columns[:1, :])
-    moved = detach(columns) - first
+    their standard deviation; of the rows that are near, if others are far from them."""
+    near = detach(columns) if is_near is None else detach(columns)[like(is_near, columns), :]
+    xp, first = namespace(columns), near[:1, :]
+    moved = near - first
     mean = xp.mean(moved, axis=0, keepdims=True)
-    spread = norm(moved - mean, axis=0)[None, :] / columns.shape[0] ** 0.5
+    spread = norm(moved - mean, axis=0)[None, :] / near.shape[0] ** 0.5
     varies = spread > 0
     step = 2 ** xp.floor(xp.log2(xp.where(varies, spread, xp.ones_like(spread))))
     return columns - xp.where(varies, xp.round((mean + first) / step) * step, first)

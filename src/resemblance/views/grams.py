@@ -33,6 +33,7 @@ from ..representation import (
     view,
 )
 from .distances import above, double_centered, rdm, row_blocks
+from .far_rows import near_points
 from .points import (
     cross_products,
     is_rotated,
@@ -98,7 +99,7 @@ def _differentiable_median(points: Array, distances: np.ndarray) -> Array:
 @view
 def middle_distance(x: Representation, pairs: Pairs) -> float:
     """The median of :func:`~.grams.median_distance`, selected in a few passes."""
-    points, n = preshape(x), x.shape[0]
+    points, n = near_points(x), x.shape[0]
     count = n * (n - 1) // 2
     places = (count - 1) // 2, count // 2
     if pairs == "all":  # n zeros come first, then every distance twice
@@ -353,7 +354,7 @@ def kernel_entries(x: Representation, kernel: GramKernel, median: Array) -> Entr
         raise Undefined(
             f"the median distance between samples of {title(x)} is zero, so the kernel has no width"
         )
-    points, xp = preshape(x), x.xp
+    points, xp = near_points(x), x.xp
     if kernel.name == "laplace":
         distances = distances_of(points)
         return lambda at: xp.exp(distances(at) / -sigma)

@@ -20,7 +20,13 @@ from ..representation import Representation, Undefined, title, view
 from .distances import row_blocks
 from .neighbours import NeighbourSearch, nearest, neighbours
 from .points import unit, unit_rows
-from .similarities import Affinity, distances_to_listed, products, squared_distances
+from .similarities import (
+    Affinity,
+    distances_to_listed,
+    precise_unit_rows,
+    products,
+    squared_distances,
+)
 from .ties import Nearest
 
 if TYPE_CHECKING:
@@ -113,14 +119,15 @@ def neighbour_distances(x: Representation, search: NeighbourSearch) -> np.ndarra
     """
     near = nearest(x, *search)
     if search.metric == "cosine":
-        rows = detach(unit_rows(x))
+        rows = precise_unit_rows(x)
         squares = np.asarray(squared_distances(rows, near.listed), dtype=np.float64)
         missing = (to_numpy(norm(rows, axis=1)) == 0) / 2  # a zero row has cosine 0 with all
         distances = squares / 2 + missing[:, None] + missing[near.listed]
-        lengths = np.ones(len(rows))
+        lengths, eps = np.ones(len(rows)), epsilon(rows)
     else:
         distances, lengths = distances_to_listed(x, near.listed)
-    rounding = 16 * epsilon(x.array) * (lengths[:, None] + distances)
+        eps = epsilon(x.array)
+    rounding = 16 * eps * (lengths[:, None] + distances)
     distances = _level(np.where(distances <= rounding, 0, distances), near)
     smallest = distances.min(axis=1, keepdims=True)
     return np.where(distances - smallest <= rounding, smallest, distances)

@@ -13,6 +13,7 @@ import numpy as np
 from ..arrays import to_numpy
 from ..representation import Representation, Undefined, title, view, with_rows
 from .approximate import proposed
+from .lost_ties import need_separated
 from .points import preshape
 from .search import certainly_nearest, completed, search
 from .similarities import Affinity, Similarity, cosines_to, similarity_of, take_rows
@@ -55,8 +56,12 @@ def nearest(x: Representation, k: int, metric: Affinity, index: Index = "exact")
         return _best_proposed(x, similarity, k)
     if _IN_PARTS.get() and _has_more(x, k, metric, index):
         listed = _certainly_nearest(x, k=MORE_OF_ALL * k, metric=metric)[:, :k].copy()
-        return completed(similarity, listed, listed[:, -1] < n)
-    return search(similarity, k)
+        near = completed(similarity, listed, listed[:, -1] < n)
+    else:
+        near = search(similarity, k)
+    if metric != "inner":
+        need_separated(x, similarity, near)
+    return near
 
 
 def neighbours(x: Representation, k: int, metric: Affinity, index: Index = "exact") -> np.ndarray:

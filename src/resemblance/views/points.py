@@ -30,6 +30,7 @@ from ..representation import (
     value_blocks,
     view,
 )
+from .digits import norm_of, resolution
 
 
 @view
@@ -124,12 +125,6 @@ def offset(x: Representation) -> tuple[Array, Array]:
 
 
 @view
-def norm_of(x: Representation) -> Array:
-    """Frobenius norm of the points as they are."""
-    return norm(x.array)
-
-
-@view
 def unit(x: Representation, centered: bool = True) -> Array:
     """The points with unit Frobenius norm, centred by default; ``Undefined`` when that
     norm is 0."""
@@ -219,20 +214,26 @@ def row_directions(x: Representation) -> Array:
     return unit_rows(x) if not is_rotated(x) else scaled_rows(preshape(x, centered=False))
 
 
-def directions(rows: Array, kind: str) -> Array:
+@view
+def standardized_rows(x: Representation) -> Array:
+    """Rows minus their own mean over the features, at unit length; a row that is constant, or
+    varies by no more than the rounding of its numbers as they were stored, becomes zero."""
+    return directions(x.array, "correlation", resolution(x))
+
+
+def directions(rows: Array, kind: str, stored: float = 0.0) -> Array:
     """Rows whose inner products are the cosines ("cosine"), or over features the Pearson
     correlations ("correlation"), of the rows.
 
     A row without direction becomes zero: one of zeros, or for "correlation" one whose entries are
-    equal but for rounding.
+    equal but for rounding. ``stored``: the relative rounding of the numbers as they were stored, if
+    that is coarser than that of the array.
     """
     if kind == "cosine":
         return scaled_rows(rows)
-    xp = namespace(rows)
+    xp, eps = namespace(rows), max(stored, epsilon(rows))
     shifted = rows - detach(rows[:, :1])
-    varies = xp.max(xp.abs(shifted), axis=1) > CONSTANT * epsilon(rows) * xp.max(
-        xp.abs(rows), axis=1
-    )
+    varies = xp.max(xp.abs(shifted), axis=1) > CONSTANT * eps * xp.max(xp.abs(rows), axis=1)
     shifted = shifted - xp.mean(shifted, axis=1, keepdims=True)
     return scaled_rows(xp.where(detach(varies)[:, None], shifted, xp.zeros_like(shifted)))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import norm, scalar, to_numpy
 from ..representation import Representation
+from .far_rows import far_rows
 from .rectangles import (
     Entries,
     ExactSum,
@@ -44,14 +45,35 @@ def pooled_squares(x: Representation, y: Representation) -> PooledSquares:
 
     The narrower one is padded with zero columns.
     """
-    width = max(x.shape[1], y.shape[1])
-    arrays = [to_numpy(r.array) for r in (x, y)]  # norms of other libraries have other last digits
-    scale = max(scalar(norm(array)) for array in arrays) or 1.0
-    a, b = (np.pad(array / scale, ((0, 0), (0, width - array.shape[1]))) for array in arrays)
+    a, b = common_points(x, y)
+    scale = max(scalar(norm(points)) for points in (a, b)) or 1.0
+    a, b = a / scale, b / scale
     longest = max(float((points * points).sum(axis=1).max()) for points in (a, b))
     within = squared_distances_of(a), squared_distances_of(b)
     top = 4 * longest + np.finfo(float).tiny
     return PooledSquares(within, squared_distances_of(a, b), x.shape[0], top)
+
+
+def common_points(x: Representation, y: Representation) -> tuple[np.ndarray, np.ndarray]:
+    """The samples of both around their common mean, in as many columns: a common offset costs no
+    digits of their distances.
+
+    The narrower one is padded with zero columns.
+    """
+    width = max(x.shape[1], y.shape[1])
+    arrays = [to_numpy(r.array) for r in (x, y)]  # norms of other libraries have other last digits
+    a, b = (np.pad(array, ((0, 0), (0, width - array.shape[1]))) for array in arrays)
+    first = a[:1].copy()
+    a -= first
+    b -= first
+    middle = (a.mean(axis=0) + b.mean(axis=0)) / 2
+    with np.errstate(over="ignore"):
+        squares = ((np.concatenate([a, b]) - middle) ** 2).sum(axis=1)
+    if far_rows(squares) is not None:  # these move the mean
+        middle = np.median(np.concatenate([a, b]), axis=0)
+    a -= middle
+    b -= middle
+    return a, b
 
 
 def pooled_median(squares: PooledSquares) -> float:

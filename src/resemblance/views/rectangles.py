@@ -29,6 +29,10 @@ from ..arrays import (
     to_numpy,
 )
 from ..representation import Representation
+from .chords import Chords, are_narrow, chords_of, variance_of
+from .differences import CLOSE, can_be_mended, from_differences
+from .digits import below_rounding, in_double_precision
+from .points import standardized_rows, unit_rows
 
 ABOVE = 4096  # samples; a matrix of all pairs of more is not stored
 # A rectangle of this size, and its like, stay in the processor's cache. It is a property of the
@@ -124,13 +128,15 @@ def rounding_of_sums(d: int, array: Array) -> float:
 def squared_distances_of(points: Array, others: Array | None = None) -> Entries:
     """Squared Euclidean distances between rows, or from them to ``others``; 0 on the diagonal.
 
-    Distances below the rounding error of the products they are computed from are set to zero, so a
-    row and its duplicate are at distance 0, not 1e-8.
+    Rows that are equal but for rounding are at distance 0, not 1e-8. Distances that have lost
+    digits in the products that others are computed from are computed from the differences.
     """
     xp, rounding = namespace(points), rounding_of_squares(points)
     targets = points if others is None else others
     squares, lengths = squared_lengths(points), squared_lengths(targets)
     largest, transposed = scalar(xp.max(squares) + xp.max(lengths)), xp.matrix_transpose(targets)
+    mended = from_differences(points, targets) if can_be_mended(points) else None
+    near = rounding if mended is None else CLOSE * rounding
 
     def entries(at: Rectangle) -> Array:
         both = squares[at.rows, None] + lengths[None, at.columns]
@@ -138,11 +144,10 @@ def squared_distances_of(points: Array, others: Array | None = None) -> Entries:
         block = (-2 * points[at.rows, :]) @ transposed[:, at.columns]
         block += both
         on_diagonal = others is None and at.has_diagonal
-        if not on_diagonal and scalar(xp.min(block)) > rounding * largest:
+        if not on_diagonal and scalar(xp.min(block)) > near * largest:
             return block
-        if isinstance(block, np.ndarray):  # the same, in its place
-            both *= rounding
-            np.copyto(block, 0, where=block <= both)
+        if mended is not None:
+            mended(block, both, at, near)
         else:  # NaN stays NaN
             block = xp.where(block <= rounding * both, xp.zeros_like(block), block)
         return without_diagonal(block) if others is None and at.is_square else block
@@ -157,9 +162,19 @@ def distances_of(points: Array) -> Entries:
     return lambda at: form(squares(at))
 
 
-def one_minus_products(points: Array) -> Entries:
-    """1 minus the inner products between rows of unit length, or of zeros; not meaningful on the
-    diagonal."""
+class DissimilarPoints(NamedTuple):
+    """Unit rows, or rows of zeros, whose dissimilarities are 1 minus products, or half of squared
+    distances between chords."""
+
+    points: Array
+    chords: Chords | None = None
+
+
+def dissimilarities_of(x: DissimilarPoints) -> Entries:
+    """Dissimilarities between rows of :func:`dissimilar_points`; not meaningful on the diagonal."""
+    if x.chords is not None:
+        return _dissimilarities_of_chords(x.chords)
+    points = x.points
     transposed = namespace(points).matrix_transpose(points)
 
     def entries(at: Rectangle) -> Array:
@@ -178,6 +193,30 @@ def one_minus(cosines: Array) -> Array:
     if 0 in dissimilar.shape or scalar(xp.min(dissimilar)) > rounding:
         return dissimilar
     return xp.where(dissimilar <= rounding, xp.zeros_like(dissimilar), dissimilar)
+
+
+def _dissimilarities_of_chords(chords: Chords) -> Entries:
+    """Half of the squared distances between ends of rows; 1 from and to a row of zeros."""
+    squares, is_row = squared_distances_of(chords.points), chords.is_row
+
+    def entries(at: Rectangle) -> Array:
+        both = is_row[at.rows, None] * is_row[None, at.columns]
+        return squares(at) * (both / 2) + (1 - both)
+
+    return entries
+
+
+def dissimilar_points(x: Representation, kind: str) -> DissimilarPoints:
+    """The rows whose products are the cosines or the correlations between samples."""
+    form = unit_rows if kind == "cosine" else standardized_rows
+    rows = form(x)
+    if carries_gradient(rows) or x.origin:
+        return DissimilarPoints(rows)
+    xp = x.xp
+    share = scalar(xp.mean(xp.astype(xp.any(rows != 0, axis=1), rows.dtype)))
+    if not are_narrow(variance_of(xp.mean(rows, axis=0), share), epsilon(rows)):
+        return DissimilarPoints(rows)
+    return DissimilarPoints(rows, chords_of(form(in_double_precision(x)), below_rounding(x)))
 
 
 def diagonal_of(block: Array) -> Array:

@@ -133,11 +133,13 @@ def _relative_error(d: int) -> float:
 
 def _in_single(similarity: Similarity) -> Similarity:
     """Scores in single precision, that of a sample raised by what its length may cost."""
-    points, squares, terms, _ = similarity
+    points, squares, terms, targets, _ = similarity
     xp = namespace(points)
     if squares is not None:
         squares = xp.astype((1 - _relative_error(points.shape[1])) * squares, xp.float32)
-    return Similarity(xp.astype(points, xp.float32), squares, terms)
+    if targets is not None:
+        targets = xp.astype(targets, xp.float32)
+    return Similarity(xp.astype(points, xp.float32), squares, terms, targets)
 
 
 def _proposed(

@@ -8,11 +8,24 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, as_float64, detach, device, is_torch, namespace, norm, scalar, to_numpy
+from ..arrays import (
+    Array,
+    as_float64,
+    detach,
+    device,
+    epsilon,
+    is_torch,
+    namespace,
+    norm,
+    scalar,
+    to_numpy,
+)
 from ..representation import Representation, Undefined, title
+from .chords import NARROW, TIE, are_narrow, chords_of, variance_of
+from .digits import below_rounding, check_digits, in_double_precision, norm_of
 from .distances import gathered_blocks
 from .exact_differences import has_gram, power_of_two, shifted, shifted_gram
-from .points import size, unit, unit_rows
+from .points import centered, directed, mean_direction, size, unit, unit_rows
 
 CANCELLED = 0.01  # of the squared lengths: a smaller squared distance is one of differences
 Metric = Literal["cosine", "euclidean"]
@@ -25,6 +38,8 @@ class Similarity(NamedTuple):
     points: Array
     squares: Array | None  # squared lengths: of Euclidean distances only
     terms: np.ndarray  # magnitude, by row, of the numbers that are subtracted
+    # What others are, of inner products: the points without their mean.
+    targets: Array | None = None
     # Inner products of all rows, of more features than samples: then ``points`` are these.
     gram: np.ndarray | None = None
 
@@ -38,7 +53,7 @@ class Similarity(NamedTuple):
     def to_listed(self, rows: np.ndarray, listed: Array) -> np.ndarray:
         """Similarities of these rows to the rows listed for each, shape of ``listed``."""
         if self.gram is None:
-            values = products(self.points, rows, listed)
+            values = products(self.points, rows, listed, self.targets)
         else:
             values = self.gram[rows[:, None], listed]
         if self.squares is None:
@@ -46,7 +61,8 @@ class Similarity(NamedTuple):
         return 2 * values - to_numpy(take_listed(self.squares, listed))
 
     def _of_all(self, points: Array) -> Array:
-        transposed = namespace(points).matrix_transpose(self.points)
+        others = self.points if self.targets is None else self.targets
+        transposed = namespace(points).matrix_transpose(others)
         if self.squares is None:
             return points @ transposed
         block = (2 * points) @ transposed
@@ -60,22 +76,61 @@ def similarity_of(x: Representation, metric: Affinity) -> Similarity:
     not_constant(x)
     if metric == "inner":
         rows = detach(unit(x, centered=False))
-        lengths = to_numpy(norm(rows, axis=1))
-        return Similarity(rows, None, lengths * lengths.max())
-    if metric == "euclidean" and has_gram(x):
+        lengths, spread = to_numpy(norm(rows, axis=1)), scalar(size(x)) / scalar(norm_of(x))
+        if TIE * epsilon(rows) <= NARROW * spread**2:
+            return Similarity(rows, None, lengths * lengths.max())
+        # The product with the mean row is the same for all neighbours of a row.
+        targets = detach(centered(x) / norm_of(x))
+        return Similarity(rows, None, lengths * scalar(x.xp.max(norm(targets, axis=1))), targets)
+    if metric == "cosine":
+        return _of_chords(x) if is_narrow(x) else _of_cosines(x)
+    if has_gram(x):
         gram = shifted_gram(x)
-        return Similarity(gram, np.diagonal(gram), np.diagonal(gram), gram)
-    points = detach(unit_rows(x) if metric == "cosine" else shifted(x).points)
+        return Similarity(gram, np.diagonal(gram), np.diagonal(gram), gram=gram)
+    points = detach(shifted(x).points)
     squares = x.xp.vecdot(points, points)
-    return Similarity(points, None if metric == "cosine" else squares, to_numpy(squares))
+    return Similarity(points, squares, to_numpy(squares))
 
 
-def products(points: Array, rows: np.ndarray, listed: Array) -> np.ndarray:
-    """Inner products of these rows with the rows listed for each, shape of ``listed``."""
+def _of_cosines(x: Representation) -> Similarity:
+    rows = detach(unit_rows(x))
+    return Similarity(rows, None, to_numpy(x.xp.vecdot(rows, rows)))
+
+
+def is_narrow(x: Representation) -> bool:
+    """Say whether the rows point in so nearly one direction that their cosines lose digits."""
+    variance = variance_of(mean_direction(x), scalar(x.xp.mean(directed(x))))
+    return are_narrow(variance, epsilon(x.array))
+
+
+def precise_unit_rows(x: Representation) -> Array:
+    """Rows scaled to unit length, in double precision where their cosines lose digits."""
+    return detach(unit_rows(in_double_precision(x) if is_narrow(x) else x))
+
+
+def _of_chords(x: Representation) -> Similarity:
+    """Distances between the ends of unit rows, in place of cosines that are close to 1."""
+    rows = precise_unit_rows(x)
+    chords = chords_of(rows, below_rounding(x))
+    if chords is None:
+        return _of_cosines(x)
+    squares = x.xp.vecdot(chords.points, chords.points)
+    lengths, is_zero = to_numpy(squares) ** 0.5, to_numpy(chords.is_row) == 0
+    # Ends of unit rows are rounded relative to 1. A row of zeros is equally near to all samples.
+    terms = np.where(is_zero, 1 / epsilon(rows), lengths * (1 + lengths))
+    # A row of zeros has cosine 0 with every sample, so its squared distance is 2.
+    return Similarity(chords.points, squares + 2 * (1 - chords.is_row), terms)
+
+
+def products(
+    points: Array, rows: np.ndarray, listed: Array, targets: Array | None = None
+) -> np.ndarray:
+    """Inner products of these rows with the rows listed for each, by default of the same points,
+    shape of ``listed``."""
     xp, width = namespace(points), listed.shape[1] * points.shape[1]
     parts = []
     for start, stop in gathered_blocks(len(rows), width):
-        those = take_listed(points, listed[start:stop, :])
+        those = take_listed(points if targets is None else targets, listed[start:stop, :])
         mine = take_rows(points, rows[start:stop])
         parts.append((those @ mine[:, :, None])[:, :, 0])
     return to_numpy(xp.concat(parts))
@@ -168,3 +223,4 @@ def not_constant(x: Representation) -> None:
         raise Undefined(
             f"{title(x)} is constant (all its rows are equal): no sample has nearest neighbours"
         )
+    check_digits(x)

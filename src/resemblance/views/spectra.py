@@ -22,7 +22,8 @@ from ..arrays import (
     to_numpy,
 )
 from ..representation import Representation, Undefined, title, view
-from .points import is_rotated, norm_of, offset, preshape, row_directions, size, unit
+from .digits import below_rounding, norm_of, resolution
+from .points import is_rotated, offset, preshape, row_directions, size, unit
 
 
 class Decomposition(NamedTuple):
@@ -53,6 +54,7 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     tolerance = max(
         max(x.n_samples, x.shape[1]) * epsilon(s) * scalar(s[0]), _rounding_noise(x, centered)
     )
+    _need_spread(x, tolerance, centered)
     rank = int(to_numpy(s > tolerance).sum())
     if rank == 0:
         raise Undefined(
@@ -68,6 +70,15 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     return Decomposition(u[:, :rank], s[:rank], vt[:rank, :])
 
 
+def _need_spread(x: Representation, tolerance: float, centered: bool) -> None:
+    """Raise ``Undefined`` where the mean row of points that are not centred hides how the samples
+    differ: then only the direction of the mean row is left."""
+    if centered or x.origin or x.signed or not (spread := scalar(size(x))):
+        return
+    if spread / scalar(norm_of(x)) <= 2 * min(x.shape) ** 0.5 * tolerance:
+        raise Undefined(below_rounding(x))
+
+
 def _rounding_noise(x: Representation, centered: bool) -> float:
     """Largest singular value of a matrix of rounding errors of the data, relative to their size.
 
@@ -78,14 +89,6 @@ def _rounding_noise(x: Representation, centered: bool) -> float:
     n, d, length = x.n_samples, x.shape[1], scalar(norm_of(x))
     relative = length / scalar(size(x) if centered else norm_of(x))
     return float(resolution(x) * relative * (n**-0.5 + d**-0.5))
-
-
-@view
-def resolution(x: Representation) -> float:
-    """Relative distance between neighbouring numbers in the precision that the data came in; 0 for
-    integers."""
-    is_rounded = x.xp.isdtype(x.source.dtype, "real floating")
-    return float(epsilon(x.source)) if is_rounded else 0.0
 
 
 def need_derivative(singular: Array, what: str) -> None:

@@ -7,18 +7,42 @@ import math
 
 import numpy as np
 
-from ..arrays import Array, detach, device, inner, like, namespace, norm, scalar
+from ..arrays import Array, detach, device, has_safe_squares, inner, like, namespace, norm, scalar
 from ..representation import Representation, view
 from ..rng import generator
+from .digits import norm_of, resolution
 from .distances import squared_distances_above
-from .points import centered, mean, mean_direction, norm_of, preshape, size, unit_rows
-from .spectra import decomposition, resolution
+from .far_rows import near_points
+from .points import centered, mean, mean_direction, size, unit_rows
+from .spectra import decomposition
+
+NEARLY = 1e-3  # of both lengths: a difference that is less loses digits
 
 
 @view
 def magnitude(x: Representation) -> Array:
     """Length of the mean row."""
     return norm(mean(x))
+
+
+def magnitude_gap(x: Representation, y: Representation) -> Array:
+    r"""The length of the mean row of x minus that of y.
+
+    Of nearly equal lengths from :math:`(a - b)^\top (a + b) / (\lVert a \rVert + \lVert b
+    \rVert)` and the distances from the first rows, so that a common offset costs no digits.
+    """
+    a, b = magnitude(x), magnitude(y)
+    gap, total = scalar(a) - scalar(b), scalar(a) + scalar(b)
+    if abs(gap) > NEARLY * total or x.origin or y.origin or not has_safe_squares(a * b):
+        return a - b
+    width = max(x.shape[1], y.shape[1])
+    (f, m), (g, k) = ((wide(r.array[0, :], width), _shift(r, width)) for r in (x, y))
+    return inner((f - g) + (m - k), (wide(mean(x), width) + wide(mean(y), width)) / (a + b))
+
+
+def _shift(x: Representation, width: int) -> Array:
+    """The mean row minus the first row, with zeros up to this width."""
+    return wide(x.xp.mean(x.array - x.array[:1, :], axis=0), width)
 
 
 @view
@@ -58,7 +82,7 @@ def _raw_points(x: Representation) -> tuple[Array, Array]:
         return centered(x), length
     largest = x.xp.finfo(length.dtype).max ** 0.5 / 2
     bounded = x.xp.where(length > largest, x.xp.full_like(length, largest), length)
-    return preshape(x), 2 * bounded * bounded
+    return near_points(x), 2 * bounded * bounded
 
 
 def _log_sum_exp(exponents: Array) -> Array:
@@ -67,16 +91,36 @@ def _log_sum_exp(exponents: Array) -> Array:
     return xp.log(xp.sum(xp.exp(exponents - peak))) + peak
 
 
-@view
-def sorted_projections(x: Representation, width: int, projections: int, seed: int) -> Array:
-    """The samples along random directions, each direction sorted, shape (n, projections).
+def projections_of(
+    x: Representation, y: Representation, projections: int, seed: int
+) -> tuple[Array, Array]:
+    """The samples of both along random unit vectors, each direction sorted, shape (n, projections).
 
-    The directions are unit vectors of ``width`` >= d dimensions: x is taken to have zeros in those
-    it lacks.
+    The first row of x counts as the origin, so that a common offset costs no digits.
     """
+    settings = {"projections": projections, "seed": seed}
+    gap = y.array[0, :] - x.array[0, :]
+    along = gap @ like(_directions(x.shape[1], projections, seed), gap)
+    return sorted_projections(x, **settings), sorted_projections(y, **settings) + along[None, :]
+
+
+def wide(row: Array, width: int) -> Array:
+    """A row with zeros up to this width."""
+    xp, missing = namespace(row), width - row.shape[0]
+    return xp.concat([row, xp.zeros(missing, dtype=row.dtype, device=device(row))])
+
+
+def _directions(width: int, projections: int, seed: int) -> np.ndarray:
     drawn = generator(seed, "directions", width).standard_normal((width, projections))
-    unit = drawn / np.linalg.norm(drawn, axis=0)
-    return x.xp.sort(x.array @ like(unit[: x.shape[1]], x.array), axis=0)
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=0))
+
+
+@view
+def sorted_projections(x: Representation, projections: int, seed: int) -> Array:
+    """The samples minus the first one along random unit vectors, each direction sorted, shape (n,
+    projections)."""
+    unit = like(_directions(x.shape[1], projections, seed), x.array)
+    return x.xp.sort((x.array - detach(x.array[:1, :])) @ unit, axis=0)
 
 
 def spectra(x: Representation, y: Representation) -> tuple[Array, Array]:
