@@ -417,7 +417,7 @@ def test_a_sample_that_dominates_both_sides_is_named():
     alone = rs.evidence({"X": X}, {"Z": Z}, measures="linear_regression", progress=False)
     assert "sample 7" in some.cautions[0]
     assert "1 of 2 pairs" in repr(some)
-    assert alone.cautions == ()
+    assert alone.cautions[0].startswith("sample 7 has 89 % of the variance of X: leave it out")
 
 
 def test_the_caveats_of_a_comparison_are_printed():
@@ -480,7 +480,7 @@ def test_parts_for_which_memory_was_short_are_tried_again(tmp_path):
         return abs(float(np.corrcoef(x.array[:, 0], y.array[:, 0])[0, 1]))
 
     options = {"draws": 9, "progress": False, "save": tmp_path / "evidence.db"}
-    X, Y = three()["A"], three()["B"]
+    X, Y = three()["A"][:, :7], three()["B"]
     first = rs.evidence(X, Y, measures=short, **options)
     assert first.failures[0].reason.startswith("no interval by halves: not enough memory")
     least[0] = 0
@@ -685,7 +685,8 @@ def own(x: rs.Representation, y: rs.Representation) -> float:
 
 
 def test_a_measure_of_a_user_gets_everything(tmp_path):
-    found = rs.evidence(three(), measures=[own], draws=99, progress=False, save=tmp_path / "e.db")
+    layers = {name: x[:, :7] for name, x in three().items()}
+    found = rs.evidence(layers, measures=[own], draws=99, progress=False, save=tmp_path / "e.db")
     assert found.how("own") == "99 orders"
     assert found.parts["own"].kind == "groups"
     assert np.isfinite(found.influence("own", "A", "B").values).all()

@@ -7,11 +7,13 @@ import importlib
 import io
 import json
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from factories.output import assert_fits
+from numpy.lib.format import open_memmap
 
 import resemblance as rs
 from resemblance import cli
@@ -20,6 +22,8 @@ from resemblance.engine import memory
 from resemblance.engine.costs import MEASURED, CostGrid, Share, cost_table, seconds_of, yardstick
 from resemblance.engine.forecast import duration
 from resemblance.engine.view_sizes import pair_bytes
+from resemblance.representation import fingerprint
+from resemblance.sources.files import read_files
 
 FORECAST = importlib.import_module("resemblance.engine.forecast")
 RAISING = '''
@@ -365,14 +369,38 @@ def test_a_plan_fits_a_terminal(folder, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("quiet", [(), ("--quiet",)])
-def test_long_work_is_announced_on_a_terminal(folder, capsys, monkeypatch, quiet):
+def test_long_work_is_announced_on_a_terminal_and_in_a_log(folder, capsys, monkeypatch, quiet):
     import sys
 
     monkeypatch.setattr(comparing, "LONG", 0.0)
-    assert cli.run([*FILES, "-m", "cka"]) == 0
-    assert "--plan" not in capsys.readouterr().err
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert cli.run([*FILES, "-m", "cka", *quiet]) == 0
-    assert bool(re.search(r"about .* of CPU, .*; --plan shows more", capsys.readouterr().err)) == (
-        not quiet
-    )
+    for is_terminal in (False, True):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda answer=is_terminal: answer)
+        assert cli.run([*FILES, "-m", "cka", *quiet]) == 0
+        line = re.search(r"about .* of CPU, .*; --plan shows more", capsys.readouterr().err)
+        assert bool(line) == (not quiet)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_plan_reads_headers_and_not_files(tmp_path, order):
+    """80 GB of zeros without a block on the disk."""
+    paths = [tmp_path / f"{name}.npy" for name in "ab"]
+    for path in paths:
+        open_memmap(path, "w+", np.float32, (10**6, 10**4), order == "F").flush()
+    start = time.process_time()
+    forecast = rs.plan(dict(read_files(list(map(str, paths)))), measures="cka")
+    assert time.process_time() - start < 10
+    assert (forecast.samples, forecast.features) == (10**6, (10**4, 10**4))
+
+
+def test_a_plan_leaves_the_data_as_they_are(tmp_path):
+    """What a plan knows files by is not what scores are saved under."""
+    for name, seed in (("a", 0), ("b", 1)):
+        np.save(tmp_path / f"{name}.npy", np.random.default_rng(seed).standard_normal((20, 3)))
+    layers = dict(read_files([str(tmp_path)]))
+    before = rs.plan(layers, measures="cka").measures[0].values
+    after = rs.compare(layers, measures="cka", progress=False, save=tmp_path / "s.comparison")
+    assert before == 3
+    expected = [fingerprint(rs.Representation(np.load(tmp_path / f"{n}.npy"))) for n in "ab"]
+    assert [of["fingerprint"] for of in after.provenance["rows"].values()] == expected
+    known = rs.plan(layers, measures="cka", save=tmp_path / "s.comparison").measures[0]
+    assert (known.values, known.stored) == (0, 3)

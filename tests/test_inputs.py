@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import pickle
 from decimal import Decimal
 
 import numpy as np
@@ -77,7 +78,7 @@ def test_other_samples_are_an_error_that_names_one(enter):
 def test_ids_on_one_side_only_are_no_error(enter):
     """Predictions come as plain arrays, or as a frame with a fresh index, of samples that have
     names."""
-    some = DEFAULT.set_index(np.arange(100, 130)[::-1])
+    some = DEFAULT.set_index(np.arange(20, 50)[::-1])
     for x, y in [
         (NAMED, X),
         (NAMED, DEFAULT),
@@ -850,3 +851,159 @@ def test_gaps_of_several_kinds_are_named_in_turn():
         rs.cka(BOTH, Y)
     with pytest.raises(rs.Undefined, match="too large for float32; leave dtype='float32' out"):
         rs.cka(rs.Representation(X * 1e50, dtype="float32"), rs.Representation(Y, dtype="float32"))
+
+
+# ------------------------------------------------------------------------------- names of columns
+
+NUMBERED = pd.DataFrame(
+    np.random.default_rng(5).standard_normal((60, 12)), columns=[f"dim_{i}" for i in range(12)]
+)
+SORTED = NUMBERED[sorted(NUMBERED.columns)]
+WORDS = NUMBERED.set_axis(list("abcdefghijkl"), axis=1)
+MOVED = WORDS[list("bacdefghijkl")]
+OTHER = WORDS.rename(columns={"a": "z"})
+
+
+@pytest.mark.parametrize(
+    ("x", "y"), [(NUMBERED, SORTED), (SORTED, NUMBERED.set_axis(range(12), axis=1)), (WORDS, MOVED)]
+)
+def test_columns_of_equal_names_are_put_in_one_order(x, y):
+    """Numbers that are sorted as words are out of order, too."""
+    with pytest.warns(UserWarning, match="the columns of 'Y' were put in the order of"):
+        assert rs.mmd(x, y) == pytest.approx(0, abs=1e-7)
+    values = rs.compare({"a": x, "b": y}, measures="mmd", progress=False)
+    assert values["mmd"][0, 1] == pytest.approx(0, abs=1e-7)
+    assert "were put in the order" in repr(values).splitlines()[1]
+    report = rs.drift(x, y, draws=10, progress=False)
+    assert not report.drifted
+    assert "were put in the order" in repr(report).splitlines()[1]
+    assert rs.cka(x, y) == pytest.approx(1)
+    joined, _ = rs.from_conditions([x, y])
+    np.testing.assert_allclose(np.sort(joined.array, 0)[::2], np.sort(joined.array, 0)[1::2])
+
+
+def test_upgrade_puts_the_columns_of_both_models_in_one_order():
+    rng = np.random.default_rng(0)
+    queries = pd.DataFrame(rng.standard_normal((40, 12)), columns=WORDS.columns)
+    moved = queries[MOVED.columns]
+    for new, pair in ((MOVED, (queries, moved)), (WORDS, (moved, queries))):
+        result = rs.upgrade(WORDS, new, pair, progress=False)
+        assert result.decision == "keep"
+        assert "were put in the order" in repr(result).splitlines()[1]
+    with pytest.raises(ValueError, match="columns of other names"):
+        rs.upgrade(WORDS, MOVED, (queries.rename(columns={"a": "z"}), moved), progress=False)
+
+
+def test_names_of_which_some_are_equal_are_refused_and_the_remedy_runs():
+    for call in (
+        lambda x, y: rs.cka(x, y),
+        lambda x, y: rs.compare([x, y], measures="cka", progress=False)["cka"][0, 1],
+        lambda x, y: rs.from_conditions([x, y])[0].array.mean(),
+        lambda x, y: rs.drift(x, y, draws=10, progress=False).unexplained,
+    ):
+        with pytest.raises(ValueError, match=r"has 'z' where .* has 'a'; 11 names are equal"):
+            call(WORDS, OTHER)
+        both = [[c for c in x if c in set(y)] for x, y in ((WORDS, OTHER), (OTHER, WORDS))]
+        assert np.isfinite(call(WORDS[both[0]], OTHER[both[1]]))
+        assert np.isfinite(call(WORDS, OTHER.to_numpy()))
+
+
+def test_other_names_are_other_coordinates_of_models_and_no_coordinates_of_one():
+    other = WORDS.add_prefix("unit ")
+    assert rs.cka(WORDS, other) == pytest.approx(1)
+    with pytest.raises(rs.Undefined, match="columns of other names"):
+        rs.mmd(WORDS, other)
+    with pytest.raises(ValueError, match="columns of other names"):
+        rs.drift(WORDS, other)
+    wide = NUMBERED.set_axis(range(12), axis=1)
+    assert np.isfinite(rs.cka(NUMBERED.iloc[:, :7], wide))
+    assert np.isfinite(rs.mmd(NUMBERED, wide.set_axis([f"x{i}" for i in range(1, 13)], axis=1)))
+    with pytest.raises(ValueError, match="their order is unknown"):
+        rs.drift(SORTED, NUMBERED.to_numpy())
+
+
+def test_names_of_columns_stay_with_a_representation():
+    x = rs.Representation(WORDS, ids=range(60))
+    assert pickle.loads(pickle.dumps(x)).features == tuple("abcdefghijkl")
+    assert rs.join_samples(x, rs.Representation(WORDS[::-1], ids=range(60)))[0].features == (
+        x.features
+    )
+    assert rs.condition_means(WORDS, np.arange(60) % 6).features == x.features
+    assert rs.Representation(WORDS[["c", "a"]]).features == ("c", "a")
+    assert rs.Representation(WORDS.to_numpy()).features is None
+    assert rs.Representation(np.ones((3, 2)), features=["u", "v"]).features == ("u", "v")
+    with pytest.raises(ValueError, match="has 2 features but 3 names"):
+        rs.Representation(np.ones((3, 2)), features="abc")
+    units = {"neuroid_id": ("neuroid", list("uvw")), "region": ("neuroid", ["V1", "V1", "IT"])}
+    recorded = xr.DataArray(np.eye(4)[:, :3], dims=("presentation", "neuroid"), coords=units)
+    assert rs.Representation(recorded).features == ("u", "v", "w")
+
+
+# ----------------------------------------------------------------------- numbers of rows, ids, text
+
+
+@pytest.mark.parametrize("column", [("id", 0), ("key", 7), ("ID", 1000), ("sample_id", 3000)])
+def test_a_shuffled_number_of_rows_is_no_feature(column):
+    name, start = column
+    rng = np.random.default_rng(0)
+    numbers = start + rng.permutation(60 if start < 1000 else 2 * start)[:60]
+    table = WORDS.assign(**{name: numbers})
+    with pytest.raises(ValueError, match=f"numbers its rows: '{name}'; .*drop"):
+        rs.cka(table, NUMBERED.to_numpy())
+    assert rs.cka(table.drop(columns=[name]), WORDS) == pytest.approx(1)
+    ranks = WORDS.rank().astype(int)
+    assert rs.cka(ranks, ranks.to_numpy()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("start", "stop"), [(30, 60), (20, 50)])
+def test_parts_of_one_table_are_other_samples(start, stop):
+    x, y = WORDS.iloc[:30], WORDS.iloc[start:stop]
+    for call in (rs.cka, lambda a, b: rs.compare([a, b], measures="cka", progress=False)):
+        with pytest.raises(ValueError, match="two parts of one table"):
+            call(x, y)
+    assert rs.cka(x, WORDS.loc[x.index]) == pytest.approx(1)
+    assert np.isfinite(rs.cka(x, y.reset_index(drop=True)))
+
+
+@pytest.mark.parametrize(
+    ("ids", "form"),
+    [
+        ([5, 6, 7], str),
+        ([5.0, 6.0, 7.0], lambda i: str(int(i))),
+        (["a/5.jpg", "a/6.jpg", "b/7.jpg"], lambda i: i[2]),
+        (["A ", "B", "C"], lambda i: i.strip().lower()),
+    ],
+)
+def test_ids_that_are_written_in_two_ways_have_a_hint(ids, form):
+    X = np.arange(9.0).reshape(3, 3)
+    words = [form(i) for i in ids]
+    with pytest.raises(ValueError, match=r"looks like .* on the other: write ids="):
+        rs.join_samples(rs.Representation(X, ids=ids), rs.Representation(X, ids=words))
+    with pytest.raises(ValueError, match="looks like"):
+        rs.cka(rs.Representation(X, ids=ids), rs.Representation(X, ids=words))
+    same = rs.Representation(X, ids=[form(i) for i in ids]), rs.Representation(X, ids=words)
+    assert rs.join_samples(*same)[0].ids == tuple(words)
+
+
+def test_numbers_that_are_written_as_text_or_objects_have_a_remedy():
+    for table in (WORDS.astype(str), WORDS.astype(object), WORDS.astype({"b": str})):
+        with pytest.raises(ValueError, match=r"numbers as text or objects; pass X.astype") as error:
+            rs.cka(table, WORDS)
+        remedy = str(error.value).partition("; pass ")[2]
+        assert rs.cka(eval(remedy, {"X": table}), WORDS) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("labels", [[str(i) for i in range(1, 13)], [30, 10, 20], ["b", "c", "a"]])
+def test_rows_that_the_package_sorted_need_ids_on_the_other_side(labels):
+    M = np.random.default_rng(0).standard_normal((len(labels), 20))
+    trials, conditions = np.repeat(M, 2, 0), np.repeat(labels, 2)
+    for means in (rs.condition_means(trials, conditions), rs.dissimilarities(trials, conditions)):
+        for call in (rs.rsa, lambda a, b: rs.compare([a, b], measures="rsa", progress=False)):
+            with pytest.raises(ValueError, match=r"were sorted: .*name the rows"):
+                call(means, M)
+    named = rs.join_samples(
+        rs.condition_means(trials, conditions), rs.Representation(M, ids=labels)
+    )
+    assert rs.rsa(*named) == pytest.approx(1)
+    in_order = rs.condition_means(trials, np.repeat(np.sort(labels), 2))
+    assert rs.rsa(in_order, M) == pytest.approx(1)

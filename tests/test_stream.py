@@ -128,7 +128,7 @@ def test_means_of_a_thousand_deviations_cost_no_digits(m, method):
 
 @pytest.mark.parametrize("m", [m for m in ALL if m not in STREAMING], ids=str)
 def test_measures_that_need_the_samples_say_so(m):
-    stream = streamed(related(n=150), directions=True)
+    stream = streamed({k: x[:, :12] for k, x in related(n=150).items()}, directions=True)
     with pytest.raises(rs.Undefined, match=r"needs the samples.*sample_rotation"):
         m(*stream.representations().values())
 
@@ -716,3 +716,45 @@ def started(**options) -> rs.Stream:
 def test_mistakes_are_named_with_a_remedy(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_columns_of_later_batches_are_put_in_the_order_of_the_first(tmp_path):
+    """Also of streams that are merged, and of one that was saved; other names are refused."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((40, 12)), rng.standard_normal((40, 3))
+    for names in (list("abcdefghijkl"), [f"dim_{i}" for i in range(12)]):
+        a = pd.DataFrame(x, columns=names)
+        b = a[[names[1], names[0], *names[:1:-1]]]
+        for method in ("gram", "qr"):
+            stream = rs.Stream(method)
+            stream.update({"x": a[:10], "y": y[:10]})
+            stream.update({"x": b[10:20].reset_index(drop=True), "y": y[10:20]})
+            stream.save(tmp_path / "s.npz")
+            stream = rs.Stream.load(tmp_path / "s.npz")
+            stream.update({"x": b[20:30].reset_index(drop=True), "y": y[20:30]})
+            other = rs.Stream(method)
+            other.update({"x": b[30:].reset_index(drop=True), "y": y[30:]})
+            stream.merge(other)
+            scores = stream.compare("cka", progress=False)
+            assert scores["cka"][0, 1] == pytest.approx(rs.cka(x, y), abs=1e-12)
+            assert "columns of 'x' were put in the order" in repr(scores).splitlines()[1]
+            with pytest.raises(ValueError, match="columns of other names"):
+                stream.update({"x": a.rename(columns={names[0]: "other"}), "y": y})
+
+
+def test_a_stream_says_what_is_doubtful_about_its_samples():
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((40, 12)), rng.standard_normal((40, 6))
+    x[:, 7] *= 40
+    copies = np.arange(40) % 10
+    for batch, words in (
+        ({"x": x, "y": y}, "feature 7 has 99 % of the variance of x"),
+        ({"x": y[copies], "y": x[copies]}, "in a batch 30 of 40 samples are copies"),
+        ({"x": y @ y.T, "y": y}, "in a batch x is 40 x 40 and symmetric"),
+    ):
+        stream = rs.Stream()
+        stream.update(batch)
+        scores = stream.compare("cka", progress=False)
+        assert any(caution.startswith(words) for caution in scores.cautions)

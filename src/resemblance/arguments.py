@@ -11,6 +11,7 @@ from typing import Any
 from .arrays import library
 from .catalogue import get_measures, list_measures, preset
 from .inputs import hint_of_counts, holds_named, is_single, transposition
+from .joining import columns_in_one_order
 from .lists import hint_of_batches
 from .measure import Measure, require
 from .representation import Representation, as_representation, check_same_samples
@@ -23,10 +24,12 @@ def sides_of(rows: Any, columns: Any = None, caller: str = "compare") -> Sides:
     """Return what is compared as representations with unique names.
 
     The layers of a model are called ``model/layer``. Models of one name are numbered: "ResNet",
-    "ResNet 2". ``caller`` is the function that messages name.
+    "ResNet 2". Columns of equal names are in one order. ``caller`` is the function that messages
+    name.
 
-    Raises ``ValueError`` when there is nothing to compare, when two have the same name, and when
-    numbers of samples, sample ids or array libraries differ.
+    Raises ``ValueError`` when there is nothing to compare, when two have the same name, when
+    numbers of samples, sample ids or array libraries differ, and for names of columns of which some
+    are equal and some not.
     """
     models: dict[str, list[Subject]] = {}
     first = [_representation(*entry) for entry in _entries(rows, "x", models)]
@@ -42,7 +45,9 @@ def sides_of(rows: Any, columns: Any = None, caller: str = "compare") -> Sides:
                 f"{caller}: two representations are called {twice[0]!r}; names must be unique"
             )
     _check_samples(first + (second or []), caller)
-    return first, second
+    everything = columns_in_one_order(caller, first + (second or []))
+    rows, columns = list(everything[: len(first)]), list(everything[len(first) :])
+    return rows, None if second is None else columns
 
 
 def select_measures(measures: Any) -> tuple[list[Measure], list[Measure]]:
@@ -142,9 +147,10 @@ def _check_samples(representations: Sequence[Representation], caller: str) -> No
                 "rs.join_samples keeps the samples that all have"
             )
         if r.n_samples != first.n_samples:
-            hint = transposition(first.shape, r.shape, (repr(first.name), repr(r.name)))
-            hint = hint_of_counts(r.n_samples, first.n_samples) or hint
-            hint = hint_of_batches([other.shape for other in representations]) or hint
+            transposed = transposition(first.shape, r.shape, (repr(first.name), repr(r.name)))
+            batches = hint_of_batches([other.shape for other in representations])
+            counts = hint_of_counts(r.n_samples, first.n_samples)
+            hint = batches + transposed if batches else counts or transposed
             raise ValueError(
                 f"{caller}: {first.name!r} has {first.n_samples} samples (rows) and {r.name!r} has "
                 f"{r.n_samples}; all must be representations of the same samples{hint}"

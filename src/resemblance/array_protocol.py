@@ -44,7 +44,8 @@ def refuse_operators(kind: type) -> None:
         setattr(kind, f"__r{name}__", _refusing(symbol, is_first=False))
     for name, symbol in COMPARISONS.items():
         setattr(kind, f"__{name}__", _refusing(symbol, is_first=True))
-    kind.__neg__ = _refuse_sign  # type: ignore[attr-defined]
+    for name in ("neg", "pos"):
+        setattr(kind, f"__{name}__", _refuse_sign)
 
 
 def _refusing(symbol: str, is_first: bool) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from .arrays import on_processor
+from .cautions import cautions_of
 from .comparison import Comparison, describe
 from .display import warn
 from .engine.memory import HALF, available_memory, budget_of, in_units
@@ -96,7 +97,9 @@ def compare(
     """
     options: RunOptions = {"executor": executor, "memory": memory, "tile": tile}
     options |= {"progress": progress, "save": save, "spill": spill}
-    return compare_many([Work.of(representations, measures, other)], **options)[0]
+    work = Work.of(representations, measures, other)
+    work.note(cautions_of(work.all))
+    return compare_many([work], **options)[0]
 
 
 def compare_many(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -29,6 +29,7 @@ from .engine.store import Store
 from .extras import need
 from .measure import Measure
 from .populations import DRAWS, Clusters, Groups, clusters_of, groups_of, label_of_each
+from .provenance import fingerprints_of
 from .representation import title
 
 NOT_COMPUTED = "not computed"  # the reason of a pair that an interrupted run did not reach
@@ -184,6 +185,11 @@ class Comparison:
                     if words := texts.get((rows[i], columns[j])):
                         caveats.append(Diagnostic(m.spec, x, y, CAVEAT, words))
         return tuple(caveats)
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What is doubtful about the data, such as copies of samples."""
+        return tuple(self.provenance.get("cautions", ()))
 
     def info(self, measure: AnyMeasure) -> MeasureInfo:
         """Return the description of a measure of this comparison.
@@ -487,12 +493,3 @@ def as_difference(values: np.ndarray, info: MeasureInfo) -> np.ndarray:
     if not info.larger_is_more_similar:
         return values
     return (info.range[1] if np.isfinite(info.range[1]) else 0.0) - values
-
-
-def fingerprints_of(
-    rows: Iterable[str], columns: Iterable[str], provenance: Mapping[str, Any]
-) -> tuple[list[str], list[str]]:
-    """Return the fingerprints of the data with these names."""
-    first, second = provenance["rows"], provenance["columns"]
-    of_rows = [first[name]["fingerprint"] for name in rows]
-    return of_rows, [second[name]["fingerprint"] for name in columns]

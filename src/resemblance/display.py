@@ -189,6 +189,7 @@ def summary(comparison: Any) -> str:
     """Return a comparison as lines of text: the smallest and the largest value of each measure."""
     count = f"{len(comparison.measures)} measure{'' if len(comparison.measures) == 1 else 's'}"
     lines = [f"Comparison of {_size(comparison)} by {count}"]
+    lines += [f"  {caution}" for caution in comparison.cautions]
     width = max((len(m.spec) for m in comparison.measures), default=0)
     for row in _summary(comparison):
         span = f"{row.smallest:>10} .. {row.largest:<10}"
@@ -204,7 +205,8 @@ def summary_html(comparison: Any) -> str:
         for row in _summary(comparison)
     )
     caption = f"Comparison of {_size(comparison)}"
-    return f"<table><caption>{caption}</caption><tr>{header}</tr>{body}</table>"
+    cautions = "".join(f"<p>{escape(caution)}</p>" for caution in comparison.cautions)
+    return f"{cautions}<table><caption>{caption}</caption><tr>{header}</tr>{body}</table>"
 
 
 def _size(comparison: Any) -> str:

@@ -160,7 +160,10 @@ def dissimilarities(
         )
     matrix = unit * np.sqrt(np.maximum(matrix, 0)) if kind == "euclidean" else matrix
     np.fill_diagonal(matrix, 0)
-    return _signed(matrix, label, name or x.name, ids)
+    y = _signed(matrix, label, name or x.name, ids)
+    first = np.unique(numbers, return_index=True)[1]
+    y.is_sorted = bool((np.diff(first) < 0).any())
+    return y
 
 
 @full_precision()

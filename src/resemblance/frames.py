@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .columns import Names, plain_names
 from .display import did_you_mean, warn
 from .extras import need
 
@@ -31,11 +32,13 @@ class Column(NamedTuple):
 
 class Choice(NamedTuple):
     """What a table holds: the vectors, or a frame of the columns with features, the ids of the
-    samples, if a column names them, and the whole table as a frame, whose index may name them."""
+    samples, if a column names them, the whole table as a frame, whose index may name them, and the
+    names of the features; vectors have none."""
 
     values: Any
     ids: tuple[Hashable, ...] | None
     frame: Any
+    features: Names = None
 
 
 def is_table(data: Any) -> bool:
@@ -66,7 +69,7 @@ def choose(data: Any, called: str, column: str | None, ids: Any) -> Choice:
     """
     frame = _as_frame(data)
     if column is None and not isinstance(ids, str) and all(map(holds_numbers, frame.dtypes)):
-        return Choice(frame, None, frame)
+        return Choice(frame, None, frame, plain_names(frame.columns))
     columns = columns_of(frame)
     named = _named(columns, ids, called) if isinstance(ids, str) else None
     if named is None and ids is None and not _has_names(frame):
@@ -85,9 +88,10 @@ def choose(data: Any, called: str, column: str | None, ids: Any) -> Choice:
         chosen = None if column is None else _named(columns, column, called)
     order = None if named is None else _ids_in(named, called, data)
     if chosen is None:
-        return Choice(frame if named is None else _without(frame, named.name), order, frame)
+        values = frame if named is None else _without(frame, named.name)
+        return Choice(values, order, frame, plain_names(values.columns))
     if chosen.kind == NUMBERS:
-        return Choice(_array(chosen.values).reshape(-1, 1), order, frame)
+        return Choice(_array(chosen.values).reshape(-1, 1), order, frame, (chosen.name,))
     return Choice(vectors_in(chosen, called, data), order, frame)
 
 

@@ -11,6 +11,7 @@ import array_api_compat
 import numpy as np
 
 from .arrays import Array, has_no_values, is_spread, is_torch, namespace
+from .columns import Names, names_of_columns
 from .frames import (
     VECTORS,
     as_column,
@@ -23,6 +24,7 @@ from .frames import (
     vectors_in,
 )
 from .lists import of_mapping, problem_of_list
+from .sample_ids import are_parts_of_a_table, hint_of_ids
 
 # The samples of the rows: their ids, a range if they are merely numbered 0, 1, ..., or None if
 # unknown.
@@ -30,15 +32,18 @@ Order = tuple[Hashable, ...] | range | None
 TRANSPOSED = "; did you pass (n_features, n_samples)?"
 MANY_ROWS = 10  # from here on a column 0, 1, 2, ... of a table is no feature but its old index
 NUMBERS = ("bool", "integral", "real floating")
+IDS = ("id", "ids", "idx", "index", "row", "rowid", "uid", "unnamed: 0")  # of numbers of rows
 LABELS = ("label", "labels", "class", "target")  # names of columns of small whole numbers
 SAMPLES = ("sample", "samples", "trial", "trials", "stimulus", "stimuli", "presentation")
 
 
 class LabelledArray(NamedTuple):
-    """An array, in the library it came in, and the samples of its rows."""
+    """An array, in the library it came in, the samples of its rows, and the names of its
+    columns."""
 
     array: Array
     order: Order
+    features: Names = None
 
 
 def receive(
@@ -60,19 +65,21 @@ def receive(
         array = chosen.values
         if is_table(array):
             array = _table_values(array, called, data)
-        data = chosen.frame
+        data, names = chosen.frame, chosen.features
     elif column is not None or isinstance(ids, str):
         option = f"column={column!r}" if column is not None else f"ids={ids!r}"
         raise ValueError(f"{called} is no table; leave {option} out, which names a column")
     else:
-        array = _values(data, called)
+        array, names = _values(data, called), None
+        if array.ndim == 2:
+            names = names_of_columns(data, array.shape[1])
     has_fields = bool(getattr(array.dtype, "names", None))
     if has_fields or not namespace(array).isdtype(array.dtype, NUMBERS):
         raise ValueError(
             f"{called} must hold real numbers; got dtype {array.dtype}; {_conversion(array)}"
         )
     order = order_of(data, called)
-    return LabelledArray(array, order if ids is None else plain_ids(ids))
+    return LabelledArray(array, order if ids is None else plain_ids(ids), names)
 
 
 def word(name: Any) -> str:
@@ -120,29 +127,6 @@ def order_of(data: Any, called: str) -> Order:
     return tuple(index)
 
 
-def check_shape(array: Array, order: Order, called: str) -> None:
-    """Raise ``ValueError``, with a remedy, for a shape or ids that do not fit."""
-    remedies = {
-        1: "; for one feature per sample write X[:, None], or X.to_frame()",
-        3: '; pool it first, for example rs.from_tokens(X, pool="mean")',
-        4: '; pool it first, for example rs.from_maps(X, pool="mean")',
-    }
-    shape = tuple(array.shape)
-    if len(shape) != 2:
-        remedy = remedies.get(len(shape), "")
-        raise ValueError(f"{called} must be (n_samples, n_features); got shape {shape}{remedy}")
-    if 0 in shape:
-        raise ValueError(f"{called} is empty: shape {shape}")
-    if order is not None and len(order) != shape[0]:
-        raise ValueError(f"{called} has {shape[0]} samples but {len(order)} ids")
-    try:
-        hash(order)
-    except TypeError as error:
-        raise ValueError(
-            f"{called}: ids must be words, numbers or tuples of them ({error})"
-        ) from None
-
-
 def plain_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
     """Return ids as numbers and words of Python, which are equal whatever library they came in.
 
@@ -152,6 +136,33 @@ def plain_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
         raise ValueError(f"ids must be a list, one for each row; got {type(ids).__name__}")
     kind = getattr(getattr(ids, "dtype", None), "kind", "")  # lists of times lose their unit
     return tuple(ids.tolist() if hasattr(ids, "tolist") and kind not in ("m", "M") else ids)
+
+
+def check_shape(called: str, array: Array, order: Order, features: Names) -> None:
+    """Raise ``ValueError``, with a remedy, for a shape, ids or names of features that do not
+    fit."""
+    remedies = {
+        1: "; for one feature per sample write X[:, None], or X.to_frame()",
+        3: '; pool it first, for example rs.from_tokens(X, pool="mean")',
+        4: '; pool it first, for example rs.from_maps(X, pool="mean")',
+    }
+    if array.ndim != 2:
+        remedy = remedies.get(array.ndim, "")
+        raise ValueError(
+            f"{called} must be (n_samples, n_features); got shape {tuple(array.shape)}{remedy}"
+        )
+    if 0 in array.shape:
+        raise ValueError(f"{called} is empty: shape {tuple(array.shape)}")
+    counted = {"samples": ("ids", order), "features": ("names of features", features)}
+    for (what, (words, names)), length in zip(counted.items(), array.shape):
+        if names is not None and len(names) != length:
+            raise ValueError(f"{called} has {length} {what} but {len(names)} {words}")
+        try:
+            hash(names)
+        except TypeError as error:
+            raise ValueError(
+                f"{called}: {words} must be words, numbers or tuples of them ({error})"
+            ) from None
 
 
 def stimuli_of(ids: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
@@ -174,8 +185,20 @@ def check_order(called: str, x: str, of_x: Order, y: str, of_y: Order) -> None:
             "rs.join_samples, or by .loc[other.index] for data frames (or drop the index, if the "
             "rows belong together: reset_index(drop=True))"
         )
+    are_halves = False
     if isinstance(of_x, range) or isinstance(of_y, range):
-        return
+        are_halves = are_parts_of_a_table(of_x, of_y)
+        if not are_halves:
+            return
+    if are_halves or not set(of_x) & set(of_y):
+        spans = " and ".join(f"{of[0]!r} to {of[-1]!r}" for of in (of_x, of_y))
+        parts = f"; these are {spans}, as in two parts of one table" if are_halves else ""
+        raise ValueError(
+            f"{called}: {y} has sample ids of other samples than {x}, such as "
+            f"{next(i for i in of_y if i not in set(of_x))!r}{parts}{hint_of_ids(of_x, of_y)}; "
+            "compare the same samples, X.loc[Y.index] of the whole table (or drop the index, if "
+            "the rows belong together: reset_index(drop=True))"
+        )
     first = next((b for b in of_y if b not in set(of_x)), of_y[0])
     raise ValueError(
         f"{called}: {y} has sample ids of other samples than {x}, such as {first!r}; "
@@ -319,11 +342,13 @@ def _table_values(data: Any, called: str, table: Any) -> np.ndarray:
         with np.errstate(invalid="ignore"):
             are_whole = (values % 1 == 0).all(axis=0)
         are_counts = (values == first + steps).all(axis=0) & are_whole
+        are_counts |= _are_shuffled_counts(values, are_whole)
         numbers = [name for name, is_count in zip(data.columns, are_counts) if is_count]
         labels = []
         if not are_whole.all():  # as counts of words are, of which one may be "class"
             whole = ((data.columns[i], values[:, i]) for i in np.flatnonzero(are_whole))
             labels = [name for name, column in whole if _is_label(name, column)]
+        numbers += [n for n, v in zip(data.columns, values.T) if n not in numbers and _is_id(n, v)]
         if numbers or labels:
             what = "numbers its rows" if numbers else "looks like a label"
             remedy = leaving_out(table, numbers or labels)
@@ -333,6 +358,24 @@ def _table_values(data: Any, called: str, table: Any) -> np.ndarray:
                 f"is a feature, pass X.to_numpy(){', and ids=X.index' * hasattr(data, 'iloc')}"
             )
     return values
+
+
+def _are_shuffled_counts(values: np.ndarray, are_whole: np.ndarray) -> np.ndarray:
+    """Say of each column whether it has consecutive whole numbers in any order, (d,); of ranks all
+    columns have, and then none counts rows."""
+    n = len(values)
+    with np.errstate(invalid="ignore"):
+        are_spans = are_whole & (values.max(axis=0) * 1.0 - values.min(axis=0) == n - 1)
+    unique = [is_span and len(np.unique(v)) == n for is_span, v in zip(are_spans, values.T)]
+    return np.array(unique) & (not all(unique))
+
+
+def _is_id(name: Any, column: np.ndarray) -> bool:
+    """Say whether a column that is called so has a whole number of its own for each row."""
+    is_called = str(name).lower() in IDS or str(name).lower().endswith(("_id", "_index"))
+    if not is_called or not np.isfinite(column).all() or (column % 1).any():
+        return False
+    return len(np.unique(column)) == len(column)
 
 
 def _is_label(name: Any, column: np.ndarray) -> bool:

@@ -1,16 +1,20 @@
-"""Representations restricted to the samples that all of them have, or averaged over repeats."""
+"""Representations restricted to the samples that all of them have, averaged over repeats, or with
+their columns in one order."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from .arrays import like
+from .columns import is_in_order, numbers_of_columns, order_of_columns
 from .inputs import check_order, order_of
 from .representation import Representation, as_representation, title, with_rows
+from .sample_ids import hint_of_ids
 from .significance.labels import numbers_of
 
 
@@ -35,7 +39,8 @@ def join_samples(*representations: Any) -> tuple[Representation, ...]:
     common = set.intersection(*(set(r.order or ()) for r in inputs))
     order = [i for i in inputs[0].order or () if i in common]
     if not order:
-        raise ValueError("join_samples: no sample id is common to all representations")
+        hint = hint_of_ids(*(r.order for r in inputs[:2]))
+        raise ValueError(f"join_samples: no sample id is common to all representations{hint}")
     return tuple(_select(r, order) for r in inputs)
 
 
@@ -46,8 +51,9 @@ def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Represen
 
     ``trials``: an array or representation, (n_trials, units). ``conditions``: a label for each
     trial, numbers or words. The rows, (conditions, units), are in the order of the sorted labels,
-    which are their ids. Repeats of a condition are not independent: as samples of their own they
-    would make unrelated representations look alike.
+    which are their ids; where that is another order than the labels first occur in, rows without
+    ids are not compared with them. Repeats of a condition are not independent: as samples of their
+    own they would make unrelated representations look alike.
 
     Raises ``ValueError`` unless there is one label for each trial and none is missing, and for
     labels whose index has the trials in another order.
@@ -59,8 +65,61 @@ def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Represen
     rows = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
     means = [x.xp.mean(x.xp.take(x.array, like(of, x.array), axis=0), axis=0) for of in rows]
     labels = np.asarray(conditions, dtype=object)
-    ids = [labels[of[0]] for of in rows]
-    return Representation(x.xp.stack(means), name or x.name, ids=ids, dtype=x.dtype)
+    first = [int(of[0]) for of in rows]
+    y = with_rows(x, x.xp.stack(means), [labels[row] for row in first])
+    y.name, y.is_sorted = name or x.name, first != sorted(first)
+    return y
+
+
+def columns_in_one_order(
+    called: str, representations: Sequence[Representation], *, is_one_model: bool = False
+) -> tuple[Representation, ...]:
+    """Return representations whose columns of equal names are in one order, that of the first.
+
+    Columns that are only numbered are put in the order of their numbers, where representations
+    differ in it. ``is_one_model``: the columns of all are the same coordinates.
+
+    Raises ``ValueError`` for names of which some are equal and some not, and for one model also for
+    other names, and where a side without names meets numbers that are out of order.
+    """
+    numbers = [numbers_of_columns(r.features or ()) or () for r in representations]
+    places = {tuple(i - min(of) for i in of) for of in filter(None, numbers)}
+    ordered, owners = list[Representation](), dict[Hashable, Representation]()
+    for r in representations:
+        if len(places) > 1 and not is_in_order(r.features):
+            order = np.argsort(numbers_of_columns(r.features or ()) or ()).tolist()
+            r = with_columns(r, order, "their numbers")
+        named = next((x for x in ordered if x.features and is_one_model), None)
+        reference = next((owners[name] for name in r.features or () if name in owners), named)
+        if reference is not None and r.features is not None:
+            r = columns_like(called, reference, r, is_one_model=is_one_model)
+        owners = dict.fromkeys(r.features or (), r) | owners
+        ordered.append(r)
+    for r in ordered if is_one_model else ():
+        bare = next((x for x in ordered if x.features is None), r)
+        columns_like(called, bare, r, is_one_model=True)
+    return tuple(ordered)
+
+
+def columns_like(
+    called: str, x: Representation, y: Representation, *, is_one_model: bool
+) -> Representation:
+    """Return y with its columns in the order of those of x, if they have the same names.
+
+    Raises ``ValueError`` as :func:`columns_in_one_order` does.
+    """
+    names = title(x), x.features, title(y), y.features
+    order = order_of_columns(called, *names, is_one_model=is_one_model)
+    return y if order is None else with_columns(y, order, title(x))
+
+
+def with_columns(x: Representation, order: Sequence[int], whose: str) -> Representation:
+    """Return a representation of the same columns in another order, which is called ``whose``."""
+    y = copy(x)
+    y.source = x.xp.take(x.source, like(np.asarray(order), x.source), axis=1)
+    y.features = None if x.features is None else tuple(x.features[i] for i in order)
+    y.path, y.column_order = None, whose
+    return y
 
 
 def _select(x: Representation, ids: list[Hashable]) -> Representation:

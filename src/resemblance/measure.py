@@ -13,21 +13,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .arrays import (
-    Array,
-    carries_gradient,
-    detach,
-    full_precision,
-    is_torch,
-    library,
-    like,
-    scalar,
-    to_numpy,
-)
+from .arrays import Array, carries_gradient, full_precision, is_torch, library, like, scalar
+from .cautions import cautions_of_call
 from .claims import SHAPE, AllPairs, Declared, Product, argument, in_range, invariance, needs_claims
 from .display import did_you_mean
 from .extras import EXTRA, check
 from .inputs import TRANSPOSED, check_labels, hint_of_counts, transposition
+from .joining import columns_like
 from .representation import (
     Representation,
     Undefined,
@@ -46,15 +38,13 @@ Family = Literal[
 FAMILIES: tuple[str, ...] = typing.get_args(Family)
 Rows = Literal["samples", "positions"]
 BY_POSITIONS: frozenset[str] = frozenset({"cca", "alignment", "neighbours", "topology"})
-DISSIMILARITIES = (
-    "{} x {}, symmetric, zeros on the diagonal: dissimilarities taken for features? Pass what they "
-    "are of, or correlate the triangles of two such matrices by scipy.stats.spearmanr"
-)
+BY_VARIANCE = frozenset({"similarity_matrix", "alignment", "cca", "neighbours", "topology"})
 MUCH_WIDER = 4  # features per sample; from here on both arrays may be transposed
 
 
 class UninformativeWarning(UserWarning):
-    """The value says little, whatever the data: too few samples for so many features."""
+    """The value says little: there are too few samples for so many features, or the data are not
+    what they seem to be, such as copies of samples or a matrix of dissimilarities."""
 
 
 def no_diagnostics(x: Representation, y: Representation, **parameters: Any) -> dict[str, float]:
@@ -107,17 +97,19 @@ class Measure(Declared):
         measure = self.where(**parameters) if parameters else self
         x = argument(X, "X")
         check_labels(self.name, title(x), x.order, **parameters)
-        y = x if Y is X else argument(Y, "Y")
+        y = x if Y is X else measure.in_order_of(x, argument(Y, "Y"))
         with nullcontext() if isinstance(x.source, np.ndarray) else full_precision():
             value, caveat = measure.evaluate(x, y), measure.caveat(x, y)
-        if caveat:
-            warnings.warn(f"{measure}: {caveat}", UninformativeWarning, stacklevel=2)
+            cautions = measure._cautions(x, y)
+        for words in filter(None, (caveat, *cautions)):
+            warnings.warn(f"{measure}: {words}", UninformativeWarning, stacklevel=2)
         return value
 
     def evaluate(self, x: Representation, y: Representation) -> Any:
         """Check the pair and compute: what a single call and :func:`resemblance.compare` both do,
         without a warning."""
         self.check_pair(x, y)
+        y = self.in_order_of(x, y)
         require(self)
         if not self.differentiable:
             x, y = without_gradient(x), without_gradient(y)
@@ -150,15 +142,20 @@ class Measure(Declared):
         n, d, e = x.n_samples, x.shape[1], y.shape[1]
         if n == 2 and self.invariant_to >= SHAPE:
             return "fixed by the number of samples: any two samples have the same shape"
-        square = next((r.shape for r in (x, y) if _is_dissimilarity(r)), None)
-        taken = DISSIMILARITIES.format(*square) if square else ""
         try:
             few = self.uninformative and self.uninformative(*map(without_gradient, (x, y)))
         except Undefined:
-            return taken
+            return ""
         if few and d == e >= MUCH_WIDER * n:
             few += TRANSPOSED
-        return "; ".join(filter(None, (few, taken)))
+        return few or ""
+
+    def _cautions(self, x: Representation, y: Representation) -> tuple[str, ...]:
+        """Return what is doubtful about the data of a pair, besides its caveat."""
+        if x is y:
+            return ()
+        by_variance = self.family in BY_VARIANCE and "invertible_linear" not in self.invariant_to
+        return cautions_of_call(x, y, by_variance=by_variance)
 
     @property
     def uninformative_when(self) -> str:
@@ -193,7 +190,8 @@ class Measure(Declared):
 
     def check_pair(self, x: Representation, y: Representation) -> None:
         """Raise ``ValueError`` for a pair that cannot be compared, :class:`~resemblance.Undefined`
-        for too few samples and for values that are not finite."""
+        for too few samples, for values that are not finite, and for columns of other names where
+        the measure compares column with column."""
         kinds = [library(r.source) for r in (x, y)]
         if kinds[0] != kinds[1]:
             raise ValueError(
@@ -225,8 +223,23 @@ class Measure(Declared):
             check_streamed(self, x, y)
         elif self.reads == "features":
             need_features(str(self), x, y)
+        self.in_order_of(x, y)
         for r in (x, y):
             check_digits(r)
+
+    def in_order_of(self, x: Representation, y: Representation) -> Representation:
+        """Return y with its columns in the order of those of x, where that matters to the measure;
+        raise as :meth:`check_pair` does."""
+        if x.features is y.features:
+            return y
+        if "permutation" in self.invariant_to:
+            columns_like(str(self), x, y, is_one_model=False)  # raises for names partly equal
+            return y
+        is_one_model = self.needs_equal_columns or self.family == "outputs"
+        try:
+            return columns_like(str(self), x, y, is_one_model=is_one_model)
+        except ValueError as error:
+            raise Undefined(str(error)) from None
 
 
 @needs_claims
@@ -328,18 +341,3 @@ def _public_signature(function: Callable[..., Any]) -> inspect.Signature:
 def _as_0d(value: Any, array: Array) -> Array:
     is_array = hasattr(value, "dtype") and not isinstance(value, np.generic)
     return value if is_array else like(float(value), array)
-
-
-def _is_dissimilarity(x: Representation) -> bool:
-    """Say whether features look like a matrix of dissimilarities between the samples.
-
-    A matrix of two values is the adjacency of a graph, whose rows are features.
-    """
-    if x.shape[0] != x.shape[1] or x.shape[0] < 3:
-        return False
-    matrix = to_numpy(detach(x.source))
-    slack = 16 * float(np.finfo(np.result_type(matrix, np.float16)).eps * np.abs(matrix).max())
-    is_hollow = matrix.any() and np.abs(np.diagonal(matrix)).max() <= slack < np.inf
-    if not is_hollow or not np.allclose(matrix, matrix.T, rtol=0, atol=slack):
-        return False
-    return len(np.unique(matrix)) > 2

@@ -12,7 +12,6 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
 from inspect import signature
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,15 @@ from .display import did_you_mean, printable
 from .engine.forecast import Forecast, plan
 from .engine.work import Work
 from .inference.evidence import check_level, evidence_of
+from .inference.seconds import evidence_seconds
 from .inputs import TRANSPOSED
 from .measure import Measure
 from .progress import Progress
-from .representation import Representation
+from .representation import Representation, with_rows
 from .significance.orders import DRAWS
 from .sources.extraction import BY_LAYER, VARIES, extract
 from .sources.hooks import row_numbers
-from .sources.models import LoadedModel, Samples, load_model, load_samples
+from .sources.models import LoadedModel, Samples, first_batch, load_model, load_samples
 from .sources.models.loading import BLOCKS, untrained
 from .subject import Subject
 
@@ -271,7 +271,7 @@ def _only(subject: Subject, numbers: np.ndarray | None) -> Subject:
     """Return a model with some of its samples."""
     if numbers is None:
         return subject
-    layers = {k: Representation(r.source[numbers], k) for k, r in subject.layers.items()}
+    layers = {k: with_rows(r, r.source[numbers]) for k, r in subject.layers.items()}
     answers = {"outputs": subject.outputs, "labels": subject.labels}
     parts: Any = {k: None if v is None else v[numbers] for k, v in answers.items()}
     return replace(subject, layers=layers, **parts)
@@ -283,7 +283,7 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
     Each model is loaded and runs once, over ``batch_size`` samples that are drawn, or over the
     whole of a graph; the comparison follows from the widths of its layers, as by :func:`plan`. All
     of the work is counted, also what a folder of ``save`` holds already; the evidence of the first
-    measure is ``unknown``.
+    measure follows from a few values of random data of this size.
 
     Returns the :class:`Forecast`, with the CPU seconds of all ``models`` and the bytes of their
     features on ``disk``.
@@ -301,7 +301,7 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
     numbers, number = _numbers(of["rows"], samples), _seed_of(of["reference"])
     if samples.count is None:
         raise ValueError(f"plan_models: the number of samples of {samples.name} is not known")
-    part, n = _first_batch(samples, of["batch_size"], of["seed"]), len(samples)
+    part, n = first_batch(samples, of["batch_size"], of["seed"]), len(samples)
     n_rows = n if numbers is None else len(numbers)
     arrays, seconds, disk = dict[str, np.ndarray](), 0.0, 0
     with _features(None) as folder:
@@ -317,21 +317,13 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
                 arrays[f"{model}/{name}"] = np.broadcast_to(row, (n_rows, row.shape[1]))
     work: Any = {"executor": of["executor"], "memory": of["memory"]}
     forecast = plan(arrays, measures=measures, **work)
-    unknown = (*forecast.unknown, f"evidence of {measures[0].spec}")
-    return replace(forecast, models=seconds, disk=disk, unknown=unknown)
-
-
-def _first_batch(samples: Samples, batch_size: int, seed: int) -> Samples:
-    """Return samples for one batch: drawn where they can be, or those that come first."""
-    if samples.read is not None:
-        return load_samples(samples, limit=batch_size, seed=seed)
-    if samples.kind == "graph":
-        return samples
-
-    def first() -> Iterator[Any]:
-        return islice(samples.batches(), 1)
-
-    return replace(samples, ids=None, labels=None, count=None, stream=first, digest=None)
+    is_free = of["within"] is None and of["blocks"] is None
+    size = n_rows, forecast.features[1], len(arrays)
+    sure = evidence_seconds(measures[0], *size, of["draws"], free=is_free)
+    forecast = replace(forecast, models=seconds, disk=disk)
+    if sure is None:
+        return replace(forecast, unknown=(*forecast.unknown, f"evidence of {measures[0]}"))
+    return replace(forecast, evidence=sure.usual, permuted=sure.permuted)
 
 
 def _without_constants(subject: Subject) -> Subject:

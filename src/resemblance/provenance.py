@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -85,3 +85,12 @@ def _identity(x: Representation) -> dict[str, Any]:
         "dtype": x.origin.dtype if x.origin else str(x.source.dtype).removeprefix("torch."),
         "computed_in": x.precision,
     }
+
+
+def fingerprints_of(
+    rows: Iterable[str], columns: Iterable[str], provenance: Mapping[str, Any]
+) -> tuple[list[str], list[str]]:
+    """Return the fingerprints of the data with these names."""
+    first, second = provenance["rows"], provenance["columns"]
+    of_rows = [first[name]["fingerprint"] for name in rows]
+    return of_rows, [second[name]["fingerprint"] for name in columns]

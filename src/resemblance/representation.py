@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import math
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -31,9 +30,12 @@ from .arrays import (
     to_numpy,
     working_precision,
 )
+from .cache_keys import key_function, without_gaps
+from .columns import Names, plain_names
 from .gaps import describe_gaps
 from .inputs import Order, check_order, check_shape, read_only, receive, stimuli_of, word
 from .json_files import recorded_fingerprint
+from .sample_ids import check_sorted
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -93,9 +95,11 @@ class Representation:
     Without ``ids`` the index of a DataFrame, or the coordinate of the first dimension of a
     DataArray, names the samples, unless it is 0, 1, ..., n - 1; so does a column of words with a
     usual name, such as ``id`` or ``filename``. ``ids`` may be the name of a column. Ids may repeat.
+    Without ``features`` the columns of a DataFrame, or the coordinate of the second dimension of a
+    DataArray, name the features.
 
     Raises ``ValueError`` for data that are not two-dimensional, not numeric, or masked, and for ids
-    that do not fit.
+    and names of features that do not fit.
     """
 
     def __init__(
@@ -104,6 +108,7 @@ class Representation:
         name: str = "",
         *,
         ids: Sequence[Hashable] | str | None = None,
+        features: Sequence[Hashable] | None = None,
         dtype: str | None = None,
         column: str | None = None,
     ):
@@ -120,12 +125,15 @@ class Representation:
             )
         self.dtype = dtype
         self.order: Order = labelled.order
+        self.features: Names = labelled.features if features is None else plain_names(features)
+        self.column_order = ""  # whose order the columns were put in, if they were
+        self.is_sorted = False  # whether the package put the rows in the order of their ids
         self._views: dict[Any, Any] = {}
         self._lock = threading.RLock()
         self._carry: Carry | None = None  # finds a view from that of other rows of the same samples
         self.origin: StreamOrigin | None = None
         self.signed: Signed | None = None
-        check_shape(self.source, self.order, title(self))
+        check_shape(title(self), self.source, self.order, self.features)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -216,6 +224,8 @@ class Representation:
         path = self.path and self.path.absolute()  # a worker may have another working folder
         state: dict[str, Any] = {"path": path, "name": self.name, "dtype": self.dtype}
         state |= {"order": self.order, "origin": self.origin, "signed": self.signed}
+        state |= {"features": self.features, "column_order": self.column_order}
+        state |= {"is_sorted": self.is_sorted}
         return state | {"source": layout_of(self.source) if self.path else self.source}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -238,8 +248,8 @@ def with_rows(
     x: Representation, source: Array, ids: Sequence[Hashable] | None = None
 ) -> Representation:
     """Return a representation of other rows of the same features."""
-    y = Representation(source, x.name, ids=ids, dtype=x.dtype)
-    y.signed = x.signed
+    y = Representation(source, x.name, ids=ids, features=x.features, dtype=x.dtype)
+    y.signed, y.column_order, y.is_sorted = x.signed, x.column_order, x.is_sorted
     return y
 
 
@@ -247,23 +257,10 @@ def without_gradient(x: Representation) -> Representation:
     """Return the representation, or one of the same values if gradients are recorded for it."""
     if not carries_gradient(x.source):
         return x
-    return Representation(detach(x.source), x.name, ids=x.ids, dtype=x.dtype)
+    return with_rows(x, detach(x.source), x.ids)
 
 
 # -------------------------------------------------------------------------------------------- views
-
-
-def _key(function: Callable[..., Any], arrays: int) -> Callable[..., Hashable]:
-    """Return a function from arguments to cache keys, the same with and without the defaults."""
-    parameters = dict(list(inspect.signature(function).parameters.items())[arrays:])
-    defaults = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
-    plain = function, tuple(sorted(defaults.items()))
-
-    def key(args: tuple[Any, ...], named: dict[str, Any]) -> Hashable:
-        named = dict(zip(parameters, args)) | named
-        return (function, tuple(sorted((defaults | named).items()))) if named else plain
-
-    return key
 
 
 def view(
@@ -275,7 +272,7 @@ def view(
     ask for it. Values that carry gradients are never remembered, so a graph is never kept alive or
     used twice.
     """
-    key_of = _key(function, arrays=1)
+    key_of = key_function(function, arrays=1)
 
     @wraps(function)
     def remembered(x: Representation, /, *args: P.args, **parameters: P.kwargs) -> T:
@@ -287,23 +284,11 @@ def view(
                 carried = x._carry and x._carry(key, lambda y: remembered(y, *args, **parameters))
                 missing = carried is None
                 computed = function(x, *args, **parameters) if missing else carried
-                x._views[key] = _without_gaps(computed)
+                x._views[key] = without_gaps(computed)
             value: T = x._views[key]
             return value
 
     return remembered
-
-
-def _without_gaps(value: Any) -> Any:
-    """Return a view whose arrays lie in memory as they do after travelling: the sums of others may
-    have other last digits."""
-    if isinstance(value, tuple):
-        parts = tuple(map(_without_gaps, value))
-        if all(a is b for a, b in zip(parts, value)):
-            return value
-        return type(value)(*parts) if hasattr(value, "_fields") else parts
-    has_gaps = isinstance(value, np.ndarray) and not value.flags.forc
-    return np.ascontiguousarray(value) if has_gaps else value
 
 
 def lasting(stays_below: float) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -352,7 +337,7 @@ def pair_view(
     def decorate(
         function: Callable[Concatenate[Representation, Representation, P], T],
     ) -> Callable[Concatenate[Representation, Representation, P], T]:
-        key_of = _key(function, arrays=2)
+        key_of = key_function(function, arrays=2)
 
         @wraps(function)
         def shared(
@@ -487,5 +472,9 @@ def as_array(data: Any, name: str = "") -> Array:
 
 
 def check_same_samples(called: str, x: Representation, y: Representation) -> None:
-    """Raise ``ValueError`` when the ids of two representations differ, or their order."""
+    """Raise ``ValueError`` when the ids of two representations differ, or their order, and for rows
+    without ids where those of the other were sorted by the package."""
     check_order(called, title(x), x.order, title(y), y.order)
+    for one, other in ((x, y), (y, x)):
+        if one.is_sorted and one.ids and other.ids is None:
+            check_sorted(called, title(one), one.ids, title(other))

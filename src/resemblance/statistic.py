@@ -16,6 +16,7 @@ from .arrays import full_precision
 from .claims import Declared, argument, in_range, invariance, needs_claims
 from .display import did_you_mean
 from .inputs import check_order, order_of
+from .joining import columns_like
 from .representation import Representation, Undefined, check_same_samples, finite
 from .significance.labels import numbers_of
 from .streamed import need_features
@@ -186,7 +187,7 @@ def _replicate(called: str, x: Representation, data: Any) -> Representation:
         )
     check_same_samples(called, x, y)
     finite(y)
-    return y
+    return columns_like(called, x, y, is_one_model=True)
 
 
 def _control(called: str, x: Representation, data: Any) -> Representation:
@@ -197,7 +198,7 @@ def _control(called: str, x: Representation, data: Any) -> Representation:
             f"{called}: X {x.shape} and control {y.shape} must have the same features (columns)"
         )
     finite(y)
-    return y
+    return columns_like(called, x, y, is_one_model=True)
 
 
 def _encoder(called: str, x: Representation, encoder: Any) -> Callable[[np.ndarray], Any]:

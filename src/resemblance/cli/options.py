@@ -171,9 +171,7 @@ def writing(
             if opened and html is None:
                 raise ValueError("--open needs a page: give --html FILE, such as --html page.html")
             planned = words.get("planned", False)
-            if planned and html:
-                warnings.warn(f"--plan computes nothing, so {html} is not written", stacklevel=2)
-                html, opened = None, False
+            html, opened = _page_of_plan(html) if planned else (html, opened)
             kind = choose_format(asked, output, formats)
             silence(quiet)
             inputs = list(_files(words, files))
@@ -226,6 +224,13 @@ def _ended(
     if failed:
         raise failed[0]
     return _code(content, kind, quiet)
+
+
+def _page_of_plan(html: Path | None) -> tuple[None, bool]:
+    """Return that a plan has no page, and is not opened; warn where one was asked for."""
+    if html:
+        warnings.warn(f"--plan computes nothing, so {html} is not written", stacklevel=2)
+    return None, False
 
 
 def _code(content: Any, kind: str, quiet: bool) -> int:

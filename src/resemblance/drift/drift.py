@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cautions import cautions_of
 from ..progress import Progress, in_hundredths
 from ..provenance import environment
 from ..representation import Representation, fingerprint
@@ -155,7 +156,8 @@ def drift(
     sample = _sample(both, groups, rules, int(k), int(max_samples))
     rows, diagnosis, reordered, classes = _measured(sample, rules, names, progress)
     findings = diagnosis.findings
-    sides = judge(purpose, rows, findings, (x.shape[1], y.shape[1]), sample.k)
+    widths = x.shape[1], y.shape[1]
+    sides = judge(purpose, rows, findings, widths, sample.k)
     label = None if groups is None else {i: names[groups[i]] for i in sample.rows.tolist()}
     moved = moved_samples(sample.x, sample.y, diagnosis, sample.rows, x.ids, label)
     return DriftReport(
@@ -174,18 +176,18 @@ def drift(
         classes=classes,
         features=(),
         picture=_picture(sample.x, sample.y, diagnosis),
-        settings={
-            "purpose": purpose,
-            "labels": labels is not None,
-            **_settings(sample, rules, (x.shape[1], y.shape[1])),
-        },
+        settings={"purpose": purpose, **_settings(sample, rules, widths, labels is not None)},
         provenance={**environment(), "reference": _identity(x), "current": _identity(y)},
+        cautions=cautions_of((x, y)),
     )
 
 
-def _settings(sample: Sample, rules: Rules, widths: tuple[int, int]) -> dict[str, Any]:
+def _settings(
+    sample: Sample, rules: Rules, widths: tuple[int, int], has_labels: bool
+) -> dict[str, Any]:
     """By what the same samples were compared."""
     return {
+        "labels": has_labels,
         "paired": True,
         "samples": len(sample.all[0].source),
         "used": len(sample.rows),
@@ -255,6 +257,7 @@ def _unpaired(
             "labels": labels is not None,
         },
         provenance={**environment(), "reference": _identity(x), "current": _identity(y)},
+        cautions=tuple(dict.fromkeys((*cautions_of((x,)), *cautions_of((y,))))),
     )
 
 

@@ -89,7 +89,8 @@ def _counted(x: Rows, y: Rows, names: Names) -> tuple[Pairs, tuple[Side, Side]]:
     width, lower = min(x.width, y.width), max((x, y), key=_rounding)
     scales = [_scale(v) for v in (x, y)]
     centres = [middle(v.take(_spread(v))) * scale for v, scale in zip((x, y), scales)]
-    parts, sides = [], ([], [])
+    parts = []
+    sides: tuple[list[Any], list[Any]] = ([], [])
     for start, a in x.blocks():
         b = y.part(start, start + len(a))
         parts.append(_compared(a[:, :width], b[:, :width], scales, lower))

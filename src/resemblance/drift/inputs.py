@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from ..display import did_you_mean
+from ..joining import columns_in_one_order
 from ..representation import Representation, Undefined, as_representation, check_same_samples
 from ..statistic import classes as checked_labels
 from ..streamed import need_features
@@ -84,6 +86,7 @@ def checked(
             "inputs, or compare batches of other samples: paired=False, or --unpaired"
         )
     check_same_samples("drift", x, y)
+    x, y = columns_in_one_order("drift", (x, y), is_one_model=True)
     if n < 20:
         raise Undefined(f"drift needs at least 20 samples; got {n}")
     groups = None if labels is None else checked_labels("drift", x, labels)
@@ -92,6 +95,22 @@ def checked(
             "drift: labels name one class only; leave them out, or give at least two classes"
         )
     return x, y, groups
+
+
+def columns_by_model(
+    old: Sequence[Representation], new: Sequence[Representation]
+) -> tuple[tuple[Representation, ...], tuple[Representation, ...]]:
+    """Return vectors of an old and of a new model, documents first, those of each model with their
+    columns in one order, that of the old model where names are equal.
+
+    Raises ``ValueError`` for other names within a model, and for names of both of which some are
+    equal and some not.
+    """
+    first = columns_in_one_order("upgrade", (old[0], new[0]))
+    return tuple(
+        columns_in_one_order("upgrade", (documents, *others[1:]), is_one_model=True)
+        for documents, others in zip(first, (old, new))
+    )  # type: ignore[return-value]
 
 
 def unit_of(x: np.ndarray, y: np.ndarray) -> float:

@@ -44,6 +44,7 @@ class DriftReport:
     picture: dict[str, list[tuple[float, float]]]  # samples in the plane of largest variance
     settings: dict[str, Any]
     provenance: dict[str, Any]  # versions of libraries; file, shape and fingerprint of the data
+    cautions: tuple[str, ...] = ()  # what is doubtful about the data, such as copies of samples
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -66,7 +67,8 @@ class DriftReport:
         return json.dumps(self.to_dict(), allow_nan=False, **options) + "\n"
 
     def __repr__(self) -> str:
-        return "\n".join([f"DriftReport: {self.verdict}", *(f"  {line}" for line in self.lines)])
+        lines = (f"  {line}" for line in (*self.cautions, *self.lines))
+        return "\n".join([f"DriftReport: {self.verdict}", *lines])
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -74,7 +76,7 @@ class DriftReport:
         )
         named = (f"{f.kind}: {f.said}" for f in self.findings if f.named)
         kinds = "".join(f"<li>{escape(words)}</li>" for words in named)
-        all_sides = "".join(f"<p>{escape(line)}</p>" for line in self.lines)
+        all_sides = "".join(f"<p>{escape(line)}</p>" for line in (*self.cautions, *self.lines))
         return (
             f"<p><b>{escape(self.verdict)}</b></p>{all_sides}<ul>{kinds}</ul>{picture(self)}"
             f"<table>{rows}</table>"

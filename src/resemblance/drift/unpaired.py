@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..joining import columns_in_one_order
 from ..representation import Representation, Undefined, as_representation, title
 from ..rng import generator
 from ..significance.multiple_testing import holm
@@ -94,6 +95,7 @@ def checked_batches(
                 f"drift needs at least {FEWEST} samples in each batch; {title(batch)} has "
                 f"{batch.shape[0]}"
             )
+    x, y = columns_in_one_order("drift", (x, y), is_one_model=True)
     if labels is None:
         return x, y, None, ()
     if not isinstance(labels, tuple | list) or len(labels) != 2:
@@ -203,13 +205,13 @@ def _of_classes(
     assert batches.classes is not None
     first, second = batches.classes
     count = len(batches.names)
-    counts = tuple(np.bincount(part, minlength=count) for part in (first, second))
-    shares = _drift(_row("class_shares"), shares_test(*counts, seed), level)
-    tested = np.flatnonzero(np.minimum(*counts) >= FEWEST_OF_CLASS)
+    before, after = (np.bincount(part, minlength=count) for part in (first, second))
+    shares = _drift(_row("class_shares"), shares_test(before, after, seed), level)
+    tested = np.flatnonzero(np.minimum(before, after) >= FEWEST_OF_CLASS)
     both = np.concatenate([first, second])
     p = np.array(
         [
-            energy_test(pooled[both == c], int(counts[0][c]), seed, _draws(level, len(tested))).p
+            energy_test(pooled[both == c], int(before[c]), seed, _draws(level, len(tested))).p
             for c in tested
         ]
     )

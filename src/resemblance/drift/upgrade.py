@@ -63,9 +63,11 @@ class Upgrade:
     facts: tuple[Fact, ...]
     settings: Mapping[str, Any]
     provenance: Mapping[str, Any]
+    cautions: tuple[str, ...] = ()  # what is doubtful about the vectors, such as copies
 
     def __repr__(self) -> str:
-        return "\n".join([f"Upgrade: {self.verdict}", *(f"  {line}" for line in self.lines)])
+        lines = (f"  {line}" for line in (*self.cautions, *self.lines))
+        return "\n".join([f"Upgrade: {self.verdict}", *lines])
 
     @property
     def code(self) -> int:
@@ -138,7 +140,7 @@ class Upgrade:
         return pandas.DataFrame(self.records())
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<p>{escape(line)}</p>" for line in self.lines)
+        lines = "".join(f"<p>{escape(line)}</p>" for line in (*self.cautions, *self.lines))
         return f"<p><b>{escape(self.verdict)}</b></p>{lines}"
 
     def save(self, path: str | Path) -> None:
@@ -275,6 +277,7 @@ def _result(task: Task, ways: Ways, recalls: Recalls, settings: dict[str, Any]) 
         facts=facts_of(as_given(task.old), as_given(task.new), NOUNS, task.seed),
         settings=settings,
         provenance=environment(),
+        cautions=task.cautions,
     )
     return replace(result, lines=tuple(_lines(result)))
 

@@ -8,14 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..cautions import cautions_of, moved_columns
+from ..columns import Names
 from ..display import did_you_mean
 from ..inputs import check_order, order_of
+from ..joining import columns_like, with_columns
 from ..representation import Representation, as_representation, check_same_samples, title
 from ..significance.labels import numbers_of
 from ..streamed import need_features
 from .index_options import TRUTHS
 from .index_search import METRICS, Metric
-from .inputs import check_count, check_share
+from .inputs import check_count, check_share, columns_by_model
 from .relevance import relevant_of
 from .retrieval import Rows, rows_of
 from .stored import Stored, are_unit, normalised, to_unit, unit_of_size
@@ -23,6 +26,34 @@ from .stored import Stored, are_unit, normalised, to_unit, unit_of_size
 FEWEST = 20  # queries, and queries of a group that is judged
 LARGEST = 1e100  # values whose squares are still far from overflow
 MAPS = ("orthogonal", "affine")
+
+
+class NewColumns(NamedTuple):
+    """The columns of the new model: the documents with their names, and the order that the columns
+    were put in, if they were moved."""
+
+    documents: Representation
+    order: tuple[int, ...] | None
+
+    @classmethod
+    def of(cls, before: Names, documents: Representation) -> NewColumns:
+        """Return the columns of documents, which were in the order of other names before."""
+        names = documents.features
+        if before is None or names is None or before == names:
+            return cls(documents, None)
+        return cls(documents, tuple(map(before.index, names)))
+
+    def in_order(self, vectors: Representation) -> Representation:
+        """Return more vectors by the new model with their columns in the same order: by their
+        names; without names, in the order that the model gave to the documents, too.
+
+        Raises ``ValueError`` for columns of other names.
+        """
+        if vectors.features is None and self.order is not None:
+            return with_columns(vectors, self.order, title(self.documents))
+        if vectors.features is None or self.documents.features is None:
+            return vectors
+        return columns_like("upgrade", self.documents, vectors, is_one_model=True)
 
 
 class Task(NamedTuple):
@@ -47,9 +78,12 @@ class Task(NamedTuple):
     metric: Metric
     units: tuple[float, float]
     relevant: Mapping[int, np.ndarray] | None
+    columns: NewColumns
+    cautions: tuple[str, ...]  # what is doubtful about the vectors
 
     def new_rows(self, vectors: Representation) -> Stored:
-        """Return more documents by the new model, in its unit and metric."""
+        """Return more documents by the new model, in its unit, metric and order of columns."""
+        vectors = self.columns.in_order(vectors)
         rows = rows_of(vectors)._replace(unit=self.units[1])
         return normalised(rows) if self.metric == "cosine" else rows
 
@@ -100,17 +134,10 @@ def task_of(
     seed: int,
 ) -> Task:
     """Return documents, index and queries; raise ``ValueError`` if they do not belong together."""
-    if not isinstance(queries, tuple | list) or len(queries) != 2:
-        raise ValueError(
-            "upgrade: queries must be a pair, the same queries by the old and by the new model; "
-            f"got {type(queries).__name__}"
-        )
-    x, y = as_representation(old, "old"), as_representation(new, "new")
-    a, b = (as_representation(q, f"queries by {n}") for q, n in zip(queries, ("old", "new")))
-    z = x if index is None else as_representation(index, "index")
-    need_features("upgrade", x, y, a, b, z)
-    _check_pairs(x, y, a, b, z)
+    x, y, a, b, z = _representations(old, new, queries, index)
     _check_sizes(x, a, z, k, index is not None)
+    before = y.features
+    (x, a, z), (y, b) = columns_by_model((x, a, z), (y, b))
     rows = {name: rows_of(v) for name, v in (("old", x), ("new", y))}
     rows["index"] = rows["old"] if index is None else rows_of(z)
     points = [rows_of(q).take(np.arange(q.shape[0])) for q in (a, b)]
@@ -142,7 +169,24 @@ def task_of(
         metric=metric,
         units=units,
         relevant=None if relevant is None else relevant_of(relevant, a, x),
+        columns=NewColumns.of(before, y),
+        cautions=(*cautions_of((x, y)), *moved_columns((a, b, z) if index is not None else (a, b))),
     )
+
+
+def _representations(old: Any, new: Any, queries: Any, index: Any) -> tuple[Representation, ...]:
+    """Return the documents by both models, the queries by both, and the index."""
+    if not isinstance(queries, tuple | list) or len(queries) != 2:
+        raise ValueError(
+            "upgrade: queries must be a pair, the same queries by the old and by the new model; "
+            f"got {type(queries).__name__}"
+        )
+    x, y = as_representation(old, "old"), as_representation(new, "new")
+    a, b = (as_representation(q, f"queries by {n}") for q, n in zip(queries, ("old", "new")))
+    z = x if index is None else as_representation(index, "index")
+    need_features("upgrade", x, y, a, b, z)
+    _check_pairs(x, y, a, b, z)
+    return x, y, a, b, z
 
 
 def _check_pairs(

@@ -6,17 +6,20 @@ import math
 import warnings
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
+from copy import copy
 from dataclasses import dataclass
+from inspect import unwrap
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..arguments import sides_of
 from ..compare import checked_budget, schedule
 from ..display import card
 from ..extras import need
 from ..measure import Measure, together
-from ..representation import Representation
+from ..representation import Representation, fingerprint
 from .costs import Kind, cost_table, slowness
 from .memory import available_memory, in_units
 from .scores import LARGE
@@ -28,6 +31,7 @@ from .work import RunOptions, TileTask, Work, read_scores
 from .workers import shares_files, workers_of
 
 FEWEST = 2  # samples
+FINGERPRINT = unwrap(fingerprint)  # as the key of a view
 # The views that a task finds computed: those of the task before, those of all before it, as where
 # an executor is lent them, or none.
 Finds = Literal["previous", "all", "none"]
@@ -79,11 +83,13 @@ class Forecast:
     slowness: float
     models: float = 0.0
     disk: int = 0
+    evidence: float = 0.0
+    permuted: float = 0.0
 
     @property
     def seconds(self) -> float:
         """The CPU seconds in all."""
-        return self.models + self.views + self.pairs
+        return self.models + self.views + self.pairs + self.evidence
 
     @property
     def line(self) -> str:
@@ -105,6 +111,7 @@ class Forecast:
             "values": f"{values:,} to compute" + (f", {stored:,} stored" if stored else ""),
             "CPU": f"{duration(self.seconds)}: {models}views {duration(self.views)}, "
             f"pairs {duration(self.pairs)}",
+            "evidence": self._evidence_words(),
             "views": f"computed {times} for each representation",
             "memory": f"{in_units(self.memory)}; budget {in_units(self.budget)}",
             "disk": f"{in_units(self.disk)} of features" if self.disk else "",
@@ -114,6 +121,14 @@ class Forecast:
         if self.available is not None:
             facts["memory"] += f", available {in_units(self.available)}"
         return facts
+
+    def _evidence_words(self) -> str:
+        if not self.evidence:
+            return ""
+        words = f"{duration(self.evidence)} for chance levels and intervals, counted in CPU"
+        if self.permuted == self.evidence:
+            return words
+        return f"{words}; {duration(self.permuted)} if a far sample makes all pairs be permuted"
 
     def records(self) -> list[dict[str, Any]]:
         """Return a record for each measure, and one for all together."""
@@ -163,13 +178,17 @@ def plan(
     makes views be computed. The CPU seconds follow from those measured for some sizes on another
     machine, times the ratio of 0.05 s of work here and there; expect them within a factor of two,
     and less for n or d far from those sizes. Parameters that were not measured cost what the
-    default parameters do; a measure of your own is ``unknown`` and not in the sums. The data are
-    read once, to tell apart what is the same.
+    default parameters do; a measure of your own is ``unknown`` and not in the sums. Of arrays in
+    ``.npy`` files only the header is read, unless there is a file of ``save``, whose scores are
+    known by the data; other data are read once, to tell apart what is the same.
 
     Raises ``ValueError`` for what ``compare`` refuses. The file of ``save`` is only read.
     """
     options: RunOptions = {"executor": executor, "memory": memory, "tile": tile}
-    budget, work = checked_budget(options), Work.of(representations, measures, other)
+    rows, columns = sides_of(representations, other)
+    if save is None:
+        rows, columns = list(map(_unread, rows)), columns and list(map(_unread, columns))
+    budget, work = checked_budget(options), Work.of(rows, measures, columns)
     if save is not None and Path(save).exists() and Path(save).stat().st_size:
         with Store(save, read_only=True) as store:
             read_scores(store, [work])
@@ -205,6 +224,24 @@ def plan(
         machine=cost_table().machine,
         slowness=slowness(),
     )
+
+
+def _unread(x: Representation) -> Representation:
+    """Return a representation that is known by its file, so that no value of the file is read."""
+    if x.path is None or not isinstance(x.source, np.memmap):
+        return x
+    y, facts = copy(x), Path(x.path).stat()
+    token = (
+        f"{x.path} {facts.st_mtime_ns} {facts.st_size} {x.source.offset} {x.shape} {x.precision}"
+    )
+
+    def carry(key: Any, compute: Any) -> str | None:
+        return token if key[0] is FINGERPRINT else None
+
+    before, y._carry = y._carry, carry
+    fingerprint(y)
+    y._carry = before
+    return y
 
 
 # ----------------------------------------------------------------------------------- tasks counted

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..catalogue import get_measure
 from ..claims import SLACK, outside
-from ..comparison import NOT_COMPUTED, Comparison, MeasureInfo, fingerprints_of
+from ..comparison import NOT_COMPUTED, Comparison, MeasureInfo
+from ..provenance import fingerprints_of
 from .scores import Column, Matrix
 from .store import AGAIN, INSTEAD, Store, reading
 

@@ -100,7 +100,7 @@ def run_task(task: TileTask, file: str | Path | None, *loans: Any) -> list[Colum
     scores: list[Column] = []
     with single_threaded(), Store(file) if file else nullcontext() as store:
         inputs = list(map(opened, loans))
-        rows, columns = ([inputs[p] for p in side] for side in (task.rows, task.columns))  # type: ignore[call-overload]
+        rows, columns = ([inputs[p] for p in side] for side in (task.rows, task.columns))
         for batch in columns_of(task.on(rows, columns)):
             scores += batch
             if store:

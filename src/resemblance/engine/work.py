@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 
 from ..arguments import select_measures, sides_of
+from ..cautions import moved_columns
 from ..comparison import Comparison, MeasureInfo, info_of
 from ..extras import NEEDS, install_hint
 from ..measure import Measure
@@ -139,8 +140,17 @@ class Work:
                 with suppress(Undefined):
                     m.evaluate(rows[0], rows[0])
         provenance = {**provenance_of(rows, columns or rows), **about}
+        moved = moved_columns([*rows, *(columns or [])])
         second = None if columns is None else _distinct(columns)
-        return cls(_distinct(rows), second, chosen, uninstalled, provenance)
+        work = cls(_distinct(rows), second, chosen, uninstalled, provenance)
+        work.note(moved)
+        return work
+
+    def note(self, cautions: Sequence[str]) -> None:
+        """Keep what is doubtful about the data in the provenance, after what is there."""
+        if cautions:
+            already = self.provenance.get("cautions", [])
+            self.provenance["cautions"] = list(dict.fromkeys([*already, *cautions]))
 
     @cached_property
     def infos(self) -> tuple[MeasureInfo, ...]:

@@ -6,9 +6,10 @@ inner product of two matrices need no orders at all (:mod:`~.moments`); values w
 samples give intervals, differences, influence and sample sizes.
 """
 
+from ..cautions import equal_rows
 from .across import Across, across
 from .answers import Best, Contributions, CurvePoint, Difference, Influence, PairEvidence
-from .cautions import BiasedDifferenceWarning, equal_rows
+from .bias import BiasedDifferenceWarning
 from .evidence import evidence
 from .intervals import PartCells
 from .loading import load, load_evidence

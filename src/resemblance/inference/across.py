@@ -13,8 +13,9 @@ from typing import Any, get_args
 import numpy as np
 
 from ..arguments import sides_of
-from ..arrays import scalar, to_numpy
+from ..arrays import scalar
 from ..catalogue import get_measure
+from ..cautions import cautions_of_chance, check_features, shared_data
 from ..claims import cosine
 from ..display import drawn, written
 from ..engine.workers import Call, check_travel, run, single_threaded, workers_of
@@ -26,11 +27,11 @@ from ..progress import Progress, reporting
 from ..representation import Representation, Undefined, title
 from ..significance.labels import numbers_of
 from ..significance.multiple_testing import ROUNDING, Adjust, adjusted
+from .answers import Difference
 from .ceilings import ceilings_of_ranks, compared_ranks
 from .crossed import standard_errors, two_factors
 from .fitting import Fit, Fitting, ceiling_of, fitting_of, folds_of
 from .jackknife import left_out_values, values_without
-from .result import Difference
 
 NO_CEILING = "no noise ceiling: the measure is neither a cosine nor of ranks"
 FEWEST = 6  # stimuli, or blocks of them
@@ -248,7 +249,7 @@ def across(
     models, owners = _with_parts(models)
     rows, columns = sides_of(subjects, {} if models is None else models, "across")
     columns = columns or []
-    _check_features(rows + columns)
+    check_features("across", rows + columns)
     _check_ids(rows, columns)
     for x in rows + columns:
         check_labels("across", title(x), x.order, blocks=blocks, folds=folds)
@@ -277,7 +278,9 @@ def across(
         else:
             rows, tables, upper = _tables(m, rows, columns, groups, failures, executor, progress)
     result = _result(m, rows, list(names), tables, upper, level, count)
-    return replace(result, folds=numbers, failures=failures)
+    cautions = *shared_data(rows, columns), *cautions_of_chance(rows + columns, groups)
+    notes = *cautions, *result.notes
+    return replace(result, folds=numbers, failures=failures, notes=notes)
 
 
 def _result(
@@ -357,18 +360,6 @@ def _with_parts(models: Any) -> tuple[Any, dict[str, str]]:
 
 def _is_part(value: Any) -> bool:
     return isinstance(value, Representation | str | Path) or np.ndim(value) == 2
-
-
-def _check_features(everything: Sequence[Representation]) -> None:
-    """Raise ``ValueError`` for features that are a matrix of dissimilarities."""
-    for x in everything:
-        if x.signed is None and x.shape[0] == x.shape[1]:
-            values = to_numpy(x.source)
-            if not values.diagonal().any() and np.array_equal(values, values.T):
-                raise ValueError(
-                    f"across: {title(x)} is a symmetric matrix with a zero diagonal; for "
-                    "dissimilarities write rs.from_dissimilarities(D)"
-                )
 
 
 def _check_ids(rows: Sequence[Representation], columns: Sequence[Representation]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import select_measures, sides_of
+from ..cautions import cautions_of_chance
 from ..compare import compare_many
 from ..comparison import Comparison
 from ..engine.memory import budget_of, parse_bytes
@@ -25,7 +26,6 @@ from ..significance.orders import DRAWS, Design, design_of
 from ..streamed import need_samples_at_hand
 from ..views.neighbours import searching_in_parts
 from .bench import Bench
-from .cautions import cautions_of
 from .evidence_file import only
 from .intervals import VIEWS, intervals_of, kind_of, steps_of
 from .layout import Layout, layout_of
@@ -205,5 +205,6 @@ def _evidence(
         parts = intervals_of(bench, comparison, chosen, design)
     for r in layout.all:
         r.forget()
-    cautions = cautions_of(layout, design)
+    tested = [(i, j) for j in layout.movable for i in range(len(layout.rows)) if i != j]
+    cautions = cautions_of_chance(layout.all, design.blocks, tested)
     return Evidence(comparison, design, level, nulls, parts, layout.is_square, cautions)

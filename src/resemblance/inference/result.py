@@ -30,7 +30,7 @@ from ..significance.orders import Design
 from ..significance.resampling import half_width, standard_error
 from ..statistic import classes
 from .answers import Best, Contributions, CurvePoint, Difference, Influence, PairEvidence
-from .cautions import warn_of_bias
+from .bias import warn_of_bias
 from .evidence_file import Fields, stored
 from .intervals import PartCells
 from .jackknife import left_out_values, on_rows, rows_of, values_without
@@ -123,7 +123,7 @@ class Evidence:
 
     def chance(self, measure: AnyMeasure) -> np.ndarray:
         """Return the mean of the value over the orders that the design allows."""
-        return self._null(measure).chance
+        return self._null(measure).chance + 0.0  # no -0
 
     def spread(self, measure: AnyMeasure) -> np.ndarray:
         """Return the standard deviation of the value over these orders."""
@@ -404,14 +404,15 @@ class Evidence:
         info, place = self.comparison.info(measure), self.place(row, column)
         tables = self._tables(info)
         names = ("low", "high", "chance", "above_chance", "p", "adjusted")
-        numbers = (float(self[info][place]), *(float(tables[name][place]) for name in names))
+        numbers = {name: float(tables[name][place]) for name in names}
         reasons = [
             f.reason for f in self.failures if (f.measure, f.x, f.y) == (info.spec, row, column)
         ]
         how = self._null(info).how[place[0]][place[1]]
         if not reasons and self.is_square and place[0] == place[1]:
             reasons = [f"{row} is not tested against itself"]
-        return PairEvidence(*numbers, how, "; ".join(reasons))
+        value = float(self[info][place])
+        return PairEvidence(value, **numbers, how=how, reason="; ".join(reasons))
 
     def place(self, row: str, column: str) -> tuple[int, int]:
         """Return where a pair is in the matrices; ``KeyError`` for names that do not exist."""

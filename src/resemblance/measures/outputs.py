@@ -125,8 +125,9 @@ def jensen_shannon(
         + \operatorname{KL}(q_i \| m_i) \right), \qquad m_i = \tfrac{1}{2}(p_i + q_i)
 
     X and Y are (n, classes). ``outputs="logits"`` applies the softmax; ``"probabilities"`` takes
-    non-negative rows that sum to 1, give or take 0.001, and raises ``Undefined`` for others, and
-    for different numbers of classes. 0 log 0 = 0.
+    non-negative rows that sum to 1, give or take 0.001. Raises ``Undefined`` for probabilities that
+    are given as logits, for logits that are given as probabilities, and for different numbers of
+    classes. 0 log 0 = 0.
 
     Use it when you compare predicted distributions, not only the predicted classes.
 
@@ -181,14 +182,22 @@ def _check_classes(name: str, x: Representation, y: Representation) -> None:
 def probabilities(called: str, x: Representation, outputs: str) -> Array:
     """Return the predicted distributions, shape (n, classes): of logits the softmax.
 
-    Raises ``Undefined`` for rows that are no probabilities. Their sums may be off by 0.001, as
-    those of half precision are.
+    Raises ``Undefined`` for rows that are no probabilities, and for logits that are. The sums of
+    probabilities may be off by 0.001, as those of half precision are.
     """
     xp, values = x.xp, x.array
+    are_probabilities = scalar(xp.min(values)) >= 0 and (
+        scalar(xp.max(xp.abs(xp.sum(values, axis=1) - 1))) <= 1e-3
+    )
     if outputs == "logits":
+        if are_probabilities and x.shape[1] > 1:
+            raise Undefined(
+                f"{called}: the rows of {title(x)} {x.shape} are probabilities, 0 or larger with "
+                'the sum 1, and were taken for logits; use outputs="probabilities"'
+            )
         powers = xp.exp(values - xp.max(values, axis=1, keepdims=True))
         return powers / xp.sum(powers, axis=1, keepdims=True)
-    if scalar(xp.min(values)) < 0 or scalar(xp.max(xp.abs(xp.sum(values, axis=1) - 1))) > 1e-3:
+    if not are_probabilities:
         raise Undefined(
             f"{called}: the rows of {title(x)} {x.shape} are not probabilities, 0 or larger with "
             'the sum 1; for logits use outputs="logits"'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import NamedTuple
@@ -13,12 +14,13 @@ from ..arrangements import between_models
 from ..comparison import MeasureInfo, label_of
 from ..display import ROUNDING, diagnostic_notes, picture, table, without_rounding
 from ..engine.scores import CHANCE
-from ..inference.nulls import EXACT, FIXED, p_text, p_words
+from ..inference.nulls import EXACT, FIXED, UNPAIRED, p_text, p_words
 from ..inference.result import Evidence, above_chance
 from .numbers import count, counted
 
 ALPHA = 0.05  # of adjusted p-values: pairs above it count as not beyond chance
 FEW_PAIRS = 6  # that a notebook shows one by one
+FEW_REASONS = 3  # of missing numbers that a notebook shows
 FEW_MEASURES = 8  # of more of them, not each gets a line of its own
 MISSING = "–"
 NAMES = ("measure", "value", "{level} interval", "chance", "above chance", "p", "how")
@@ -378,7 +380,17 @@ def text_of(evidence: Evidence) -> str:
     rows = _rows(evidence, readings_between_models(evidence, readings(evidence)))
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ["   ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    return "\n  ".join([_head(evidence), *lines, *caveats_in_words(evidence)])
+    notes = (*caveats_in_words(evidence), *_reasons(evidence))
+    return "\n  ".join([_head(evidence), *lines, *notes])
+
+
+def _reasons(evidence: Evidence) -> list[str]:
+    """Say of each measure why pairs lack a number; what ``how`` says is not said again."""
+    reasons = Counter((f.measure, f.reason) for f in evidence.failures if UNPAIRED not in f.reason)
+    return [
+        f"{spec}: {reason}" + (f" ({number} pairs)" if number > 1 else "")
+        for (spec, reason), number in reasons.most_common(FEW_REASONS)
+    ]
 
 
 def html_of(evidence: Evidence) -> str:

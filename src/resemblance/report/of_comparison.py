@@ -32,7 +32,14 @@ from .comparing.tables import (
 from .evidence_words import caveats_in_words, design_facts, null_words, readings, results_in_words
 from .numbers import count, counted, minus
 
-BEHIND = {"rows", "columns", "models", "data", "inputs"}  # which have places of their own
+BEHIND = {
+    "rows",
+    "columns",
+    "models",
+    "data",
+    "inputs",
+    "cautions",
+}  # which have places of their own
 
 
 def result_of(
@@ -58,6 +65,7 @@ def result_of(
     shown = shown_of(comparison, measure=measure, evidence=evidence, stretch=stretch)
     design = {} if evidence is None else design_facts(evidence)
     about = [f"{line}." for line in [comparison.provenance.get("inputs")] if line]
+    about += [f"{caution}." for caution in comparison.cautions if evidence is None]
     if evidence is not None:
         about += [null_words(evidence), *(f"{caveat}." for caveat in caveats_in_words(evidence))]
     return Result(

@@ -41,6 +41,7 @@ def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
         provenance={**report.provenance, **_settings(report)},
         facts={"purpose": settings["purpose"]},
         lead="\n".join((report.verdict, *report.lines, *next_step(report))),
+        about=" ".join(f"{caution}." for caution in report.cautions),
         title=title,
         counts=_counts(report),
         tone=tone(report),
@@ -76,7 +77,8 @@ def drift_output(report: DriftReport) -> Output:
     drifts, kinds = by_name["drifts"], by_name.get("kinds of change")
     outcomes = [_TONES.get(str(row[-1]).partition(":")[0], "") for row in drifts.rows]
     tones = [(i, 5, colour) for i, colour in enumerate(outcomes) if colour]
-    shown: list[Any] = [fact.said for fact in report.row_facts]
+    shown: list[Any] = [f"Note: {caution}." for caution in report.cautions]
+    shown += [fact.said for fact in report.row_facts]
     shown += ["", text_table(drifts, tones=tones)] if shown else [text_table(drifts, tones=tones)]
     if kinds is not None:
         shown += ["", text_table(kinds, tones=[(i, 1, "warning") for i in kinds.marked])]

@@ -30,6 +30,7 @@ def upgrade_result(upgrade: Upgrade, *, title: str = TITLE) -> Result:
         provenance={**upgrade.provenance, **used},
         facts={"decision": upgrade.decision},
         lead="\n".join((upgrade.verdict, *upgrade.lines)),
+        about=" ".join(f"{caution}." for caution in upgrade.cautions),
         title=title,
         counts={
             "documents in the index": f"{settings['index']:,}",
@@ -52,11 +53,13 @@ def upgrade_output(upgrade: Upgrade, provenance: Mapping[str, Any] | None = None
         "verdict": upgrade.verdict,
         "options": rows,
         "settings": dict(upgrade.settings),
+        "cautions": list(upgrade.cautions),
     }
     if provenance:
         document["provenance"] = {**document["provenance"], **provenance}
     tables = [table for name in ("ways", "candidates") for table in _tables_of(result, name)]
-    shown = [part for table in tables for part in (text_table(table), "")]
+    shown: list[Any] = [f"Note: {caution}." for caution in upgrade.cautions]
+    shown += [part for table in tables for part in (text_table(table), "")]
     return Output(
         [*shown, *upgrade.lines, upgrade.verdict], document, rows, page=upgrade, code=upgrade.code
     )

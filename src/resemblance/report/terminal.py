@@ -99,9 +99,10 @@ def comparison_tables(comparison: Comparison, *, is_whole: bool = False) -> list
     pair, sides = pair_of(comparison), (len(comparison.rows), len(comparison.columns))
     notes = diagnostic_notes(comparison, without=CHANCE)  # which the tables show
     diagnostics = [f"{spec}: {note}" for spec, note in notes.items()]
+    cautions = [f"Note: {caution}." for caution in comparison.cautions]
     if pair is not None:
-        return [text_table(pair_table(comparison, pair)), *diagnostics]
-    depths = _depth_tables(comparison)
+        return [*cautions, text_table(pair_table(comparison, pair)), *diagnostics]
+    depths = [*cautions, *_depth_tables(comparison)]
     lines = len(comparison.measures) * (len(comparison.rows) + 4)
     if max(sides) <= MATRIX and lines <= LINES:
         tables = [

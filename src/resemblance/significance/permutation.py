@@ -180,13 +180,13 @@ def exchanges(
     random = generator(seed, "exchanges", n)
     pair = within if crossed is None else crossed
     if pair is not None:
-        table = _table(n, *pair)
+        table = _table("exchanges", n, *pair)
         outer, inner = (_shuffled(random, draws, size) for size in table.shape)
         if within is not None:
             inner = np.tile(np.arange(table.shape[1]), (draws, 1))
         moved = table[outer[:, :, None], inner[:, None, :]]
     elif nested is not None:
-        table = _rectangle(n, nested)
+        table = _rectangle("exchanges", n, nested)
         outer = _shuffled(random, draws, len(table))
         inner = _shuffled(random, draws * len(table), table.shape[1]).reshape(draws, *table.shape)
         moved = np.take_along_axis(table[outer], inner, axis=2)
@@ -212,12 +212,12 @@ def attainable(
     """
     _one_kind("attainable", crossed, within, nested)
     if nested is not None:
-        blocks, members = _rectangle(n, nested).shape
+        blocks, members = _rectangle("attainable", n, nested).shape
         return 1 / order_count([blocks, *[members] * blocks])
     pair = within if crossed is None else crossed
     if pair is None:
         return 1 / order_count([n])
-    rows, columns = _table(n, *pair).shape
+    rows, columns = _table("attainable", n, *pair).shape
     return 1 / order_count([rows] if within is not None else [rows, columns])
 
 
@@ -238,22 +238,22 @@ def _shuffled(random: np.random.Generator, draws: int, n: int) -> np.ndarray:
     return random.permuted(np.tile(np.arange(n), (draws, 1)), axis=1)
 
 
-def _table(n: int, outer: Sequence[Any], inner: Sequence[Any]) -> np.ndarray:
+def _table(called: str, n: int, outer: Sequence[Any], inner: Sequence[Any]) -> np.ndarray:
     rows, columns = (list(dict.fromkeys(names)) for names in (outer, inner))
     where = {pair: i for i, pair in enumerate(zip(outer, inner))}
     if not len(outer) == len(inner) == n == len(where) == len(rows) * len(columns):
         raise ValueError(
-            "exchanges: crossed models need one of every outer and inner label, such as seed and "
+            f"{called}: crossed models need one of every outer and inner label, such as seed and "
             "layer"
         )
     return np.array([[where[r, c] for c in columns] for r in rows])
 
 
-def _rectangle(n: int, blocks: Sequence[Any]) -> np.ndarray:
+def _rectangle(called: str, n: int, blocks: Sequence[Any]) -> np.ndarray:
     members = defaultdict[Any, list[int]](list)
     for i, block in enumerate(blocks):
         members[block].append(i)
     sizes = [len(rows) for rows in members.values()]
     if len(blocks) != n or len(set(sizes)) != 1:
-        raise ValueError(f"exchanges: blocks must be of one size; got {sizes} for {n} models")
+        raise ValueError(f"{called}: blocks must be of one size; got {sizes} for {n} models")
     return np.array(list(members.values()))

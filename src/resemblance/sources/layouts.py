@@ -13,6 +13,7 @@ from ..array_files import array_file, open_array
 from ..arrays import Array, like, namespace, to_numpy, working_precision
 from ..display import warn
 from ..inputs import order_of
+from ..joining import columns_in_one_order
 from ..representation import Representation, as_array
 
 TokenPool = Literal["first", "last", "mean", "max", "flatten"]
@@ -399,6 +400,7 @@ def from_conditions(
         raise ValueError(
             f"from_conditions: all conditions must have the same units; got {sorted(units)}"
         )
+    parts = list(columns_in_one_order("from_conditions", parts, is_one_model=True))
     names, counts = _names(list(named)), [part.shape[0] for part in parts]
     if times is None:
         order = _alternating(counts)
@@ -409,7 +411,11 @@ def from_conditions(
     xp, dtype = _shared(parts)
     stacked = xp.concat([part.source for part in parts])
     rows = xp.take(stacked, like(order, stacked), axis=0)
-    return Representation(rows, name, ids=[ids[i] for i in order], dtype=dtype), names[conditions]
+    features = next((part.features for part in parts if part.features), None)
+    ordered = [ids[i] for i in order]
+    return Representation(rows, name, ids=ordered, features=features, dtype=dtype), names[
+        conditions
+    ]
 
 
 def _named(arrays: Any, role: str) -> dict[Hashable, Any]:
@@ -431,7 +437,7 @@ def _part(
             return from_trials(X, pool=pool, window=window, axes=axes)
         if window is not None:
             raise ValueError('a window needs pool, for example pool="mean"')
-        return X if isinstance(X, Representation) else Representation(as_array(X))
+        return X if isinstance(X, Representation) else Representation(X, str(label))
     except ValueError as error:
         raise ValueError(f"from_conditions: condition {label!r}: {error}") from error
 

@@ -14,8 +14,8 @@ import numpy as np
 from ..array_files import explained
 from ..json_files import replacing
 
-KIND, VERSION = "resemblance stream", 1
-ABOUT = {"method", "pairs", "directions", "layers", "n_samples", "batches"}
+KIND, VERSION = "resemblance stream", 2
+ABOUT = {"method", "pairs", "directions", "layers", "n_samples", "batches", "cautions"}
 
 
 def write_state(path: Path, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:

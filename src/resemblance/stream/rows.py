@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import Array, device, is_torch, namespace, on_processor, scalar, to_numpy
+from ..cautions import moved_columns
+from ..columns import order_of_columns
+from ..joining import with_columns
 from ..representation import Representation, Undefined, check_same_samples, finite
 from ..views.digits import resolution
 from ..views.points import directed, unit_rows
@@ -20,18 +23,25 @@ NUMBERS = 2**22  # of the rows that are added at a time, if these are not too fe
 
 class LayerFacts(NamedTuple):
     """The width of a layer, the coarsest precision that its data came in, by name and by the
-    distance between neighbouring numbers, and its largest magnitude."""
+    distance between neighbouring numbers, its largest magnitude, the names of its columns, and
+    what is doubtful about it."""
 
     width: int
     dtype: str
     resolution: float
     largest: float
+    columns: tuple[str | int, ...] | None = None
+    cautions: tuple[str, ...] = ()
 
 
 def joined_facts(one: LayerFacts, other: LayerFacts) -> LayerFacts:
     """Return the facts of the samples of both."""
     coarser = max(one, other, key=lambda facts: facts.resolution)
-    return coarser._replace(largest=max(one.largest, other.largest))
+    return coarser._replace(
+        largest=max(one.largest, other.largest),
+        columns=one.columns or other.columns,
+        cautions=tuple(dict.fromkeys((*one.cautions, *other.cautions))),
+    )
 
 
 def received(
@@ -56,7 +66,25 @@ def received(
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from error
     _check_samples(where, layers, known)
-    return layers
+    return {name: _in_order(where, r, known.get(name)) for name, r in layers.items()}
+
+
+def _names(r: Representation) -> tuple[str | int, ...] | None:
+    """Return the names of columns as a file has them: words and numbers."""
+    return (
+        None if r.features is None else tuple(i if type(i) is int else str(i) for i in r.features)
+    )
+
+
+def _in_order(where: str, r: Representation, known: LayerFacts | None) -> Representation:
+    """Return a layer of a batch with its columns in the order of earlier batches; ``ValueError``
+    for columns of other names."""
+    names = _names(r)
+    if known is None:
+        return r
+    earlier, now = f"layer {r.name!r} of earlier batches", f"layer {r.name!r}"
+    order = order_of_columns(where, earlier, known.columns, now, names, is_one_model=True)
+    return r if order is None else with_columns(r, order, "earlier batches")
 
 
 def _check_samples(
@@ -88,7 +116,8 @@ def facts_of(r: Representation, number: int) -> LayerFacts:
             f"Stream.update: batch {number}: layer {r.name!r} has values up to {largest:.3g}, "
             "whose fourth powers overflow; rescale it in all batches"
         )
-    return LayerFacts(r.shape[1], kind, resolution(r), largest)
+    cautions = moved_columns([r])
+    return LayerFacts(r.shape[1], kind, resolution(r), largest, _names(r), cautions)
 
 
 def place_of(source: Array) -> Array:

@@ -8,7 +8,7 @@ from copy import copy
 
 import numpy as np
 
-from ..arrays import Array, to_numpy
+from ..arrays import Array, like, to_numpy
 from .rows import WaitingRows, directions_of, rows_at_a_time
 from .sums import Pair, ProductSums, Sums, TriangularFactor, checked
 
@@ -47,12 +47,15 @@ class State:
             sums.add(units)
             self.counts = self.counts + counts
 
-    def merge(self, other: State) -> None:
-        """Add the rows of another state of the same layers."""
+    def merge(self, other: State, orders: Sequence[np.ndarray]) -> None:
+        """Add the rows of another state of the same layers, whose columns these orders bring to the
+        order here."""
         for mine, theirs in zip(self.parts, other.parts):
-            mine.merge(theirs)
+            mine.merge(theirs, orders)
         self.counts = self.counts + other.counts
-        waiting = other._rows.waiting()
+        waiting = [
+            block[:, like(order, block)] for block, order in zip(other._rows.waiting(), orders)
+        ]
         self.n += other.n - waiting[0].shape[0]
         self.take(waiting)
 
@@ -63,6 +66,17 @@ class State:
         if self._rows.filled:
             closed._add(self._rows.waiting())
         return closed
+
+    def shares(self, n: int) -> list[np.ndarray]:
+        """Return the share of the variance of each layer that each column has; the state is
+        closed."""
+        if n < 2:
+            return []
+        shares = []
+        for layer in range(len(self._widths)):
+            squares = np.square(self.parts[0].moments([layer], n).factors[0]).sum(axis=0)
+            shares.append(squares / squares.sum() if squares.any() else squares)
+        return shares
 
     def digest(self) -> str:
         """Return a hash of all numbers, but for the rows that wait."""

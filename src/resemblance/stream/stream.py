@@ -11,6 +11,8 @@ import numpy as np
 
 from ..arrays import Array, detach
 from ..catalogue import preset
+from ..cautions import half_of_variance, squares_and_copies
+from ..columns import order_of_columns
 from ..compare import compare_many
 from ..comparison import Comparison
 from ..display import did_you_mean
@@ -83,6 +85,7 @@ class Stream:
             raise ValueError(f"Stream: {problem}; leave pairs out, or take method='gram'")
         self._facts: dict[str, LayerFacts] = {}
         self._batches = 0
+        self._cautions: tuple[str, ...] = ()  # what is doubtful about batches
         self._state: State | None = None  # from the first batch on
 
     @property
@@ -113,8 +116,12 @@ class Stream:
         layers = received(batch, self._batches, self._facts)
         facts = {name: facts_of(r, self._batches) for name, r in layers.items()}
         sources = [detach(r.source) for r in layers.values()]
+        cautions = squares_and_copies(list(layers.values()))
         self._begun(facts, place_of(sources[0])).take(sources)
         self._learn(facts)
+        self._cautions = tuple(
+            dict.fromkeys((*self._cautions, *(f"in a batch {c}" for c in cautions)))
+        )
         self._batches += 1
 
     def merge(self, other: Stream) -> None:
@@ -124,8 +131,15 @@ class Stream:
         """
         self._check_alike(other)
         if other._state is not None:
-            self._begun(other._facts, np.zeros(0)).merge(other._state)
+            state, orders = self._begun(other._facts, np.zeros(0)), []
+            for name, facts in self._facts.items():
+                theirs, where = other._facts[name], f"layer {name!r}"
+                names = f"{where} here", facts.columns, f"{where} there", theirs.columns
+                order = order_of_columns("Stream.merge", *names, is_one_model=True)
+                orders.append(np.arange(facts.width) if order is None else np.array(order))
+            state.merge(other._state, orders)
             self._learn(other._facts)
+            self._cautions = tuple(dict.fromkeys((*self._cautions, *other._cautions)))
             self._batches += other._batches
 
     # --------------------------------------------------------------------------------------- scores
@@ -163,14 +177,24 @@ class Stream:
             "n_samples": self.n_samples,
             "batches": self._batches,
         }
+        cautions = self.cautions()
         if measures is None:
             accumulated = {"", "squares", *(["directions"] if self.directions else [])}
             measures = [m for m in preset("default") if needs_of(m) in accumulated]
         if self.pairs is None:
             work = Work.of(self.representations(), measures, about={"stream": about})
+            work.note(cautions)
             return compare_many([work], **options)[0]
         by_pair = {pair: self.representations(*dict.fromkeys(pair)) for pair in self.pairs}
-        return compare_pairs(by_pair, measures, {"stream": about}, options)
+        noted = {"cautions": list(cautions)} if cautions else {}
+        return compare_pairs(by_pair, measures, {"stream": about, **noted}, options)
+
+    def cautions(self) -> tuple[str, ...]:
+        """Return what is doubtful about the samples so far: columns that were put in order, copies
+        and matrices of samples inside a batch, and features with half of the variance."""
+        moved = (caution for facts in self._facts.values() for caution in facts.cautions)
+        shares = [] if self._state is None else self._state.closed().shares(self.n_samples)
+        return (*dict.fromkeys(moved), *self._cautions, *half_of_variance(self.layers, shares))
 
     # ---------------------------------------------------------------------------------------- files
 
@@ -186,6 +210,7 @@ class Stream:
             "layers": [[name, *facts] for name, facts in self._facts.items()],
             "n_samples": self.n_samples,
             "batches": self._batches,
+            "cautions": self._cautions,
         }
         write_state(Path(path), about, self._state.arrays() if self._state else {})
 
@@ -198,8 +223,14 @@ class Stream:
         about, arrays = read_state(Path(path))
         try:
             stream = cls(about["method"], pairs=about["pairs"], directions=about["directions"])
-            facts = {name: LayerFacts(*values) for name, *values in about["layers"]}
+            facts = {
+                name: LayerFacts(*values)._replace(columns=columns and (*columns,), cautions=words)
+                for name, *values, columns, cautions in about["layers"]
+                for words in [tuple(cautions)]
+            }
             check_types(facts, Mapping[str, LayerFacts], "layers")
+            stream._cautions = tuple(about["cautions"])
+            check_types(stream._cautions, tuple[str, ...], "cautions")
             for name in ("n_samples", "batches"):
                 check_types(about[name], int, name)
                 if about[name] < 0:

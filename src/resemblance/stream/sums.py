@@ -50,11 +50,14 @@ class Sums(ABC):
         self._shifts = self._shifts or tuple(map(_first_shift, rows))
         self._add([_shifted(block, like(a, block)) for block, a in zip(rows, self._shifts)])
 
-    def merge(self, other: Self) -> None:
-        """Add the sums of another stream, brought to the shifts of this one."""
+    def merge(self, other: Self, orders: Sequence[np.ndarray]) -> None:
+        """Add the sums of another stream, brought to the shifts of this one, and its columns to
+        these orders."""
         if other._shifts:
-            self._shifts = self._shifts or other._shifts
-            self._merge(other, [_shifting(b - a) for a, b in zip(self._shifts, other._shifts)])
+            shifts = tuple(shift[order] for shift, order in zip(other._shifts, orders))
+            self._shifts = self._shifts or shifts
+            moved = zip(self._shifts, shifts, orders)
+            self._merge(other, [_shifting(b - a) @ _ordering(order) for a, b, order in moved])
 
     def moments(self, layers: Sequence[int], n: int) -> LayerMoments:
         """Return what is known of some layers, each pair of which must be among the sums."""
@@ -226,6 +229,11 @@ def _shifting(shift: np.ndarray) -> np.ndarray:
     change[-1, 1:-1] = 2 * shift
     change[-1, 0] = shift @ shift
     return change
+
+
+def _ordering(order: np.ndarray) -> np.ndarray:
+    """Return the map from (1, z, |z|²) to the same with the columns of z in an order."""
+    return np.eye(len(order) + 2)[np.concatenate([[0], order + 1, [len(order) + 1]])]
 
 
 def _row_of_squares(mean: np.ndarray) -> np.ndarray:

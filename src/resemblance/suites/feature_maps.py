@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import to_numpy
-from ..comparison import Comparison, fingerprints_of, info_of
+from ..comparison import Comparison, info_of
 from ..engine.scores import Column, Matrix
 from ..measure import Measure
-from ..provenance import provenance_of
+from ..provenance import fingerprints_of, provenance_of
 from ..representation import Representation, fingerprint
 from ..sources.layouts import from_maps
 from ..subject import MapShape

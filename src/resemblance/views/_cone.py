@@ -94,10 +94,13 @@ def trailing_zeros(context: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-if config.DISABLE_JIT:  # for debuggers and coverage, which see Python only
+def lowest_bit(word: Any) -> int:
+    """The same in Python."""
+    return (int(word) & -int(word)).bit_length() - 1
 
-    def trailing_zeros(word: Any) -> int:
-        return (int(word) & -int(word)).bit_length() - 1
+
+if config.DISABLE_JIT:  # for debuggers and coverage, which see Python only
+    trailing_zeros = lowest_bit
 
 
 @compiled

@@ -2,7 +2,7 @@
 
 from ..modules import block_names
 from .loading import LoadedModel, load_model
-from .sample_sources import load_samples
+from .sample_sources import first_batch, load_samples
 from .samples import Samples
 
-__all__ = ["LoadedModel", "Samples", "block_names", "load_model", "load_samples"]
+__all__ = ["LoadedModel", "Samples", "block_names", "first_batch", "load_model", "load_samples"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,19 @@ def load_samples(
     # The first may be of one class
     places = sorted(generator(seed, "limit").choice(len(samples), limit, replace=False).tolist())
     return chosen(samples, places, {"limit": limit, "of": samples.count})
+
+
+def first_batch(samples: Samples, batch_size: int, seed: int) -> Samples:
+    """Return samples for one batch: drawn where they can be, or those that come first."""
+    if samples.read is not None:
+        return load_samples(samples, limit=batch_size, seed=seed)
+    if samples.kind == "graph":
+        return samples
+
+    def first() -> Iterator[Any]:
+        return islice(samples.batches(), 1)
+
+    return replace(samples, ids=None, labels=None, count=None, stream=first, digest=None)
 
 
 def _of_word(spec: str, column: str | None) -> Samples:

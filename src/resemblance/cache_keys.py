@@ -1,0 +1,34 @@
+"""What the caches of representations keep values by, and how values lie in memory there."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+
+def key_function(function: Callable[..., Any], arrays: int) -> Callable[..., Hashable]:
+    """Return a function from arguments to cache keys, the same with and without the defaults."""
+    parameters = dict(list(inspect.signature(function).parameters.items())[arrays:])
+    defaults = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
+    plain = function, tuple(sorted(defaults.items()))
+
+    def key(args: tuple[Any, ...], named: dict[str, Any]) -> Hashable:
+        named = dict(zip(parameters, args)) | named
+        return (function, tuple(sorted((defaults | named).items()))) if named else plain
+
+    return key
+
+
+def without_gaps(value: Any) -> Any:
+    """Return a view whose arrays lie in memory as they do after travelling: the sums of others may
+    have other last digits."""
+    if isinstance(value, tuple):
+        parts = tuple(map(without_gaps, value))
+        if all(a is b for a, b in zip(parts, value)):
+            return value
+        return type(value)(*parts) if hasattr(value, "_fields") else parts
+    has_gaps = isinstance(value, np.ndarray) and not value.flags.forc
+    return np.ascontiguousarray(value) if has_gaps else value

@@ -1,0 +1,24 @@
+"""The warning of differences between values of a biased estimator."""
+
+from __future__ import annotations
+
+import warnings
+
+from ..catalogue import get_measure
+
+
+class BiasedDifferenceWarning(UserWarning):
+    """A difference between values of a biased estimator, whose bias depends on the widths."""
+
+
+def warn_of_bias(spec: str) -> None:
+    """Warn of the estimator of CKA whose bias depends on the widths."""
+    if spec.partition("[")[0] != "cka":
+        return
+    measure = get_measure(spec)
+    if {**measure.defaults, **dict(measure.parameters)}["estimator"] == "biased":
+        message = (
+            f"{spec} is biased, the more the wider the representations are: pairs of equal "
+            "similarity and different widths differ; use cka[estimator=debiased]"
+        )
+        warnings.warn(message, BiasedDifferenceWarning, stacklevel=3)

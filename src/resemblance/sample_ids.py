@@ -1,0 +1,57 @@
+"""The ids of samples on two sides that do not fit: parts of one table, the same ids in two ways of
+writing, and rows that the package sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from numbers import Integral
+from pathlib import Path
+
+import numpy as np
+
+
+def _number_or_word(name: Hashable) -> str:
+    is_whole = isinstance(name, float) and name.is_integer()
+    return str(int(name) if is_whole else name)  # type: ignore[call-overload]
+
+
+# How ids that are written in two ways become equal, and the same in words.
+FORMS: Mapping[Callable[[Hashable], str], str] = {
+    _number_or_word: "str(i) for i in ids",
+    lambda name: str(name).strip().lower(): "str(i).strip().lower() for i in ids",
+    lambda name: Path(str(name)).stem: "pathlib.Path(str(i)).stem for i in ids",
+}
+
+
+def are_parts_of_a_table(of_x: Sequence[Hashable], of_y: Sequence[Hashable]) -> bool:
+    """Say whether rows have whole numbers of which none is on both sides, or that go on one by one
+    from another start, as those of stretches of one table."""
+    if not all(isinstance(i, Integral) and not isinstance(i, bool) for i in (*of_x, *of_y)):
+        return False
+    numbers = [np.array(of) for of in (of_x, of_y)]
+    are_stretches = all((np.diff(of) == 1).all() for of in numbers) and of_x[0] != of_y[0]
+    return bool(are_stretches or not set(of_x) & set(of_y))
+
+
+def hint_of_ids(of_x: Sequence[Hashable] | None, of_y: Sequence[Hashable] | None) -> str:
+    """Return a hint for an error about ids of which none is on both sides, if they are the same
+    ones, written in another way."""
+    for form, call in FORMS.items():
+        written = {form(i): i for i in of_y or ()}
+        same = next((i for i in of_x or () if form(i) in written), None)
+        if same is not None:
+            other = written[form(same)]
+            return f"; {same!r} on one side looks like {other!r} on the other: write ids=[{call}]"
+    return ""
+
+
+def check_sorted(called: str, x: str, ids: Sequence[Hashable], y: str) -> None:
+    """Raise ``ValueError`` for rows y without ids where the package sorted the rows of x by these
+    ids, unless they are 0, 1, ..., n - 1."""
+    if tuple(ids) != tuple(range(len(ids))):
+        raise ValueError(
+            f"{called}: {y} has no ids, and the rows of {x} were sorted: "
+            f"{', '.join(map(str, ids[:3]))}, ...; name the rows of {y}, too: "
+            "rs.Representation(x, ids=labels), or a data frame with an index; then "
+            "rs.join_samples puts both in one order"
+        )
