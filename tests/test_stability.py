@@ -400,10 +400,10 @@ def test_ranks_are_exact(compiled, decimals, rng, monkeypatch):
     order."""
     monkeypatch.setattr(rdm, "COMPILED", compiled)
     values = np.round(rng.standard_normal(4000), decimals)
-    values[0] = 1e3  # most values agree in their leading bits
+    values[0] = 100  # most values agree in their leading bits
     assert np.array_equal(ranks(values), rankdata(values))
     assert (
-        np.array_equal(ranks(values + 1e-13 * (np.arange(4000) % 2)), rankdata(values))
+        np.array_equal(ranks(values + 1e-15 * (np.arange(4000) % 2)), rankdata(values))
         or decimals == 16
     )
 
