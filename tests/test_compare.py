@@ -560,6 +560,7 @@ def test_labels_that_do_not_fit_are_found_before_anything_is_computed(reps, tmp_
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_sample_ids_must_match_and_can_be_joined(rng):
     x, y = rng.standard_normal((6, 3)), rng.standard_normal((6, 2))
     a = rs.Representation(x, "a", ids=list("abcdef"))
