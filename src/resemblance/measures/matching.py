@@ -199,12 +199,7 @@ def soft_matching(
     a, b, scale = _columns(x, y, units)
     if scalar(scale) == 0:
         return scale
-    costs = to_numpy(_squared_distances(detach(a), detach(b)))
-    rows, columns, masses = transport_plan(costs)
-    # No pair of the best plan costs more than this, and larger costs would take digits.
-    limit = float(costs[rows, columns] @ masses) * costs.size
-    if limit > 0:
-        rows, columns, masses = transport_plan(np.minimum(costs, limit))
+    rows, columns, masses = _precise_plan(to_numpy(_squared_distances(detach(a), detach(b))))
     moved = x.xp.take(a, like(rows, a), axis=1) - x.xp.take(b, like(columns, b), axis=1)
     # At its minimum it does not change with the plan.
     return scale * norm(moved * like(masses**0.5, a)[None, :])
@@ -222,6 +217,14 @@ def _columns(x: Representation, y: Representation, units: str) -> tuple[Array, A
 def _nonzero(lengths: Array) -> Array:
     xp = namespace(lengths)
     return xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+
+
+def _precise_plan(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The best transport plan, again with costs that are cut: no pair of the best plan costs more
+    than the limit, and larger costs would take digits."""
+    rows, columns, masses = transport_plan(costs)
+    limit = float(costs[rows, columns] @ masses) * costs.size
+    return transport_plan(np.minimum(costs, limit)) if limit > 0 else (rows, columns, masses)
 
 
 def _squared_distances(a: Array, b: Array, width: int = 0) -> Array:
