@@ -437,6 +437,42 @@ def test_recordings_that_do_not_fit_are_refused(recording: Any, subtests: Any) -
         rs.dissimilarities(recording.crossnobis)
 
 
+def test_trials_without_a_number_are_left_out_with_their_labels(
+    recording: Any, subtests: Any
+) -> None:
+    trials = np.array(recording.trials)
+    trials[5, 3], trials[17] = np.nan, np.nan
+    ok = np.isfinite(trials).all(axis=1)
+    calls: dict[str, Any] = {
+        "dissimilarities": lambda x, c, r: rs.dissimilarities(x, c),
+        "crossnobis": lambda x, c, r: rs.dissimilarities(x, c, runs=r),
+        "noise": lambda x, c, r: rs.noise_covariance(x, c),
+        "means": lambda x, c, r: rs.condition_means(x, c),
+    }
+    for name, call in calls.items():
+        with subtests.test(name):
+            with pytest.raises(rs.Undefined, match="2 of 72 trials have gaps") as error:
+                call(trials, LABELS, NUMBERS)
+            assert "ok = np.isfinite(X).all(axis=1), X[ok]" in str(error.value)
+            call(trials[ok], LABELS[ok], NUMBERS[ok])
+    with subtests.test("the value"):
+        means = np.array([trials[ok & (i == LABELS)].mean(axis=0) for i in range(N)])
+        expected = ((means[:, None] - means) ** 2).mean(axis=2)
+        value = rs.rdm(rs.dissimilarities(trials[ok], LABELS[ok]))
+        assert np.allclose(value, expected, rtol=0, atol=1e-12)
+    with subtests.test("a unit that is lost in most trials"):
+        trials[10:, 0] = np.nan
+        with pytest.raises(rs.Undefined, match="leave those features out") as error:
+            rs.condition_means(trials, LABELS)
+        assert "trials have gaps" not in str(error.value)
+    with subtests.test("a condition without any number"):
+        trials = np.where(LABELS[:, None] == 4, np.nan, recording.trials)
+        means = rs.condition_means(trials, LABELS).array
+        assert np.array_equal(np.isnan(means).all(axis=1), np.arange(N) == 4)
+    with subtests.test("given dissimilarities"), pytest.raises(rs.Undefined, match="lacks"):
+        rs.condition_means(rs.from_dissimilarities(with_holes(1)), np.arange(12) // 2)
+
+
 # ------------------------------------------------------------------------------------- comparisons
 
 
