@@ -40,7 +40,7 @@ import time
 import resemblance as rs
 
 claims = dict(family="statistic", larger_is_more_similar=False, range=(0, float("inf")),
-    symmetric=True, reference="x")
+    symmetric=True, invariant_to={"permutation"}, reference="x")
 
 @rs.measure(label="SizeDiff", **claims)
 def size_difference(x, y):

@@ -560,16 +560,17 @@ def test_labels_that_do_not_fit_are_found_before_anything_is_computed(reps, tmp_
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_sample_ids_must_match_and_can_be_joined(rng):
     x, y = rng.standard_normal((6, 3)), rng.standard_normal((6, 2))
-    a = rs.Representation(x, "a", ids="abcdef")
-    b = rs.Representation(y[::-1], "b", ids="fedcba")
+    a = rs.Representation(x, "a", ids=list("abcdef"))
+    b = rs.Representation(y[::-1], "b", ids=list("fedcba"))
     with pytest.raises(ValueError, match=r"another order.*join_samples"):
         rs.cka(a, b)
     with pytest.raises(ValueError, match="join_samples"):
         rs.compare([a, b], measures="cka", progress=False)
     assert rs.cka(*rs.join_samples(a, b)) == pytest.approx(rs.cka(x, y))
-    short = rs.Representation(y[[4, 1, 2]], ids="ebc")
+    short = rs.Representation(y[[4, 1, 2]], ids=list("ebc"))
     with pytest.raises(ValueError, match="same number of samples"):
         rs.cka(a, short)
     assert rs.cka(*rs.join_samples(a, short)) == pytest.approx(rs.cka(x[[1, 2, 4]], y[[1, 2, 4]]))

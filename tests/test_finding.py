@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from factories.evidence import arrays, compared, made_comparison, made_evidence
 
+import resemblance as rs
 from resemblance.report import write_page
 from resemblance.report.comparing.figures import measure_order
 from resemblance.report.comparing.finding import finding
@@ -433,3 +434,15 @@ def test_a_value_between_gaps_keeps_its_interval(tmp_path):
         Result("compare", "", (Section("s", "S", "", figures=(figure,)),)), tmp_path / "page.html"
     )
     assert page.read_text("utf-8").count('class="span"') == 2
+
+
+def test_a_headline_has_no_digits_that_say_nothing():
+    x = np.random.default_rng(0).standard_normal((200, 8))
+    y = x + 1e-3 * np.random.default_rng(1).standard_normal(x.shape)
+    known = rs.evidence({"a": x}, {"b": y}, measures=["cka", "procrustes"], progress=False)
+    (first, *_) = lines(known.comparison, evidence=known)
+    assert first == "a and b: CKA above 0.999, chance 0.04."
+    (first, *_) = lines(known.comparison, evidence=known, measure="procrustes")
+    assert first.startswith("a and b: OrthProc 0.00101, 95 % interval 0.00096 to 0.00106")
+    equal = rs.evidence({"a": x}, {"b": x.copy()}, measures="cka", progress=False)
+    assert "CKA 1" in lines(equal.comparison, evidence=equal)[0]

@@ -894,6 +894,54 @@ def test_upgrade_puts_the_columns_of_both_models_in_one_order():
         rs.upgrade(WORDS, MOVED, (queries.rename(columns={"a": "z"}), moved), progress=False)
 
 
+@pytest.mark.parametrize("has_names", [True, False])
+def test_documents_that_a_function_embeds_are_in_the_order_of_the_new_columns(has_names):
+    rng = np.random.default_rng(0)
+    old = pd.DataFrame(rng.standard_normal((300, 12)), columns=WORDS.columns)
+    new = (old + 0.1 * rng.standard_normal(old.shape))[MOVED.columns]
+    queries = pd.DataFrame(rng.standard_normal((40, 12)), columns=WORDS.columns)
+    pair = queries, queries[MOVED.columns]
+
+    def embed(rows):
+        return new.iloc[rows].reset_index(drop=True) if has_names else new.to_numpy()[rows]
+
+    options = {"k": 3, "progress": False, "maps": ["orthogonal"]}
+    moved = rs.upgrade(old[:200], new[:200], pair, index=old, embed=embed, **options)
+    plain = rs.upgrade(
+        old[:200].to_numpy(),
+        new[WORDS.columns][:200].to_numpy(),
+        (queries.to_numpy(), queries.to_numpy()),
+        index=old.to_numpy(),
+        embed=lambda rows: new[WORDS.columns].to_numpy()[rows],
+        **options,
+    )
+    assert moved.records() == plain.records()
+
+
+def test_batches_of_other_samples_are_put_in_one_order_of_columns():
+    rng = np.random.default_rng(1)
+    means = np.arange(12.0)
+    x = pd.DataFrame(rng.standard_normal((90, 12)) + means, columns=WORDS.columns)
+    y = pd.DataFrame(rng.standard_normal((70, 12)) + means, columns=WORDS.columns)[MOVED.columns]
+    report = rs.drift(x, y, paired=False, progress=False)
+    assert not report.drifted
+    assert "were put in the order" in report.cautions[0]
+    with pytest.raises(ValueError, match="columns of other names"):
+        rs.drift(x, y.rename(columns={"a": "z"}), paired=False, progress=False)
+
+
+def test_names_of_columns_come_with_every_kind_of_table():
+    names = ("a", "b", "c")
+    table = pd.DataFrame(np.random.default_rng(0).standard_normal((30, 3)), columns=names)
+    named = table.assign(id=NAMES)
+    for frame in (table, named):
+        for data in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+            assert rs.Representation(data).features == names
+    vectors = pd.DataFrame({"id": NAMES, "v": X.tolist()})
+    assert rs.Representation(vectors).features is None
+    assert rs.Representation(named, ids="id", column="a").features == ("a",)
+
+
 def test_names_of_which_some_are_equal_are_refused_and_the_remedy_runs():
     for call in (
         lambda x, y: rs.cka(x, y),

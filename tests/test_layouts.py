@@ -115,7 +115,7 @@ def test_maps_closed_forms(library):
 
 
 def test_positions_are_samples_in_the_order_of_their_ids(library):
-    found = rs.from_maps(library(MAPS), pool="positions", ids="abc")
+    found = rs.from_maps(library(MAPS), pool="positions", ids=list("abc"))
     assert found.shape == (3 * 7 * 5, 2)
     for (sample, row, column), values in zip(found.ids, numbers(found)):
         assert np.array_equal(values, MAPS["abc".index(sample), :, row, column])
@@ -256,11 +256,13 @@ def test_errors_say_what_to_write(subtests):
             "row 0 has no real token",
         ),
         (
-            lambda: rs.from_tokens(TOKENS, pool="last", mask=[[1, 0, 0], [0, 0, 0]], ids="ab"),
+            lambda: rs.from_tokens(
+                TOKENS, pool="last", mask=[[1, 0, 0], [0, 0, 0]], ids=list("ab")
+            ),
             r"row 1 \(id 'b'\)",
         ),
-        (lambda: rs.from_tokens(TOKENS, pool="mean", ids="abc"), "2 samples but 3 ids"),
-        (lambda: rs.from_maps(MAPS, pool="positions", ids="ab"), "3 samples but 2 ids"),
+        (lambda: rs.from_tokens(TOKENS, pool="mean", ids=list("abc")), "2 samples but 3 ids"),
+        (lambda: rs.from_maps(MAPS, pool="positions", ids=list("ab")), "3 samples but 2 ids"),
         (lambda: rs.from_maps(MAPS, pool="mean", size=3), r"size must be \(height, width\).*got 3"),
         (
             lambda: rs.from_maps(MAPS, pool="mean", size=(3, 0)),

@@ -46,7 +46,7 @@ def test_bins_are_pooled_in_the_window(library):
         ("flatten", RESPONSES[:, 1:3].reshape(3, 8)),
     ]:
         found = rs.from_trials(
-            library(RESPONSES), pool=pool, axes=AXES, window=(1, 3), name="V1", ids="abc"
+            library(RESPONSES), pool=pool, axes=AXES, window=(1, 3), name="V1", ids=list("abc")
         )
         assert np.array_equal(np.asarray(found.source), expected)
         assert (found.name, found.ids) == ("V1", ("a", "b", "c"))
@@ -136,7 +136,7 @@ def test_published_statistics_of_the_decision_epoch(recording):
             r"needs axes, .* in the order of X: axes=\"trials bins units\" if \(3, 4, 4\) is that",
         ),
         ({"axes": "trials units"}, "axes must be"),
-        ({"ids": "ab"}, "3 samples but 2 ids"),
+        ({"ids": ["a", "b"]}, "3 samples but 2 ids"),
     ],
     ids=str,
 )
@@ -235,7 +235,7 @@ def test_conditions_that_look_the_same_are_not_merged(names):
 
 def test_conditions_that_are_representations(rng):
     parts = [
-        rs.Representation(rng.standard_normal((4, 3)), "any", ids="abcd", dtype="float32")
+        rs.Representation(rng.standard_normal((4, 3)), "any", ids=list("abcd"), dtype="float32")
         for _ in range(2)
     ]
     trials, of = rs.from_conditions(parts)

@@ -367,7 +367,7 @@ def _dominating(
     representations: Sequence[Representation], shares: Sequence[Shares]
 ) -> tuple[list[str], list[str]]:
     """Return what is said of features, and of samples, with half of the variance."""
-    names = [r.name for r in representations]
+    names = [r.name or "the array" for r in representations]
     positions = [map(str, range(r.shape[0])) for r in representations]
     features = [map(_feature_label, [r] * r.shape[1], range(r.shape[1])) for r in representations]
     return (

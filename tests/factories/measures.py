@@ -10,4 +10,5 @@ def declared(label: str, **claims):
     claimed here."""
     usual = {"family": "statistic", "larger_is_more_similar": True, "range": (0, 1)}
     usual |= {"symmetric": True, "reference": "nobody2026nothing"}
+    usual |= {"invariant_to": {"permutation"}}  # other measures need columns of one width
     return rs.measure(label=label, **usual | claims)

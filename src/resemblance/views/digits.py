@@ -107,7 +107,8 @@ def _bound(x: Representation) -> float:
 def _sums(x: Representation, unit: float) -> tuple[np.ndarray, float]:
     """Sums of squares of the columns that vary, 0 for the others, and that of all centred numbers,
     of numbers divided by ``unit``."""
-    xp, first, totals = x.xp, None, []
+    xp, first = x.xp, None
+    totals: list[Array] = []
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         for block in _blocks(x):
             block = block / unit

@@ -12,12 +12,12 @@ import numpy as np
 
 from ...arrangements import Curve, between_models, by_depth, models_of, nearest_depths
 from ...catalogue import get_measure
-from ...comparison import Comparison, MeasureInfo, chance_of, label_of
-from ...display import ORDINARY, without_rounding
+from ...comparison import Comparison, MeasureInfo, chance_of, label_of, most_similar
+from ...display import ORDINARY, ROUNDING, without_rounding
 from ...inference.result import Evidence
 from ...measure import Measure
 from ...significance import average_ranks
-from ..evidence_words import MISSING, Readings, brief, level_words, readings, scores
+from ..evidence_words import MISSING, Reading, Readings, brief, level_words, readings, scores
 from ..numbers import minus, number
 from ..svg import shortened
 
@@ -199,6 +199,7 @@ def extremes(comparison: Comparison, measure: str | Measure) -> tuple[tuple[str,
 LEADING = ("cka[estimator=debiased]", "cka")  # without a choice, the first of them leads
 EQUAL = "equal depth"  # of layers of models with as many layers
 LONGEST = 60  # characters of a name in a sentence
+NEAR_TOP = 1e-3  # from the most similar value: more digits say nothing
 
 
 class Shown(NamedTuple):
@@ -244,10 +245,25 @@ class Shown(NamedTuple):
         value, interval = brief(float(self.values(info)[i, j])), ""
         chance = brief(float(self.chance(info)[i, j]))
         if info.spec in self.readings and self.evidence is not None:
-            value, interval, chance, _ = scores(self.readings[info.spec].cells[i][j])
+            reading = self.readings[info.spec].cells[i][j]
+            value, interval, chance, _ = scores(reading)
             interval = interval and f", {level_words(self.evidence)} interval {interval}"
+            if bound := _bound_words(info, reading):
+                value, interval, chance = bound, "", brief(reading.chance)
         chance = "" if chance == MISSING else f", chance {chance}"
         return minus(f"{value}{interval}{chance}")
+
+
+def _bound_words(info: MeasureInfo, reading: Reading) -> str:
+    """Write "above 0.999" for a score that is within 0.001 of the most similar value with its whole
+    interval, but is not this value; else nothing."""
+    top = most_similar(info)
+    ends = [abs(top - value) for value in (reading.value, reading.low, reading.high)]
+    if not max(ends) < NEAR_TOP or ends[0] <= ROUNDING:  # also false for NaN and infinity
+        return ""
+    return (
+        f"above {top - NEAR_TOP:g}" if info.larger_is_more_similar else f"below {top + NEAR_TOP:g}"
+    )
 
 
 def shown_of(
