@@ -33,14 +33,15 @@ def with_all_conditions(subjects: Any, models: Any, measure: Measure) -> Any:
 
 
 def _ids_of(model: Any) -> tuple[Hashable, ...] | None:
-    if isinstance(model, Mapping):
-        return next((ids for ids in map(_ids_of, model.values()) if ids), None)
+    if isinstance(model, Mapping | list | tuple):
+        parts = model.values() if isinstance(model, Mapping) else model
+        return next((ids for ids in map(_ids_of, parts) if ids), None)
     return as_representation(model).ids if _is_array(model) else None
 
 
 def _is_array(value: Any) -> bool:
     return isinstance(value, Representation) or (
-        not isinstance(value, str | Path | Mapping) and np.ndim(value) == 2
+        not isinstance(value, str | Path | Mapping | list | tuple) and np.ndim(value) == 2
     )
 
 
