@@ -388,6 +388,102 @@ def test_a_subject_with_a_hole_is_left_out(subtests: Any) -> None:
             assert result != whole  # and no error
 
 
+LACKING = {"s2": [4], "s5": [7, 8], "s6": [0, 19, 3]}  # stimuli of subjects
+
+
+def by_hand(subjects: Any, models: Any, compare: str, left_out: int | None = None) -> Any:
+    """Return the scores of subjects on the pairs of stimuli that they have, (subjects, models)."""
+    table = []
+    for name, x in subjects.items():
+        rows = np.setdiff1d(np.arange(len(x)), [*LACKING.get(name, []), -1])
+        rows = rows[rows != left_out]
+        above = np.triu_indices(len(rows), 1)
+        a, *others = (rs.rdm(y[rows], "sqeuclidean")[above] for y in (x, *models.values()))
+        table.append([score(a, b, compare) for b in others])
+    return np.array(table)
+
+
+def score(a: Any, b: Any, compare: str) -> float:
+    if compare == "cosine":
+        return float(a @ b / np.sqrt((a @ a) * (b @ b)))
+    if compare == "pearson":
+        return float(np.corrcoef(a, b)[0, 1])
+    return float(SCORES[compare](a, b))
+
+
+def lacking(subjects: Any, models: Any, how: str) -> tuple[Any, Any]:
+    """Return subjects that lack stimuli, and models, in one of the ways to say so."""
+    ids = [f"image {i}" for i in range(20)]
+    named = {k: rs.Representation(y, ids=ids) for k, y in models.items()}
+    less = dict[str, Any]()
+    for name, x in subjects.items():
+        places = LACKING.get(name, [])
+        if how == "rows of NaN":
+            less[name] = np.where(np.isin(np.arange(20), places)[:, None], np.nan, x)
+        elif how == "fewer ids":
+            rest = np.setdiff1d(np.arange(20), places)
+            less[name] = rs.Representation(x[rest], ids=[ids[i] for i in rest])
+        else:
+            matrix = rs.rdm(x, "sqeuclidean")
+            matrix[places], matrix[:, places] = np.nan, np.nan
+            less[name] = rs.from_dissimilarities(matrix)
+    return less, named if how == "fewer ids" else models
+
+
+@pytest.mark.parametrize("how", ["rows of NaN", "fewer ids", "dissimilarities"])
+@pytest.mark.parametrize("compare", ["cosine", "pearson", "spearman"])
+def test_subjects_that_lack_stimuli_keep_the_others(how: str, compare: str) -> None:
+    subjects, models = experiment()
+    measure = f"rsa[rdm=sqeuclidean,compare={compare}]"
+    result = rs.across(*lacking(subjects, models, how), measure=measure)
+    values = by_hand(subjects, models, compare)
+    assert result.subjects == tuple(subjects)
+    assert not result.failures
+    assert np.allclose(result.values, values, rtol=0, atol=1e-9)
+    assert "s2 19 of 20 stimuli, 171 of 190 pairs" in repr(result)
+    assert "s6 17 of 20 stimuli, 136 of 190 pairs" in repr(result)
+    assert result.ceiling is None
+    assert "rs.join_samples" in repr(result)
+    without = np.array([by_hand(subjects, models, compare, i) for i in range(20)])
+    means = without.mean(axis=1)  # the jackknife of the mean over subjects
+    of_stimuli = 19 / 20 * ((means - means.mean(axis=0)) ** 2).sum(axis=0)
+    exact = 1e-3 if compare == "spearman" else 1e-6  # subjects with all stimuli: see rsa_without
+    assert np.diagonal(result.covariances[1]) == pytest.approx(of_stimuli, rel=exact)
+
+
+def test_one_pair_that_was_not_measured_costs_no_subject() -> None:
+    subjects, models = experiment()
+    given = {name: rs.rdm(x, "sqeuclidean") for name, x in subjects.items()}
+    whole = {name: rs.from_dissimilarities(matrix) for name, matrix in given.items()}
+    given["s3"][1, 2] = given["s3"][2, 1] = np.nan
+    one = {name: rs.from_dissimilarities(matrix) for name, matrix in given.items()}
+    a, b = (rs.across(side, models, measure=PEARSON) for side in (whole, one))
+    assert "s3 20 of 20 stimuli, 189 of 190 pairs" in repr(b)
+    assert b.mean == pytest.approx(a.mean, abs=0.01)
+    assert b.error == pytest.approx(a.error, rel=0.05)
+
+
+def test_subjects_that_lack_stimuli_are_named_where_all_are_needed(subtests: Any) -> None:
+    subjects, models = lacking(*experiment(), "fewer ids")
+    with pytest.raises(ValueError, match="'s2' lacks sample 'image 4'") as error:
+        rs.across(subjects, models)
+    remedies = {
+        "rs.join_samples": ((dict(zip(subjects, rs.join_samples(*subjects.values())))), None),
+        "measure='rsa": (subjects, COSINE),
+    }
+    for words, (side, measure) in remedies.items():
+        with subtests.test(words):
+            assert words in str(error.value)
+            rest = rs.join_samples(next(iter(side.values())), *models.values())[1:]
+            columns = models if measure else dict(zip(models, rest))
+            options = {"measure": measure} if measure else {}
+            assert rs.across(side, columns, **options).subjects == tuple(subjects)
+    with subtests.test("folds"):
+        result = rs.across(subjects, models, measure=PEARSON, folds=2)
+        assert list(result.failures) == list(LACKING)
+        assert "rs.join_samples" in result.failures["s5"]
+
+
 def test_what_cannot_be_tested_is_refused(subtests: Any) -> None:
     subjects, models = experiment()
     few = [{k: v[:5] for k, v in side.items()} for side in (subjects, models)]

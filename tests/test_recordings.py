@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.spatial.distance import squareform
+from scipy.stats import kendalltau, spearmanr
 
 import resemblance as rs
 from resemblance.stability.rdm import dissimilarities as dissimilarities_of_statistics
@@ -144,13 +145,94 @@ def test_what_is_no_matrix_of_dissimilarities_is_refused(subtests: Any) -> None:
         "vectors": (np.ones((2, 6)), "each matrix or vector"),
         "similarities": (np.eye(4), "diagonal"),
         "one half": (np.triu(np.ones((4, 4)), 1), "symmetric"),
-        "a hole": (hole, "between conditions 1 and 2"),
+        "an infinite one": (np.where(np.isnan(hole), np.inf, hole), "between conditions 1 and 2"),
+        "a hole in one half": (np.where(np.tri(4) > 0, 1 - np.eye(4), hole), "np.fmax"),
+        "no pair": (np.full(6, np.nan), "of any pair"),
         "words": (np.array([["a", "b"], ["b", "a"]]), "real numbers"),
         "a file": ("distances.csv", "npy"),
     }
     for name, (values, message) in cases.items():
         with subtests.test(name), pytest.raises(ValueError, match=message):
             rs.from_dissimilarities(values)
+
+
+REFERENCES = {
+    "spearman": lambda a, b: spearmanr(a, b)[0],
+    "kendall": lambda a, b: kendalltau(a, b)[0],
+    "kendall_a": lambda a, b: kendalltau(a, b)[0],  # without ties
+    "rho_a": lambda a, b: spearmanr(a, b)[0],
+    "pearson": lambda a, b: np.corrcoef(a, b)[0, 1],
+    "cosine": lambda a, b: a @ b / np.sqrt((a @ a) * (b @ b)),
+}
+
+
+def with_holes(seed: int, n: int = 12, share: float = 0.2, whole: tuple[int, ...] = ()) -> Any:
+    """Return a matrix of dissimilarities; a share of the pairs, and whole conditions, have NaN."""
+    rng = np.random.default_rng(seed)
+    matrix = rs.rdm(rng.standard_normal((n, 5)), "sqeuclidean") * 1e-6
+    holes = np.triu(rng.random((n, n)) < share, 1)
+    matrix[holes | holes.T] = np.nan
+    for i in whole:
+        matrix[i] = matrix[:, i] = np.nan
+    return matrix
+
+
+def test_missing_dissimilarities_come_back(subtests: Any) -> None:
+    for name, whole in {"scattered": (), "a condition": (3,), "two": (0, 11)}.items():
+        matrix = with_holes(1, whole=whole)
+        x = rs.from_dissimilarities(matrix, ids=list("abcdefghijkl"))
+        expected = np.where(np.eye(12) > 0, 0, matrix)
+        of_vector = rs.from_dissimilarities(squareform(expected, checks=False))
+        order = [5, 3, 0, 7, 2]
+        chosen = rs.join_samples(x, rs.Representation(np.eye(5), ids=[x.ids[i] for i in order]))
+        for y in (x, of_vector, pickle.loads(pickle.dumps(x))):
+            with subtests.test(name):
+                assert np.allclose(rs.rdm(y), expected, rtol=0, atol=1e-18, equal_nan=True)
+        with subtests.test(f"{name}: chosen"):
+            places = [x.ids.index(i) for i in chosen[0].ids]
+            part = expected[np.ix_(places, places)]
+            assert np.allclose(rs.rdm(chosen[0]), part, rtol=0, atol=1e-18, equal_nan=True)
+
+
+@pytest.mark.parametrize("compare", REFERENCES)
+def test_rsa_takes_the_pairs_that_both_sides_have(compare: Any, subtests: Any) -> None:
+    above = np.triu_indices(12, 1)
+    features = np.random.default_rng(9).standard_normal((12, 6))
+    sides = {
+        "one side": (with_holes(1), with_holes(2, share=0)),
+        "both sides": (with_holes(1), with_holes(2, share=0.4)),
+        "a condition each": (with_holes(1, whole=(3,)), with_holes(2, share=0, whole=(8,))),
+        "features": (with_holes(3, whole=(0,)), features),
+    }
+    for name, (one, other) in sides.items():
+        given = rs.from_dissimilarities(one)
+        y = other if other is features else rs.from_dissimilarities(other)
+        a, b = one[above], rs.rdm(y, "euclidean")[above]
+        shared = np.isfinite(a) & np.isfinite(b)
+        measure = f"rsa[rdm=euclidean,compare={compare}]"
+        with subtests.test(name):
+            value = rs.rsa(given, y, rdm="euclidean", compare=compare)
+            assert value == pytest.approx(REFERENCES[compare](a[shared], b[shared]), abs=1e-9)
+            record = rs.compare({"x": given}, {"y": y}, measures=[measure]).records()[0]
+            assert record["value"] == value
+            assert record["pairs"] == shared.sum()
+
+
+def test_missing_dissimilarities_leave_some_without_a_value(subtests: Any) -> None:
+    x, y = (rs.from_dissimilarities(with_holes(seed)) for seed in (1, 2))
+    few = np.full((12, 12), np.nan)
+    few[0, 1] = few[1, 0] = 1.0
+    few[1, 2] = few[2, 1] = 2.0
+    cases = {
+        "two pairs": (lambda: rs.rsa(rs.from_dissimilarities(few), x), "at least 3"),
+        "whitened": (lambda: rs.rsa(x, y, compare="whitened_cosine"), "lacks .* compare="),
+        "points": (lambda: rs.cka(x, y), "use rsa"),
+    }
+    for name, (call, message) in cases.items():
+        with subtests.test(name), pytest.raises(rs.Undefined, match=message):
+            call()
+    with subtests.test("the remedy"):
+        assert np.isfinite(rs.rsa(x, y, compare="pearson"))
 
 
 # ------------------------------------------------------------------------------------------- noise
@@ -353,6 +435,42 @@ def test_recordings_that_do_not_fit_are_refused(recording: Any, subtests: Any) -
         rs.dissimilarities(np.where(trials > 2, np.nan, trials), LABELS)
     with pytest.raises(ValueError, match="features"):
         rs.dissimilarities(recording.crossnobis)
+
+
+def test_trials_without_a_number_are_left_out_with_their_labels(
+    recording: Any, subtests: Any
+) -> None:
+    trials = np.array(recording.trials)
+    trials[5, 3], trials[17] = np.nan, np.nan
+    ok = np.isfinite(trials).all(axis=1)
+    calls: dict[str, Any] = {
+        "dissimilarities": lambda x, c, r: rs.dissimilarities(x, c),
+        "crossnobis": lambda x, c, r: rs.dissimilarities(x, c, runs=r),
+        "noise": lambda x, c, r: rs.noise_covariance(x, c),
+        "means": lambda x, c, r: rs.condition_means(x, c),
+    }
+    for name, call in calls.items():
+        with subtests.test(name):
+            with pytest.raises(rs.Undefined, match="2 of 72 trials have gaps") as error:
+                call(trials, LABELS, NUMBERS)
+            assert "ok = np.isfinite(X).all(axis=1), X[ok]" in str(error.value)
+            call(trials[ok], LABELS[ok], NUMBERS[ok])
+    with subtests.test("the value"):
+        means = np.array([trials[ok & (i == LABELS)].mean(axis=0) for i in range(N)])
+        expected = ((means[:, None] - means) ** 2).mean(axis=2)
+        value = rs.rdm(rs.dissimilarities(trials[ok], LABELS[ok]))
+        assert np.allclose(value, expected, rtol=0, atol=1e-12)
+    with subtests.test("a unit that is lost in most trials"):
+        trials[10:, 0] = np.nan
+        with pytest.raises(rs.Undefined, match="leave those features out") as error:
+            rs.condition_means(trials, LABELS)
+        assert "trials have gaps" not in str(error.value)
+    with subtests.test("a condition without any number"):
+        trials = np.where(LABELS[:, None] == 4, np.nan, recording.trials)
+        means = rs.condition_means(trials, LABELS).array
+        assert np.array_equal(np.isnan(means).all(axis=1), np.arange(N) == 4)
+    with subtests.test("given dissimilarities"), pytest.raises(rs.Undefined, match="lacks"):
+        rs.condition_means(rs.from_dissimilarities(with_holes(1)), np.arange(12) // 2)
 
 
 # ------------------------------------------------------------------------------------- comparisons

@@ -20,6 +20,12 @@ from .subject import Subject
 Sides = tuple[list[Representation], list[Representation] | None]  # rows, and columns if others
 
 
+OWN_SAMPLES = (
+    "; measure='rsa[rdm=sqeuclidean,compare=cosine]' compares each subject on the samples that it "
+    "has, where models have ids"
+)
+
+
 def sides_of(rows: Any, columns: Any = None, caller: str = "compare") -> Sides:
     """Return what is compared as representations with unique names.
 
@@ -145,6 +151,8 @@ def _check_samples(representations: Sequence[Representation], caller: str) -> No
             raise ValueError(
                 f"{caller}: {less.name!r} lacks sample {missing!r} of {more.name!r}; "
                 "rs.join_samples keeps the samples that all have"
+                + OWN_SAMPLES
+                * (caller == "across")
             )
         if r.n_samples != first.n_samples:
             transposed = transposition(first.shape, r.shape, (repr(first.name), repr(r.name)))

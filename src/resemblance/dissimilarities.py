@@ -15,6 +15,7 @@ from .noise import check_noise, means_of, root_of_noise, trials_of, values_of
 from .representation import Representation, Signed, Undefined, as_representation, finite, title
 from .significance.labels import numbers_of
 from .views.distances import dissimilarity_matrix
+from .views.missing_pairs import columns_of_gaps
 from .views.points import size
 
 LARGEST = 4096  # conditions: the points take O(n^3) time
@@ -44,12 +45,13 @@ def from_dissimilarities(
 
     ``values``: (n, n), or (n (n - 1) / 2,) row by row above the diagonal, as SciPy and rsatoolbox
     have them; an array, a tensor, a DataFrame, whose index gives the ``ids``, or the path of a
-    ``.npy`` file.
+    ``.npy`` file. NaN stands for a pair without a dissimilarity, in both halves of a matrix;
+    ``rsa`` compares the pairs that both sides have.
 
     Raises ``ValueError`` for a matrix that is not square, not symmetric within 1e-8 (in single
     precision 2e-6) or has a diagonal, for a length that is no n (n - 1) / 2, and for more than 4096
-    conditions, since it takes O(n^3) time; ``Undefined`` for a dissimilarity that is NaN or
-    infinite.
+    conditions, since it takes O(n^3) time; ``Undefined`` for a dissimilarity that is infinite and
+    for a matrix without any.
 
     Reference: Goldfarb 1984.
     """
@@ -72,12 +74,7 @@ def from_dissimilarities(
             f"{matrix.shape}; make a representation of each matrix or vector; for features write "
             "rs.dissimilarities(X)"
         )
-    if not np.isfinite(matrix).all():
-        i, j = np.argwhere(~np.isfinite(matrix))[0]
-        raise Undefined(
-            f"from_dissimilarities: {title(x)} has no dissimilarity between conditions {i} and "
-            f"{j}; leave one of the two conditions out"
-        )
+    gaps, matrix = _gaps_of(x, matrix)
     slack = max(SYMMETRIC, 16 * _precision(x)) * np.abs(matrix).max()
     if np.abs(np.diagonal(matrix)).max() > slack:
         raise ValueError(
@@ -94,7 +91,32 @@ def from_dissimilarities(
         raise ValueError(
             f"from_dissimilarities: {title(x)} is not symmetric; average both halves, (D + D.T) / 2"
         )
-    return _signed((matrix + matrix.T) / 2, "given", x.name, x.ids)
+    return _signed((matrix + matrix.T) / 2, "given", x.name, x.ids, gaps)
+
+
+def _gaps_of(x: Representation, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which pairs have no dissimilarity, and the matrix with the mean of the others there,
+    which counts for nothing."""
+    if np.isinf(matrix).any():
+        i, j = np.argwhere(np.isinf(matrix))[0]
+        raise Undefined(
+            f"from_dissimilarities: {title(x)} has an infinite dissimilarity between conditions "
+            f"{i} and {j}; where a pair was not measured write NaN, "
+            "np.where(np.isinf(D), np.nan, D)"
+        )
+    gaps, pairs = np.isnan(matrix), ~np.eye(len(matrix), dtype=bool)
+    if not gaps.any():
+        return gaps, matrix
+    if len(matrix) > 1 and gaps[pairs].all():
+        raise Undefined(f"from_dissimilarities: {title(x)} has no dissimilarity of any pair")
+    if (gaps != gaps.T).any():
+        i, j = np.argwhere(gaps & ~gaps.T)[0]
+        raise ValueError(
+            f"from_dissimilarities: {title(x)} has NaN between conditions {i} and {j}, and a number"
+            f" between {j} and {i}; take the number of the other half, np.fmax(D, D.T)"
+        )
+    filling = np.where(pairs, matrix[~gaps & pairs].mean(), 0.0)
+    return gaps & pairs, np.where(gaps, filling, matrix)
 
 
 def dissimilarities(
@@ -173,8 +195,9 @@ def rdm(X: Any, kind: str = "correlation") -> np.ndarray:
     ``kind`` is ``"correlation"`` (1 - Pearson over features), ``"cosine"``, ``"euclidean"`` or
     ``"sqeuclidean"``, in the units of the features and not divided by their number; of given
     dissimilarities (:func:`from_dissimilarities`, :func:`dissimilarities`) the result is these,
-    whatever ``kind``. The diagonal is zero. A row without direction (zero, or for ``"correlation"``
-    constant) has cosine and correlation dissimilarity 1 to all others, equal ones included.
+    whatever ``kind``, NaN for a pair without one. The diagonal is zero. A row without direction
+    (zero, or for ``"correlation"`` constant) has cosine and correlation dissimilarity 1 to all
+    others, equal ones included.
 
     Raises ``ValueError`` for another kind and for correlations over one feature, and ``Undefined``
     for values that are not finite and for distances in a constant representation.
@@ -367,9 +390,13 @@ def _square(vector: np.ndarray) -> np.ndarray:
 
 
 def _signed(
-    matrix: np.ndarray, kind: str, name: str, ids: Sequence[Hashable] | None
+    matrix: np.ndarray,
+    kind: str,
+    name: str,
+    ids: Sequence[Hashable] | None,
+    gaps: np.ndarray | None = None,
 ) -> Representation:
-    """Return the points with signs that have these dissimilarities."""
+    """Return the points with signs that have these dissimilarities, but for those of ``gaps``."""
     n = len(matrix)
     if n > LARGEST:
         raise ValueError(f"dissimilarities of {n} conditions are too many: at most {LARGEST}")
@@ -380,6 +407,11 @@ def _signed(
     is_kept = np.abs(values) > RESOLUTION * np.abs(values[largest])
     is_kept[largest] = True  # a column of zeros where all are equal to 0
     values = values[is_kept]
-    x = Representation(vectors[:, is_kept] * np.sqrt(np.abs(values)), name, ids=ids)
-    x.signed = Signed(np.where(values < 0, -1.0, 1.0), kind)
+    points, signs = vectors[:, is_kept] * np.sqrt(np.abs(values)), np.where(values < 0, -1.0, 1.0)
+    if gaps is not None and gaps.any():
+        codes = columns_of_gaps(gaps, float(np.abs(points).max()) or 1.0)
+        points = np.concatenate([points, codes], axis=1)
+        signs = np.append(signs, np.zeros(codes.shape[1]))
+    x = Representation(points, name, ids=ids)
+    x.signed = Signed(signs, kind)
     return x

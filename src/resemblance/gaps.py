@@ -29,6 +29,18 @@ def describe_gaps(gaps: np.ndarray) -> str:
     return f"{count}; {'; '.join(parts)}"
 
 
+def describe_gaps_of_trials(gaps: np.ndarray) -> str:
+    """Return :func:`describe_gaps` of trials that have labels, and how trials are left out with
+    their labels where most trials have all numbers."""
+    words, with_gaps = describe_gaps(gaps), int(gaps.any(axis=1).sum())
+    if 2 * with_gaps > len(gaps):
+        return words
+    return (
+        f"{words}; {with_gaps} of {len(gaps)} trials have gaps: leave these out with their labels, "
+        "ok = np.isfinite(X).all(axis=1), X[ok], np.asarray(conditions)[ok] (so with runs)"
+    )
+
+
 def _of_columns(columns: np.ndarray) -> str:
     those = f"column {columns[0]} has" if len(columns) == 1 else f"columns {_listed(columns)} have"
     which = "that feature" if len(columns) == 1 else "those features"

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import like
+from .arrays import detach, like, to_numpy
 from .columns import is_in_order, numbers_of_columns, order_of_columns
+from .gaps import describe_gaps_of_trials
 from .inputs import check_order, order_of
-from .representation import Representation, as_representation, title, with_rows
+from .representation import Representation, Undefined, as_representation, title, with_rows
 from .sample_ids import hint_of_ids
 from .significance.labels import numbers_of
 
@@ -56,19 +57,39 @@ def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Represen
     own they would make unrelated representations look alike.
 
     Raises ``ValueError`` unless there is one label for each trial and none is missing, and for
-    labels whose index has the trials in another order.
+    labels whose index has the trials in another order; ``Undefined`` where a feature has a number
+    in some trials of a condition and none in others. Where it has none in any trial of a condition,
+    the mean is NaN.
     """
     x = as_representation(trials)
+    if x.signed and not x.signed.signs.all():
+        raise Undefined(
+            f"condition_means: {title(x)} lacks dissimilarities, and means need all: leave the "
+            "conditions out that lack some, and write rs.from_dissimilarities of the others"
+        )
     numbers = numbers_of("condition_means", conditions, x.shape[0], "conditions")
     index = order_of(conditions, "conditions")
     check_order("condition_means", title(x), x.order, "the index of conditions", index)
     rows = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
     means = [x.xp.mean(x.xp.take(x.array, like(of, x.array), axis=0), axis=0) for of in rows]
+    stacked = x.xp.stack(means)
+    if not bool(x.xp.all(x.xp.isfinite(stacked))):
+        _check_trials(x, rows)
     labels = np.asarray(conditions, dtype=object)
     first = [int(of[0]) for of in rows]
-    y = with_rows(x, x.xp.stack(means), [labels[row] for row in first])
+    y = with_rows(x, stacked, [labels[row] for row in first])
     y.name, y.is_sorted = name or x.name, first != sorted(first)
     return y
+
+
+def _check_trials(x: Representation, rows: Sequence[np.ndarray]) -> None:
+    """Raise ``Undefined`` where a feature has a number in some trials of a condition, ``rows``, and
+    none in others."""
+    gaps = np.isnan(to_numpy(detach(x.source)).astype(float))
+    for of in rows:
+        gaps[of] &= ~gaps[of].all(axis=0)
+    if gaps.any():
+        raise Undefined(f"condition_means: {title(x)} {describe_gaps_of_trials(gaps)}")
 
 
 def columns_in_one_order(

@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .arrays import as_float64, to_numpy
+from .arrays import as_float64, detach, to_numpy
+from .gaps import describe_gaps_of_trials
 from .inputs import check_labels
-from .representation import Representation, as_representation, finite, title
+from .representation import Representation, Undefined, as_representation, finite, title
 from .significance.labels import numbers_of
 
 FREEDOM = 10  # of the residuals, to tell a precision from a covariance
@@ -163,7 +164,13 @@ def values_of(x: Representation) -> np.ndarray:
     """Return the features in double precision; ``ValueError`` for given dissimilarities."""
     if x.signed or x.origin:
         raise ValueError(f"{title(x)} must hold features of trials")
-    finite(x)
+    try:
+        finite(x)
+    except Undefined:
+        gaps = ~np.isfinite(to_numpy(detach(x.source)).astype(float))
+        if not gaps.any():
+            raise
+        raise Undefined(f"{title(x)} {describe_gaps_of_trials(gaps)}") from None
     return as_float64(to_numpy(x.array))
 
 

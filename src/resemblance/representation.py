@@ -65,7 +65,8 @@ class StreamOrigin(NamedTuple):
 class Signed(NamedTuple):
     """What points stand for whose squared differences count with signs: dissimilarities of a kind.
 
-    They are the sums over columns a of signs[a] (p_ia - p_ja)^2.
+    They are the sums over columns a of signs[a] (p_ia - p_ja)^2. The last columns have sign 0 where
+    pairs are missing: see ``views.missing_pairs``.
     """
 
     signs: np.ndarray  # (n_features,)

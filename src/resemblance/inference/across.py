@@ -27,13 +27,14 @@ from ..progress import Progress, reporting
 from ..representation import Representation, Undefined, title
 from ..significance.labels import numbers_of
 from ..significance.multiple_testing import ROUNDING, Adjust, adjusted
+from ..views.missing_pairs import lacks_pairs
 from .answers import Difference
 from .ceilings import ceilings_of_ranks, compared_ranks
 from .crossed import standard_errors, two_factors
 from .fitting import Fit, Fitting, ceiling_of, fitting_of, folds_of
 from .jackknife import left_out_values, values_without
+from .own_conditions import need_whole, notes_of_pairs, why_no_ceiling, with_all_conditions
 
-NO_CEILING = "no noise ceiling: the measure is neither a cosine nor of ranks"
 FEWEST = 6  # stimuli, or blocks of them
 PIECES_PER_WORKER = 4
 
@@ -228,6 +229,12 @@ def across(
     ``executor`` and ``progress``: as in :func:`compare`. The result does not depend on the executor
     or the order of subjects.
 
+    By ``rsa`` with a comparison that is not whitened, a subject may lack stimuli: rows of NaN, or
+    ids (then models need ids) that are some of those of the models. It is compared on the pairs of
+    stimuli that it has; ``notes`` says how many. Leaving out a stimulus that a subject lacks does
+    not change its score, so the variance is that of the means without each stimulus in those that
+    have it. Then there is no ceiling; fitted models and folds leave such subjects out.
+
     A subject for which a model or another subject has no value is left out, with the reason. Raises
     ``ValueError`` for fewer than two subjects, fewer than six stimuli or blocks, stimuli that
     differ, a matrix of dissimilarities that is given as features, a level outside (0, 1), a fold
@@ -246,6 +253,8 @@ def across(
         raise ValueError(f"across: measure is one measure; got {measure!r}")
     if is_single(subjects) or is_single(models):
         raise ValueError("across: subjects and models are mappings of names to arrays: {'A': x}")
+    m = get_measure(measure) if isinstance(measure, str) else measure
+    subjects = with_all_conditions(subjects, models, m)
     models, owners = _with_parts(models)
     rows, columns = sides_of(subjects, {} if models is None else models, "across")
     columns = columns or []
@@ -255,7 +264,7 @@ def across(
         check_labels("across", title(x), x.order, blocks=blocks, folds=folds)
     if len(rows) < 2:
         raise ValueError("across: it takes two subjects or more; for one use rs.evidence")
-    m, n = get_measure(measure) if isinstance(measure, str) else measure, rows[0].n_samples
+    n = rows[0].n_samples
     groups = None if blocks is None else numbers_of("across", blocks, n, "blocks")
     count = n if groups is None else int(groups.max()) + 1
     if count < FEWEST:
@@ -271,7 +280,9 @@ def across(
     with single_threaded():
         for y in columns:
             m.evaluate(y, y)  # a model without a value is nothing that subjects lack
-        rows, failures = _usable(m, rows)
+            if parts:
+                need_whole(y)
+        rows, failures = _usable(m, rows, bool(parts))
         if parts:
             fitting = fitting_of(m, rows, columns, [*names.values()], fit, parts)
             tables, upper = _fitted_tables(fitting, left_out, executor, progress)
@@ -279,7 +290,7 @@ def across(
             rows, tables, upper = _tables(m, rows, columns, groups, failures, executor, progress)
     result = _result(m, rows, list(names), tables, upper, level, count)
     cautions = *shared_data(rows, columns), *cautions_of_chance(rows + columns, groups)
-    notes = *cautions, *result.notes
+    notes = *notes_of_pairs(rows), *cautions, *result.notes
     return replace(result, folds=numbers, failures=failures, notes=notes)
 
 
@@ -322,7 +333,7 @@ def _result(
         larger_is_more_similar=measure.larger_is_more_similar,
         is_0_by_chance=_is_0_by_chance(measure),
         covariances=covariances,
-        notes=tuple([note] * bool(cut) + [NO_CEILING] * (upper is None)),
+        notes=tuple([note] * bool(cut) + [why_no_ceiling(rows)] * (upper is None)),
     )
 
 
@@ -376,13 +387,15 @@ def _check_ids(rows: Sequence[Representation], columns: Sequence[Representation]
 
 
 def _usable(
-    measure: Measure, rows: list[Representation]
+    measure: Measure, rows: list[Representation], is_fitted: bool
 ) -> tuple[list[Representation], dict[str, str]]:
     """Return the subjects that have a value with themselves, and why others have none."""
     usable, failures = [], {}
     for x in rows:
         try:
             measure.evaluate(x, x)
+            if is_fitted:
+                need_whole(x)
             usable.append(x)
         except Undefined as error:
             failures[x.name] = str(error)
@@ -409,7 +422,8 @@ def _tables(
     ceiling as one more model, and the upper one; add to ``failures`` why others have none."""
     product = measure.product
     is_cosine = product is not None and product.value is cosine and not product.root
-    has_ceiling = is_cosine and not compared_ranks(measure)
+    is_whole = not any(map(lacks_pairs, rows))
+    has_ceiling = is_cosine and is_whole and not compared_ranks(measure)
     if executor is not None:
         check_travel([measure], executor)
     with reporting(progress, len(rows) * (1 + has_ceiling), "across") as advance:
@@ -423,7 +437,7 @@ def _tables(
                 failures[x.name] = str(error)
         _check_left(len(usable), failures)
         table = np.moveaxis(np.array(tables), 2, 0)
-        if compared_ranks(measure):
+        if compared_ranks(measure) and is_whole:
             return usable, *_with_ceiling(table, ceilings_of_ranks(measure, usable, groups))
         if not has_ceiling:
             return usable, table, None

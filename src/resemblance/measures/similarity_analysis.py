@@ -13,8 +13,18 @@ from ..arrays import Array, as_float64, at_most_one, inner, to_numpy
 from ..claims import COSINE, SHAPE, AllPairs, Product, Scores
 from ..measure import measure
 from ..representation import Representation, title, view
-from ..views.distances import GATHERED, rdm_vector, row_blocks, weights_of, whitened, whitened_gram
+from ..views.distances import (
+    GATHERED,
+    rdm_vector,
+    rdm_vectors,
+    row_blocks,
+    shared_pairs,
+    weights_of,
+    whitened,
+    whitened_gram,
+)
 from ..views.matrices import dissimilarities, expected_cosine
+from ..views.missing_pairs import lacks_pairs
 from ..views.rank_bins import concordance_bins, rank_bins, rank_concordances, tau_error
 from ..views.rectangles import ABOVE, grid_of, is_large
 from .inner_products import (
@@ -118,7 +128,9 @@ def rsa(
     metric, what equal dissimilarities explain. No matrix of pairs by pairs is formed.
 
     Either side may hold given dissimilarities (:func:`~resemblance.from_dissimilarities`,
-    :func:`~resemblance.dissimilarities`), whatever ``rdm`` is.
+    :func:`~resemblance.dissimilarities`), whatever ``rdm`` is. Where some of these are missing, the
+    comparison is of the pairs that both sides have, at least three; results record their number as
+    ``pairs``. Whitened comparisons take no missing pairs.
 
     X is (n, d), Y is (n, e), n >= 3. A row without direction (constant, for ``"correlation"``) has
     dissimilarity 1 to all others. With d = 1 and ``"correlation"`` no row has one. O(n^2 (d + log
@@ -146,7 +158,7 @@ def rsa(
     if compare.startswith("whitened"):
         a, b = (whitened_gram(r, rdm, compare, variances) for r in (x, y))
         return min(1.0, float(np.vdot(a, b)))
-    a, b = (rdm_vector(r, kind=rdm, compare=compare) for r in (x, y))
+    a, b = rdm_vectors(x, y, rdm, compare)
     return kendall(a, b, compare) if compare.startswith("kendall") else at_most_one(inner(a, b))
 
 
@@ -453,7 +465,12 @@ def kendall_in_blocks(
 
 @rsa.claim("diagnostics")
 def rank_error(x: Representation, y: Representation, rdm: str, compare: str) -> dict[str, float]:
-    """Return the bound of the error of the value of many samples; nothing where it is exact."""
+    """Return the bound of the error of the value of many samples; nothing where it is exact.
+
+    Where given dissimilarities are missing, return the number of pairs that both sides have.
+    """
+    if lacks_pairs(x) or lacks_pairs(y):
+        return {"pairs": float(shared_pairs(x, y).sum())}
     if not is_large(x) or compare not in ("spearman", "kendall"):
         return {}
     if compare == "kendall":

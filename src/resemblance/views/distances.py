@@ -31,6 +31,7 @@ from ..significance import average_ranks
 from ..significance.ranks import COMPILED
 from .exact_differences import distances_within, squared_distances_within
 from .far_rows import near_points
+from .missing_pairs import lacks_pairs, missing_pairs, need_all_pairs
 from .points import unit
 from .rectangles import (
     Deviations,
@@ -53,6 +54,7 @@ from .rectangles import (
 # height of a block; a property of the algorithm, not a tuning option: changing it changes rounding
 ROWS = 256
 SKEW = 8.0  # times the mean: the digits of dissimilarities that are larger are not those of all
+FEWEST_PAIRS = 3  # that both sides have: two always correlate by 1 or -1
 GATHERED = 2**17  # numbers gathered at a time, so that they stay in the processor's cache
 
 
@@ -230,12 +232,15 @@ def rdm(x: Representation, kind: str) -> Array:
 
     ``kind``: "correlation" (1 - Pearson correlation over features), "cosine" (1 - cosine),
     "euclidean", "sqeuclidean". A row without direction (zero, or constant for "correlation") has
-    dissimilarity 1 to all others.
+    dissimilarity 1 to all others. A pair that lacks a given dissimilarity has NaN.
     """
     entries, n = dissimilarity_entries(x, kind), x.shape[0]
     pieces = (above(entries(rows_from(i, j, i))) for i, j in row_blocks(n))
     into = x.xp.empty(n * (n - 1) // 2, dtype=x.array.dtype, device=device(x.array))
-    return stacked(pieces, into)
+    vector, missing = stacked(pieces, into), missing_pairs(x)
+    if missing.size:
+        vector[missing] = np.nan
+    return vector
 
 
 @view
@@ -244,9 +249,38 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
 
     ``compare``: "pearson" (centred, unit norm), "spearman" (likewise, from its average ranks),
     "cosine" (unit norm), "rho_a" (centred ranks, of unit norm if there were no ties), "kendall" and
-    "kendall_a" (average ranks). Raises ``Undefined`` when all dissimilarities are equal.
+    "kendall_a" (average ranks). Raises ``Undefined`` when all dissimilarities are equal, and for
+    given ones of which some are missing.
     """
-    vector = rdm(x, kind)
+    need_all_pairs(x)
+    return _made_ready(x, rdm(x, kind), kind, compare)
+
+
+def rdm_vectors(x: Representation, y: Representation, kind: str, compare: str) -> list[Array]:
+    """The vectors of :func:`rdm_vector` of two representations; where one of them lacks pairs, of
+    the pairs that both have. Raises ``Undefined`` for fewer than three pairs."""
+    if not (lacks_pairs(x) or lacks_pairs(y)):
+        return [rdm_vector(r, kind=kind, compare=compare) for r in (x, y)]
+    shared = shared_pairs(x, y)
+    if (count := int(shared.sum())) < FEWEST_PAIRS:
+        raise Undefined(
+            f"rsa: {title(x)} and {title(y)} both have {count} of {len(shared)} dissimilarities, "
+            f"and a comparison takes at least {FEWEST_PAIRS}; measure more pairs in common"
+        )
+    return [_made_ready(r, rdm(r, kind)[shared], kind, compare) for r in (x, y)]
+
+
+def shared_pairs(x: Representation, y: Representation) -> np.ndarray:
+    """Which pairs of samples have a dissimilarity on both sides, row by row above the diagonal."""
+    shared = np.ones(x.shape[0] * (x.shape[0] - 1) // 2, dtype=bool)
+    for missing in (missing_pairs(x), missing_pairs(y)):
+        if missing.size:
+            shared &= ~missing
+    return shared
+
+
+def _made_ready(x: Representation, vector: Array, kind: str, compare: str) -> Array:
+    """Return these dissimilarities of x as :func:`rdm_vector` has all of them."""
     low, high = scalar(x.xp.min(vector)), scalar(x.xp.max(vector))
     need_different(x, kind, low, high, epsilon(vector))
     if compare not in ("pearson", "cosine"):
@@ -296,7 +330,8 @@ def dissimilarity_entries(x: Representation, kind: str) -> Entries:
     """Return the entries of the dissimilarity matrix, not meaningful on the diagonal; of given
     dissimilarities these, whatever the kind."""
     if x.signed:
-        return _signed_entries(unit(x), x.xp.asarray(x.signed.signs))
+        count = int(np.count_nonzero(x.signed.signs))  # the others say which pairs are missing
+        return _signed_entries(unit(x)[:, :count], x.xp.asarray(x.signed.signs[:count]))
     if kind in ("euclidean", "sqeuclidean"):
         squares = squared_distances_within(x)
         return squares if kind == "sqeuclidean" else lambda at: root(squares(at))
@@ -337,8 +372,10 @@ def whitened_gram(
     for the diagonal matrix S of ``variances``, of norm 1; for ``"whitened_pearson"`` without what
     equal dissimilarities explain. The inner product of two is that of the vectors of
     dissimilarities with the inverse of :math:`(C S C^\top) \circ (C S C^\top)`, where C has the
-    contrasts of all pairs. Raises ``Undefined`` when all dissimilarities are equal.
+    contrasts of all pairs. Raises ``Undefined`` when all dissimilarities are equal, and for given
+    ones of which some are missing.
     """
+    need_all_pairs(x)
     matrix = dissimilarity_matrix(x, kind)
     above = matrix[np.triu_indices(len(matrix), 1)]
     need_different(x, kind, float(above.min()), float(above.max()), epsilon(matrix))

@@ -43,6 +43,7 @@ from .grams import (
     hsic_norm,
     is_by_pairs,
 )
+from .missing_pairs import need_all_pairs
 from .neighbour_kernels import double_centered_product, row_centered_product
 from .points import preshape, size, unit
 from .rank_bins import rank_bins, rank_entries
@@ -401,6 +402,7 @@ def dissimilarities(
         gram = whitened_gram(x, rdm, compare, variances)
         trace, whole = float(np.trace(gram)), float(gram.sum())
         return Stored(samples=len(gram), trace=trace, total=whole, square=1.0, entries=gram.copy)
+    need_all_pairs(x)
     n, total, square = x.shape[0], 0.0, 2.0
     if is_large(x):
         spread = dissimilarity_spread(x, kind=rdm)

@@ -1,0 +1,101 @@
+"""Subjects of whom some lack conditions: each is compared on the pairs of those that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..dissimilarities import from_dissimilarities, rdm
+from ..measure import Measure
+from ..representation import Representation, Undefined, as_representation, with_rows
+from ..views.missing_pairs import lacks_pairs, missing_pairs
+
+OF_PAIRS = ("spearman", "pearson", "cosine", "kendall", "kendall_a", "rho_a")
+NO_CEILING = "no noise ceiling: the measure is neither a cosine nor of ranks"
+NOT_ALL = "no noise ceiling: it takes all pairs of stimuli of all subjects (rs.join_samples)"
+
+
+def with_all_conditions(subjects: Any, models: Any, measure: Measure) -> Any:
+    """Return the subjects, as dissimilarities with missing pairs where they lack some of the
+    conditions of the models, or have no number for them.
+
+    Unchanged where the measure takes no missing pairs, and what is no mapping of arrays.
+    """
+    options = {**measure.defaults, **dict(measure.parameters)}
+    takes_pairs = measure.name == "rsa" and options["compare"] in OF_PAIRS
+    if not (takes_pairs and isinstance(subjects, Mapping) and isinstance(models, Mapping)):
+        return subjects
+    ids = next((ids for ids in map(_ids_of, models.values()) if ids), None)
+    return {name: _placed(x, str(name), ids, options["rdm"]) for name, x in subjects.items()}
+
+
+def _ids_of(model: Any) -> tuple[Hashable, ...] | None:
+    if isinstance(model, Mapping | list | tuple):
+        parts = model.values() if isinstance(model, Mapping) else model
+        return next((ids for ids in map(_ids_of, parts) if ids), None)
+    return as_representation(model).ids if _is_array(model) else None
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, Representation) or (
+        not isinstance(value, str | Path | Mapping | list | tuple) and np.ndim(value) == 2
+    )
+
+
+def _placed(value: Any, name: str, ids: Sequence[Hashable] | None, kind: str) -> Any:
+    """Return a subject with the rows of all conditions; as it is where it has them all."""
+    if not _is_array(value):
+        return value
+    x = as_representation(value, name)
+    if not isinstance(x.source, np.ndarray) or x.origin:
+        return value
+    rows = np.arange(x.n_samples) if x.signed else _rows_with_numbers(x.source)
+    lacks_some = bool(ids and x.ids and set(x.ids) < set(ids) and len({*x.ids}) == len(x.ids))
+    if len(rows) < 2 or (len(rows) == x.n_samples and not lacks_some):
+        return value
+    part = x if len(rows) == x.n_samples else with_rows(x, x.source[rows])
+    order = ids if lacks_some and ids else x.ids
+    n = x.n_samples if order is None else len(order)
+    places = rows
+    if lacks_some and ids and x.ids:
+        at = {label: place for place, label in enumerate(ids)}
+        places = np.array([at[x.ids[row]] for row in rows])
+    matrix = np.full((n, n), np.nan)
+    matrix[np.ix_(places, places)] = rdm(part, kind)
+    return from_dissimilarities(matrix, name, ids=order)
+
+
+def _rows_with_numbers(source: np.ndarray) -> np.ndarray:
+    """Return the rows that are not NaN throughout."""
+    is_nan = np.isnan(source) if source.dtype.kind == "f" else np.zeros(source.shape, dtype=bool)
+    return np.flatnonzero(~is_nan.all(axis=1))
+
+
+def need_whole(x: Representation) -> None:
+    """Raise ``Undefined`` for a representation that lacks pairs, where models are fitted."""
+    if lacks_pairs(x):
+        raise Undefined(
+            f"{x.name!r} lacks dissimilarities, and fitted models and folds take all; leave folds= "
+            "out and give no lists of models, or keep the stimuli that all have, rs.join_samples"
+        )
+
+
+def notes_of_pairs(subjects: Sequence[Representation]) -> tuple[str, ...]:
+    """Return a note that says how many stimuli and pairs the subjects have that lack some."""
+    few = [_counts(x) for x in subjects if lacks_pairs(x)]
+    return (f"compared on the pairs of stimuli that they have: {', '.join(few)}",) if few else ()
+
+
+def why_no_ceiling(subjects: Sequence[Representation]) -> str:
+    """Return why there is no noise ceiling."""
+    return NOT_ALL if any(map(lacks_pairs, subjects)) else NO_CEILING
+
+
+def _counts(x: Representation) -> str:
+    missing, n = missing_pairs(x), x.n_samples
+    first, second = (side[~missing] for side in np.triu_indices(n, 1))
+    stimuli = len(np.union1d(first, second))
+    return f"{x.name} {stimuli} of {n} stimuli, {len(first)} of {len(missing)} pairs"
