@@ -298,6 +298,7 @@ def test_rtd_lite_is_the_part_of_rtd_that_is_clusters(rng):
         assert rs.rtd_lite(*three) == pytest.approx(rs.rtd(*three), rel=1e-12, abs=1e-14)
 
 
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")  # of copies, as meant
 def test_rtd_lite_sees_clusters_and_nothing_else(rng):
     x = rng.standard_normal((30, 2))
     turned = 3 * x @ np.linalg.qr(rng.standard_normal((2, 2)))[0] + 7

@@ -328,7 +328,7 @@ def _shares(x: Representation) -> Shares:
         samples = np.concatenate([of_rows for of_rows, _ in sums])
         features = np.sum([of_columns for _, of_columns in sums], axis=0)
         total = float(samples.sum())
-    if not 0 < total < math.inf:
+    if not 0 < total < math.inf or len(source) < SEVERAL:  # of few samples one often has most
         return Shares(np.zeros(len(samples)), np.zeros(len(features)))
     return Shares(samples / total, features / total)
 
