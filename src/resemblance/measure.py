@@ -180,11 +180,11 @@ class Measure(Declared):
     def needs_equal_columns(self) -> bool:
         """Whether column i of X must be column i of Y.
 
-        So it is where not even another order of the columns of one side is claimed to change
-        nothing, with the parameters as they are or by default. Outputs are compared by their
-        classes, which each measure of them checks itself.
+        So it is of the measures of two clouds of points, the family ``statistic``, where not even
+        another order of the columns of one side is claimed to change nothing, with the parameters
+        as they are or by default.
         """
-        if "permutation" in self.invariant_to or self.family == "outputs":
+        if "permutation" in self.invariant_to or self.family != "statistic":
             return False
         return not self.parameters or "permutation" not in self.where(**self.defaults).invariant_to
 

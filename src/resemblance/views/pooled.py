@@ -50,7 +50,7 @@ def pooled_squares(x: Representation, y: Representation) -> PooledSquares:
     a, b = a / scale, b / scale
     longest = max(float((points * points).sum(axis=1).max()) for points in (a, b))
     within = squared_distances_of(a), squared_distances_of(b)
-    top = 4 * longest + np.finfo(float).tiny
+    top = 4 * longest * (1 + 1e-9) + np.finfo(float).tiny  # differences round otherwise
     return PooledSquares(within, squared_distances_of(a, b), x.shape[0], top)
 
 

@@ -99,7 +99,7 @@ def projections_of(
     The first row of x counts as the origin, so that a common offset costs no digits.
     """
     settings = {"projections": projections, "seed": seed}
-    gap = y.array[0, :] - x.array[0, :]
+    gap = detach(y.array[0, :] - x.array[0, :])  # as the origins below are
     along = gap @ like(_directions(x.shape[1], projections, seed), gap)
     return sorted_projections(x, **settings), sorted_projections(y, **settings) + along[None, :]
 
