@@ -326,7 +326,7 @@ def test_the_repr_of_a_measure():
 
 @rs.measure(
     label="Shift", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
-    reference="gretton2012kernel", invariant_to={"isotropic_scaling"},
+    reference="gretton2012kernel", invariant_to={"isotropic_scaling"}, needs_equal_columns=True,
 )  # fmt: skip
 def shift(x, y):
     """How far the largest column moves, column by column."""

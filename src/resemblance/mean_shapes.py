@@ -71,7 +71,8 @@ def mean_shape(
     else:
         warnings.warn(f"mean_shape: not at its minimum after {TURNS} turns", stacklevel=2)
     mean = _on_axes(mean)
-    return Representation(largest * (mean if width is None else _as_wide(mean, width)), name)
+    mean = largest * (mean if width is None else _as_wide(mean, width))
+    return Representation(mean, name, ids=_ids_of(representations))
 
 
 def aligned(X: Any, to: Any) -> Representation:
@@ -92,6 +93,13 @@ def aligned(X: Any, to: Any) -> Representation:
     wide = max(points.shape[1], other.shape[1])
     points, other = _as_wide(points, wide), _as_wide(other, wide)
     return Representation(points @ _turn(points, other), x.name, ids=x.ids)
+
+
+def _ids_of(representations: Any) -> Any:
+    """Return the ids of the samples, which all representations that have some share; else None."""
+    values = representations.values() if isinstance(representations, Mapping) else representations
+    named = [r.ids for r in values if isinstance(r, Representation) and r.ids is not None]
+    return named[0] if named else None
 
 
 def _centred(representations: Any, called: str = "mean_shape") -> list[np.ndarray]:

@@ -82,6 +82,7 @@ class Measure(Declared):
     all_pairs: AllPairs | None = None
     streams_with: Literal["squares", "directions"] | None = None
     reads: Literal["features", "dissimilarities"] = "features"
+    needs_equal_columns: bool = False
 
     def __post_init__(self) -> None:
         signature = _public_signature(self.function)
@@ -176,18 +177,6 @@ class Measure(Declared):
             "invariance": invariance(self.invariant_to),
         }
 
-    @property
-    def needs_equal_columns(self) -> bool:
-        """Whether column i of X must be column i of Y.
-
-        So it is of the measures of two clouds of points, the family ``statistic``, where not even
-        another order of the columns of one side is claimed to change nothing, with the parameters
-        as they are or by default.
-        """
-        if "permutation" in self.invariant_to or self.family != "statistic":
-            return False
-        return not self.parameters or "permutation" not in self.where(**self.defaults).invariant_to
-
     def check_pair(self, x: Representation, y: Representation) -> None:
         """Raise ``ValueError`` for a pair that cannot be compared, :class:`~resemblance.Undefined`
         for too few samples, for values that are not finite, and for columns of other names where
@@ -278,7 +267,8 @@ def measure(
         it when the algorithm changes: results of older versions are computed again), ``extra`` (the
         optional dependency it needs), ``streams_with`` (``"squares"`` or ``"directions"``, what a
         stream adds up for it), ``reads`` (``"dissimilarities"`` where it compares these and so
-        takes given ones, too).
+        takes given ones, too), ``needs_equal_columns`` (column i of X is column i of Y, so that
+        layers of two widths have no value).
 
         Functions of x, y and the parameters that they name: ``diagnostics`` (the numbers it returns
         by name are recorded with the value, such as how exact it is), ``uninformative`` (its

@@ -121,7 +121,7 @@ def uniformity_difference(
 @measure(
     label="MMD", family="statistic", reference="gretton2012kernel", version=3,
     larger_is_more_similar=False, range=(0, 2**0.5), differentiable=False,
-    limits={"bandwidth": (1e-3, 1e3)},
+    limits={"bandwidth": (1e-3, 1e3)}, needs_equal_columns=True,
 )  # fmt: skip
 def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> float:
     r"""Maximum mean discrepancy: how far the clouds of samples are apart as distributions, seen by
@@ -163,6 +163,7 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
 @measure(
     label="SlicedW", family="statistic", reference="bonneel2015sliced", version=2,
     larger_is_more_similar=False, range=(0, np.inf), limits={"projections": (1, 100_000)},
+    needs_equal_columns=True,
 )  # fmt: skip
 def sliced_wasserstein(
     x: Representation, y: Representation, *, projections: int = 100, seed: int = 0
