@@ -116,7 +116,7 @@ def drift(
 
     Each drift is above a calibrated threshold in 5 % of the cases where the change is exactly as
     large as ``tolerance``; the verdict takes any of a dozen drifts, so it says "drift" there in up
-    to about 20 %, and in about twice as many with ``draws=10``. At 0.8 of the tolerance few
+    to about 27 %, and in about 40 % with ``draws=10``. At 0.8 of the tolerance few
     changes are called drift, at 1.2 times the tolerance nearly all (docs/validity.md).
 
     Intervals of drifts are 95 % of the estimates from random halves without replacement: a
