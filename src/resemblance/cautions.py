@@ -26,6 +26,7 @@ SHARE = 20  # one copy among so many samples, on all sides, is worth a word
 NAMED = 3  # representations with the same caution are named, at most
 FIRST = 16  # values of a row, by which most rows are told apart
 LEVELS = 10  # different whole numbers, at most, that make rows a code of classes or ratings
+COPIED = 2**18  # numbers that are copied to see whether a feature may have half of the variance
 SAMPLED = 128  # rows that show whether a feature may have half of the variance
 DISSIMILARITIES = (
     "{name} is {n} x {n}, symmetric, zeros on the diagonal: dissimilarities taken for features? "
@@ -337,7 +338,8 @@ def _may_be_dominated(x: Representation) -> bool:
     """Say whether a feature or a sample may have half of the variance, by the largest features of
     some rows and by distances from their mean."""
     source = _array(x)
-    some = source[:: -(-len(source) // SAMPLED)] * 1.0
+    count = max(4, min(SAMPLED, COPIED // source.shape[1]))
+    some = source[:: -(-len(source) // count)] * 1.0
     with np.errstate(all="ignore"):
         mean = some.mean(axis=0)
         features = np.square(some - mean).sum(axis=0)

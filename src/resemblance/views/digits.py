@@ -11,17 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..arrays import (
-    Array,
-    as_float64,
-    detach,
-    epsilon,
-    has_float64,
-    has_no_values,
-    norm,
-    scalar,
-    to_numpy,
-)
+from ..arrays import Array, detach, epsilon, has_float64, has_no_values, norm, scalar
 from ..representation import Representation, Undefined, title, view
 
 EPSILON = float(np.finfo(float).eps)
@@ -81,18 +71,23 @@ def rounding_share(x: Representation) -> float:
     eps = max(resolution(x), float(np.finfo(x.precision).eps))
     if eps * (bound := _bound(x)) <= SHARE:
         return float(eps * bound)
-    lengths, spread = _sums(x, 1.0)
-    if not (np.isfinite(lengths).all() and lengths.sum() > SAFE and np.isfinite(spread)):
-        lengths, spread = _sums(x, float(max(abs(largest) for largest in _ends(x))) or 1.0)
-    if spread == 0 or (bound := eps * (lengths.sum() / spread) ** 0.5) <= SHARE:
-        return 0.0 if spread == 0 else float(bound)
-    return float(eps * (lengths[~_is_saturated(x, 4 * eps)].sum() / spread) ** 0.5)
+    lengths, total, spread = _sums(x, 1.0)
+    if not (SAFE < total < np.inf and np.isfinite(spread)):
+        largest = float(max(abs(end) for end in _ends(x))) or 1.0
+        lengths, total, spread = _sums(x, largest)
+    if spread == 0 or (share := eps * (total / spread) ** 0.5) <= SHARE:
+        return 0.0 if spread == 0 else float(share)
+    exact = _is_saturated(x, 4 * eps)
+    return float(
+        eps
+        * (scalar(x.xp.sum(x.xp.where(exact, x.xp.zeros_like(lengths), lengths))) / spread) ** 0.5
+    )
 
 
 def _bound(x: Representation) -> float:
     """A number that the norm of the data over that of the centred points does not exceed, from the
     differences of a few rows; infinity where it takes more to say."""
-    source, count = x.source, min(8, x.shape[0] // 2)
+    source, count = x.source, min(8, x.shape[0] // 2, max(1, COPIED // x.shape[1]))
     is_plain = isinstance(source, np.ndarray) and source.flags.forc
     if not is_plain or source.dtype not in (np.float32, np.float64) or not count:
         return float("inf")
@@ -104,9 +99,9 @@ def _bound(x: Representation) -> float:
     return (most / least) ** 0.5 if is_safe else float("inf")
 
 
-def _sums(x: Representation, unit: float) -> tuple[np.ndarray, float]:
-    """Sums of squares of the columns that vary, 0 for the others, and that of all centred numbers,
-    of numbers divided by ``unit``."""
+def _sums(x: Representation, unit: float) -> tuple[Array, float, float]:
+    """Sums of squares of the columns that vary, 0 for the others, their total, and that of all
+    centred numbers, of numbers divided by ``unit``; the arrays stay where the data are."""
     xp, first = x.xp, None
     totals: list[Array] = []
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -117,9 +112,11 @@ def _sums(x: Representation, unit: float) -> tuple[np.ndarray, float]:
             block = block - first
             parts += [xp.sum(block, axis=0), xp.sum(block * block, axis=0)]
             totals = [a + b for a, b in zip(totals, parts)] if totals else parts
-        lengths, sums, squares = map(as_float64, totals)
-        spread = float(np.maximum(squares - sums**2 / x.shape[0], 0).sum())
-    return np.where(squares > 0, lengths, 0), spread
+        lengths, sums, squares = totals
+        gaps = squares - sums**2 / x.shape[0]
+        spread = scalar(xp.sum(xp.where(gaps > 0, gaps, xp.zeros_like(gaps))))
+        lengths = xp.where(squares > 0, lengths, xp.zeros_like(lengths))
+        return lengths, scalar(xp.sum(lengths)), spread
 
 
 def _blocks(x: Representation) -> Iterator[Array]:
@@ -136,10 +133,10 @@ def _ends(x: Representation) -> tuple[float, float]:
     return min(low for low, _ in parts), max(high for _, high in parts)
 
 
-def _is_saturated(x: Representation, slack: float) -> np.ndarray:
+def _is_saturated(x: Representation, slack: float) -> Array:
     """Say of each column whether all its numbers are 1 or -1 but for rounding."""
-    is_saturated = np.ones(x.shape[1], dtype=bool)
+    are_saturated = None
     for block in _blocks(x):
-        gaps = x.xp.abs(x.xp.abs(block) - 1)
-        is_saturated &= to_numpy(x.xp.all(gaps <= slack, axis=0))
-    return is_saturated
+        part = x.xp.all(x.xp.abs(x.xp.abs(block) - 1) <= slack, axis=0)
+        are_saturated = part if are_saturated is None else are_saturated & part
+    return are_saturated
