@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .arrays import detach, is_torch, on_processor, to_numpy
+from .arrays import detach, to_numpy
 from .columns import numbers_of_columns
 from .inputs import stimuli_of
 from .representation import Representation, as_representation, fingerprint, title
@@ -83,14 +83,14 @@ def cautions_of_chance(
 def cautions_of_call(x: Representation, y: Representation, *, by_variance: bool) -> tuple[str, ...]:
     """Return what :func:`cautions_of` does of one pair, at a few percent of the cost of a measure.
 
-    ``by_variance``: features and samples count by their variance. Arrays on an accelerator are
-    looked at only where they are square.
+    ``by_variance``: features and samples count by their variance. Arrays of other libraries than
+    NumPy, which may be on an accelerator, are looked at only where they are square.
     """
     pair = (x, y)
     if any(r.origin or r.signed for r in pair):
         return moved_columns(pair)
     cautions = [*moved_columns(pair), *_squares(pair)]
-    if all(not is_torch(r.source) or on_processor(r.source) for r in pair):
+    if all(isinstance(r.source, np.ndarray) for r in pair):
         cautions += _copies(pair, None)
         if by_variance and any(map(_may_be_dominated, pair)):
             for words in _dominating(pair, [_shares(r) for r in pair]):
