@@ -324,7 +324,8 @@ def _shares(x: Representation) -> Shares:
     source = _array(x)
     with np.errstate(all="ignore"):
         mean = source.mean(axis=0, dtype=np.float64)
-        blocks = (source[start:stop] - mean for start, stop in row_blocks(len(source)))
+        height = max(1, COPIED // source.shape[1])
+        blocks = (source[start:stop] - mean for start, stop in row_blocks(len(source), height))
         sums = [(square.sum(axis=1), square.sum(axis=0)) for square in map(np.square, blocks)]
         samples = np.concatenate([of_rows for of_rows, _ in sums])
         features = np.sum([of_columns for _, of_columns in sums], axis=0)

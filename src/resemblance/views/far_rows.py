@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, as_float64, carries_gradient, detach, like
+from ..arrays import Array, as_float64, carries_gradient, detach, like, namespace, scalar
 from ..representation import Representation, view
 from .points import preshape, size
 
@@ -18,10 +18,15 @@ FAR = 100.0  # times the median squared length: a row that is so long moves the 
 def far_rows(squares: Array) -> np.ndarray | None:
     """Say which rows are far from the others, by squared lengths of centred rows; None if none
     is."""
-    lengths = as_float64(detach(squares))
-    if not lengths.size or lengths.max() <= FAR * np.median(lengths):
+    lengths = detach(squares)
+    ordered = namespace(lengths).sort(lengths)  # where the data are: three numbers leave
+    count = ordered.shape[0]
+    if not count:
         return None
-    return np.asarray(lengths > FAR * np.median(lengths))
+    median = (scalar(ordered[(count - 1) // 2]) + scalar(ordered[count // 2])) / 2
+    if not scalar(ordered[count - 1]) > FAR * median:
+        return None
+    return np.asarray(as_float64(lengths) > FAR * median)
 
 
 @view

@@ -123,7 +123,7 @@ def neighbour_distances(x: Representation, search: NeighbourSearch) -> np.ndarra
         squares = np.asarray(squared_distances(rows, near.listed), dtype=np.float64)
         missing = (to_numpy(norm(rows, axis=1)) == 0) / 2  # a zero row has cosine 0 with all
         distances = squares / 2 + missing[:, None] + missing[near.listed]
-        lengths, eps = np.ones(len(rows)), epsilon(rows)
+        lengths, eps = np.ones(x.shape[0]), epsilon(rows)
     else:
         distances, lengths = distances_to_listed(x, near.listed)
         eps = epsilon(x.array)
