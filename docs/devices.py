@@ -78,13 +78,14 @@ def kind_of(shape: tuple[int, ...]) -> str:
 
 
 def data_for(m: rs.Measure) -> tuple[Any, Any]:
-    """Return two tensors; of outputs they are probabilities of the same classes."""
+    """Return two tensors; of outputs they are logits of the same classes."""
     rng = np.random.default_rng(0)
     if m.family == "outputs":
-        a, b = rng.dirichlet(np.ones(CLASSES), size=(2, SAMPLES))
+        a, b = np.log(rng.dirichlet(np.ones(CLASSES), size=(2, SAMPLES)))
     else:
         a = rng.standard_normal((SAMPLES, FEATURES))
-        b = np.tanh(a @ rng.standard_normal((FEATURES, OTHERS)))
+        width = FEATURES if m.needs_equal_columns else OTHERS
+        b = np.tanh(a @ rng.standard_normal((FEATURES, width)))
     return torch.asarray(a), torch.asarray(b)
 
 

@@ -92,9 +92,9 @@ def cautions_of_call(x: Representation, y: Representation, *, by_variance: bool)
     cautions = [*moved_columns(pair), *_squares(pair)]
     if all(isinstance(r.source, np.ndarray) for r in pair):
         cautions += _copies(pair, None)
-        if by_variance and any(map(_may_be_dominated, pair)):
-            for words in _dominating(pair, [_shares(r) for r in pair]):
-                cautions += words
+        dominated = [r for r in pair if by_variance and _may_be_dominated(r)]
+        for words in _dominating(dominated, [_shares(r) for r in dominated]):
+            cautions += words
     return tuple(cautions)
 
 

@@ -452,13 +452,13 @@ def finite(x: Representation) -> bool:
 
 
 def _refuse_gaps(x: Representation) -> None:
-    gaps = to_numpy(~x.xp.isfinite(x.array))
-    if np.isfinite(to_numpy(detach(x.source))[gaps].astype(float)).all():
+    are_gaps = ~x.xp.isfinite(x.array)
+    if x.xp.all(x.xp.isfinite(detach(x.source)) | ~are_gaps):
         raise Undefined(
             f"{title(x)} has values too large for {x.precision}; leave dtype={x.dtype!r} out, or "
             "rescale it"
         )
-    raise Undefined(f"{title(x)} {describe_gaps(gaps)}")
+    raise Undefined(f"{title(x)} {describe_gaps(to_numpy(are_gaps))}")
 
 
 def title(x: Representation | str) -> str:

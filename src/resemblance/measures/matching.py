@@ -10,7 +10,6 @@ import numpy as np
 
 from ..arrays import (
     Array,
-    as_float64,
     at_least_zero,
     detach,
     device,
@@ -230,12 +229,12 @@ def _precise_plan(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def _squared_distances(a: Array, b: Array, width: int = 0) -> Array:
     """Squared Euclidean distances between columns, after zero columns up to a width.
 
-    The middle column, which is among most of them, is subtracted first, and what lost digits comes
-    from differences.
+    The median of the columns, which is among most of them, is subtracted first, and what lost
+    digits comes from differences.
     """
     xp = namespace(a, b)
     columns = xp.matrix_transpose(xp.concat([_padded(a, width), _padded(b, width)], axis=1))
-    middle = like(np.median(as_float64(columns), axis=0), columns)
+    middle = xp.sort(detach(columns), axis=0)[columns.shape[0] // 2, :]
     columns, count = columns - middle[None, :], max(a.shape[1], width)
     left, right = columns[:count, :], columns[count:, :]
     at = Rectangle(slice(0, left.shape[0]), slice(0, right.shape[0]))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arrays import Array, carries_gradient, epsilon, is_torch, like, namespace, to_numpy
+from ..arrays import Array, carries_gradient, epsilon, is_torch, like, namespace, scalar, to_numpy
 from ..rng import generator
 
 CLOSE = 2.0**12  # times the rounding of a squared distance: what is less has lost digits
@@ -33,7 +33,12 @@ def from_differences(
 
     def mend(block: Array, both: Array, at: tuple[slice, slice], near: float) -> None:
         both *= near
-        is_near = to_numpy(block <= both)
+        are_close = block <= both
+        themselves = _diagonal_length(at, block.shape) if targets is points else 0
+        if scalar(xp.sum(xp.astype(are_close, xp.int64))) <= themselves:
+            block[are_close] = 0  # each row is close to itself alone
+            return
+        is_near = to_numpy(are_close)
         row, column = np.divmod(np.flatnonzero(is_near), is_near.shape[1])
         rows, columns = row + (at[0].start or 0), column + (at[1].start or 0)
         scale = (to_numpy(both)[row, column] / near) ** 0.5
@@ -44,6 +49,12 @@ def from_differences(
         block[row, column] = like(values, block)
 
     return mend
+
+
+def _diagonal_length(at: tuple[slice, slice], shape: tuple[int, ...]) -> int:
+    """Return how many entries of a block are on the diagonal of the whole matrix."""
+    starts = [of.start or 0 for of in at]
+    return max(0, min(start + size for start, size in zip(starts, shape)) - max(starts))
 
 
 def _direct(points: Array, targets: Array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
