@@ -246,6 +246,7 @@ def test_tables_for_papers_escape_names_and_keep_all_rows(call, folder):
     assert r"x\_1 & 50%\|\<b\>" in rows[2]
 
 
+@pytest.mark.filterwarnings("always")
 @pytest.mark.parametrize(("suffix", "start"), [("tex", "% The tables need"), ("md", "| ")])
 def test_a_suffix_chooses_the_format(call, folder, suffix, start):
     code, _, _ = call("compare", "a.npy", "b.npy", "-m", "cka", "-q", "-o", f"t.{suffix}")

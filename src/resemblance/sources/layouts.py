@@ -123,17 +123,29 @@ def from_maps(
     X, name = _opened(X, name, "from_maps", "(n_samples, channels, height, width)", 4)
     _check_pool("from_maps", pool, get_args(MapPool))
     _warn_of_axes(tuple(X.shape), size)
-    if size is not None and _checked_size(size) != tuple(X.shape[2:]):
-        X = _in_blocks(lambda block: _resized(block, *size), X)
+    X = _of_size(X, size)
     if pool == "positions":
-        n, channels, height, width = X.shape
-        channels_last = namespace(X).permute_dims(X, (0, 2, 3, 1))
-        points = namespace(X).reshape(channels_last, (n * height * width, channels))
+        n, _, height, width = X.shape
+        points = positions_of_maps(X)
         if ids is not None and len(ids) != n:
             raise ValueError(f"from_maps: X has {n} samples but {len(ids)} ids")
         places = None if ids is None else list(product(ids, range(height), range(width)))
         return Representation(points, name, ids=places)
     return Representation(pooled_maps(X, pool), name, ids=ids)
+
+
+def positions_of_maps(X: Array, size: tuple[int, int] | None = None) -> Array:
+    """Return maps (n, channels, height, width), brought to a size, as a row for each position."""
+    X = _of_size(X, size)
+    n, channels, height, width = X.shape
+    channels_last = namespace(X).permute_dims(X, (0, 2, 3, 1))
+    return namespace(X).reshape(channels_last, (n * height * width, channels))
+
+
+def _of_size(X: Array, size: tuple[int, int] | None) -> Array:
+    if size is None or _checked_size(size) == tuple(X.shape[2:]):
+        return X
+    return _in_blocks(lambda block: _resized(block, *size), X)
 
 
 def pooled_maps(X: Array, pool: MapPool) -> Array:

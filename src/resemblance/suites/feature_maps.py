@@ -29,7 +29,7 @@ from ..engine.scores import Column, Matrix
 from ..measure import Measure
 from ..provenance import fingerprints_of, provenance_of
 from ..representation import Representation, fingerprint
-from ..sources.layouts import from_maps
+from ..sources.layouts import positions_of_maps
 from ..subject import MapShape
 from .case import Part
 
@@ -122,7 +122,7 @@ def _rows(x: Representation, shape: MapShape, size: Size) -> np.ndarray:
     for start in range(0, n, BLOCK):
         maps = source[start : start + BLOCK].reshape(-1, *shape)
         first, last = np.searchsorted(chosen, [start * each, (start + len(maps)) * each])
-        positions = from_maps(maps, pool="positions", size=size).source
+        positions = positions_of_maps(maps, size)
         rows[first:last] = positions[chosen[first:last] - start * each]
     return rows
 
