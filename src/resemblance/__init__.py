@@ -57,10 +57,10 @@ if _TYPE_CHECKING:
     from .representation import as_representation as as_representation
     from .representation import pair_view as pair_view
     from .representation import view as view
+    from .sources.conditions import from_conditions as from_conditions
     from .sources.extraction import extract_features as extract_features
     from .sources.features import open_features as open_features
     from .sources.hooks import subject_from_model as subject_from_model
-    from .sources.layouts import from_conditions as from_conditions
     from .sources.layouts import from_maps as from_maps
     from .sources.layouts import from_tokens as from_tokens
     from .sources.layouts import from_trials as from_trials
@@ -99,10 +99,11 @@ _MODULES = {
     "measure": ("Measure", "UninformativeWarning", "measure"),
     "models": ("compare_models", "plan_models"),
     "representation": ("Representation", "Undefined", "as_representation", "pair_view", "view"),
+    "sources.conditions": ("from_conditions",),
     "sources.extraction": ("extract_features",),
     "sources.features": ("open_features",),
     "sources.hooks": ("subject_from_model",),
-    "sources.layouts": ("from_conditions", "from_maps", "from_tokens", "from_trials"),
+    "sources.layouts": ("from_maps", "from_tokens", "from_trials"),
     "sources.model_folder": ("read_subjects", "save_subject"),
     "statistic": ("Statistic", "statistic"),
     "stochastic_shapes": ("energy_stochastic_shape", "gaussian_stochastic_shape"),
