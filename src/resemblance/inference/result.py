@@ -156,7 +156,7 @@ class Evidence:
         Of permuted pairs: step-down maxT of values in units of their spread around chance (Westfall
         and Young 1993). With exact moments, and in a square where all orders are visited: Holm
         1979. Where a map has pairs of both kinds, these share the level
-        (:func:`~resemblance.significance.multiple_testing.share_level`).
+        (``significance.multiple_testing.share_level``).
         """
         null, tested = self._null(measure), self._tested(measure)
         by_steps = tested & ~null.is_exact if self._is_joint(measure) else tested & False

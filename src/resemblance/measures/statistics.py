@@ -163,7 +163,7 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
 @measure(
     label="SlicedW", family="statistic", reference="bonneel2015sliced", version=2,
     larger_is_more_similar=False, range=(0, np.inf), limits={"projections": (1, 100_000)},
-    needs_equal_columns=True,
+    needs_equal_columns=True, metric=True,
 )  # fmt: skip
 def sliced_wasserstein(
     x: Representation, y: Representation, *, projections: int = 100, seed: int = 0
@@ -179,8 +179,9 @@ def sliced_wasserstein(
 
     X and Y are (n, d), with the same columns. Which sample of Y belongs to which of X does not
     matter. In the units of the activations, and smaller in more dimensions: a shift by v moves the
-    projections by about ‖v‖ (2/(πd))^½. O(P n (d + log n)) time. Raises ``Undefined`` for different
-    widths; defined for all other finite data.
+    projections by about ‖v‖ (2/(πd))^½. A metric, as a mean of distances along fixed directions.
+    O(P n (d + log n)) time. Raises ``Undefined`` for different widths; defined for all other finite
+    data.
 
     Use it when you ask how far samples must travel between two clouds in the same coordinates.
 
