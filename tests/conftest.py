@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from factories.files import GOLDEN
 
+from resemblance import arrays
 from resemblance.views import distances, heat, rectangles
 
 
@@ -25,7 +26,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     computed."""
 
     def shrink() -> None:
-        monkeypatch.setattr(distances, "ROWS", 7)
+        monkeypatch.setattr(arrays, "BLOCK_HEIGHT", 7)
         monkeypatch.setattr(distances, "GATHERED", 1)
         monkeypatch.setattr(heat, "COLUMNS", 7)
         monkeypatch.setattr(rectangles, "ROWS", 5)

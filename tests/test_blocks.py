@@ -9,11 +9,13 @@ import test_claims
 import test_stability
 
 import resemblance as rs
+from resemblance import arrays
+from resemblance.arrays import row_blocks
 from resemblance.checks.data import generic_pair
 from resemblance.rng import generator
 from resemblance.sources import layouts
-from resemblance.views import distances, heat
-from resemblance.views.distances import gathered_blocks, row_blocks
+from resemblance.views import heat
+from resemblance.views.distances import gathered_blocks
 from resemblance.views.heat import neighbour_operator
 
 STOCHASTIC = ("estimator", "stochastic")  # the blocks belong to the draws
@@ -48,7 +50,7 @@ def test_a_measure_of_many_samples_has_the_value_of_a_single_block(name, monkeyp
     x, y = generic_pair(n=600)
     m = rs.get_measure(name)
     usual = m(x, y)
-    monkeypatch.setattr(distances, "ROWS", 600)
+    monkeypatch.setattr(arrays, "BLOCK_HEIGHT", 600)
     monkeypatch.setattr(heat, "COLUMNS", 600)
     assert m(x, y) == pytest.approx(usual, rel=1e-10)
 

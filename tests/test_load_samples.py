@@ -17,8 +17,8 @@ from torch.utils.data import DataLoader, TensorDataset
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader as GraphLoader
 
+from resemblance.sources.cora import read_cora
 from resemblance.sources.models import load_samples
-from resemblance.sources.training.graphs.data import read_cora
 
 TEXTS = ["a good film", 'it "works" , mostly', "\u00e9t\u00e9\u2028and \x0b more"]
 

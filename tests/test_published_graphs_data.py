@@ -16,8 +16,8 @@ import pytest
 from factories import graph_data
 from factories.files import Touching
 
+from resemblance.sources.published_files import plain_data
 from resemblance.sources.training.graphs import data as graphs
-from resemblance.sources.training.origins import plain_data
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 import resemblance as rs
+from resemblance.arrays import row_blocks
 from resemblance.inference.jackknife import rows_of
 from resemblance.views import search as searching
-from resemblance.views.distances import row_blocks
 from resemblance.views.neighbours import nearest, nearest_in_part, searching_in_parts
 from resemblance.views.search import nearest_to, pays, search
 from resemblance.views.similarities import Similarity, similarity_of

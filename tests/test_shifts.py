@@ -10,7 +10,7 @@ from resemblance.rng import generator
 from resemblance.sources.training.corruption import SEVERITIES
 from resemblance.sources.training.graphs import shifts as rewiring
 from resemblance.sources.training.language import shifts as stress
-from resemblance.sources.training.origins import load_snapshot
+from resemblance.sources.training.standard_library import load_snapshot
 from resemblance.sources.training.vision.digits import split_digits
 from resemblance.sources.training.vision.shifts import CORRUPTIONS, corrupt
 

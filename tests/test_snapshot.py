@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from resemblance.sources.training.origins import load_snapshot
+from resemblance.sources.training.standard_library import load_snapshot
 
 FINGERPRINT = "d6038bcb11505d39ae4f451e6f05ee2b326c8507b965de1927e0e200f6a2dd8c"
 

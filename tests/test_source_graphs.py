@@ -11,7 +11,7 @@ from resemblance.sources.recipe import Recipe
 from resemblance.sources.training import extract, fit
 from resemblance.sources.training.graphs import packaged as graphs
 from resemblance.sources.training.graphs import pgnn as _pgnn
-from resemblance.sources.training.origins import load_snapshot
+from resemblance.sources.training.standard_library import load_snapshot
 
 SMALL = graphs.OPTIONS["slice"]["sage"] | {"epochs": 3}
 LABELS = load_snapshot().graph.labels

@@ -12,7 +12,7 @@ from resemblance.sources.training.graphs.shifts import SHIFTS
 from resemblance.sources.training.language import packaged as language
 from resemblance.sources.training.language.networks import words_of
 from resemblance.sources.training.language.shifts import STRESSES
-from resemblance.sources.training.origins import load_snapshot
+from resemblance.sources.training.standard_library import load_snapshot
 from resemblance.sources.training.vision import packaged as vision
 from resemblance.sources.training.vision.shifts import CORRUPTIONS
 from resemblance.suites.sensitivity.models import SIZES, recipes

@@ -7,11 +7,11 @@ import pytest
 from factories.measures import declared
 
 import resemblance as rs
-from resemblance.arrays import epsilon, root
+from resemblance.arrays import epsilon, root, row_blocks
 from resemblance.engine.view_sizes import group_measures, pair_bytes, views_used
 from resemblance.engine.work import tiles
 from resemblance.representation import Representation, is_copied, values
-from resemblance.views.distances import distance_matrix, rdm, row_blocks
+from resemblance.views.distances import distance_matrix, rdm
 from resemblance.views.points import preshape
 
 MEASURES = ("procrustes", "cka", "pwcca", "aligned_cosine", "distance_correlation")

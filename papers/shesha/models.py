@@ -22,7 +22,7 @@ from resemblance.sources.recipe import Recipe
 from resemblance.sources.training import recipes
 from resemblance.sources.training.graphs import packaged as graphs
 from resemblance.sources.training.language.packaged import docstrings
-from resemblance.sources.training.origins import load_snapshot
+from resemblance.sources.training.standard_library import load_snapshot
 from resemblance.sources.training.vision.digits import split_digits
 from resemblance.stability import get_statistic
 from resemblance.suites.stability.models import missing, plan_of

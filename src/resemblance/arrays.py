@@ -20,6 +20,8 @@ HASHED = (-0x61C8864680B583EB, 0x2545F4914F6CDD1D)
 PLACE = 0x5851F42D4C957F2D
 MIXED = ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15), (31, 1))
 HASHED_AT_ONCE = 2**22
+# Rows of a block: a property of the algorithms, as other blocks change how sums are rounded
+BLOCK_HEIGHT = 256
 MOST_DOTTED = 2**31  # numbers, from which on BLAS has no names for their places
 
 
@@ -356,6 +358,12 @@ def stacked(blocks: Iterable[Array], into: Array) -> Array:
         into[filled : filled + block.shape[0]] = block
         filled += block.shape[0]
     return into
+
+
+def row_blocks(n: int, height: int | None = None) -> Iterator[tuple[int, int]]:
+    """Yield (start, stop) of consecutive blocks of ``height`` rows, by default ``BLOCK_HEIGHT``."""
+    height = BLOCK_HEIGHT if height is None else height
+    return ((start, min(start + height, n)) for start in range(0, n, height))
 
 
 def scatter(values: Array, order: Array) -> Array:

@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .arrays import detach, to_numpy
+from .arrays import detach, row_blocks, to_numpy
 from .columns import numbers_of_columns
 from .inputs import stimuli_of
 from .representation import Representation, as_representation, fingerprint, title
-from .views.distances import row_blocks
 
 # Of the product of both shares, times n: from there on intervals of 95 % held the expected value in
 # 69 to 98 % of data with few large samples; 30 Gaussian samples of one feature rarely have as much.

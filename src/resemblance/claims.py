@@ -35,6 +35,7 @@ RIGID = {"orthogonal", "translation"}
 SHAPE = COSINE | RIGID
 COLUMNS = {"permutation", "isotropic_scaling", "translation"}
 SLACK = {"float64": 1e-6, "float32": 1e-3}  # of a value, by the precision it is computed in
+CHANCE = "chance"  # the diagnostic with the mean over all permutations of the samples
 KINDS: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
 _hints_of = lru_cache(maxsize=256)(typing.get_type_hints)  # which takes long, also of few
 Claim = TypeVar("Claim")

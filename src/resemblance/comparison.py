@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from .catalogue import parse_parameters
+from .claims import CHANCE
 from .display import (
     diagnostic_notes,
     did_you_mean,
@@ -24,7 +25,7 @@ from .display import (
     summary_html,
     tabled,
 )
-from .engine.scores import CAVEAT, CHANCE, Matrix
+from .engine.scores import CAVEAT, Matrix
 from .engine.store import Store
 from .extras import need
 from .measure import Measure

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..claims import CHANCE
 from ..compare import compare
 from ..comparison import Comparison
 from ..engine.costs import seconds_of
-from ..engine.scores import CAVEAT, CHANCE
+from ..engine.scores import CAVEAT
 from ..engine.view_sizes import pair_bytes
 from ..inputs import TRANSPOSED
 from ..measure import Measure

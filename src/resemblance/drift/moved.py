@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import norm
-from ..views.distances import row_blocks, squared_distance_blocks
+from ..arrays import norm, row_blocks
+from ..views.distances import squared_distance_blocks
 from .diagnosis import Diagnosis
 from .findings import FLOOR, LEVEL, Finding, not_assessed
 from .maps import MAPS, Affine, radius

@@ -17,7 +17,6 @@ ENTRIES = 2**20  # of a column that a matrix yields, about
 PACKED = 512  # columns of fewer entries are joined
 VALUE = "value"  # the kind of what a measure returns; inference has other kinds
 CAVEAT = "caveat"  # the name of the diagnostic that says why a value means little
-CHANCE = "chance"  # the name of that which is the mean over all orders of the samples
 COLUMNS = ("measure", "label", "x", "y", "value", "reason")  # no diagnostic may have these names
 # The start of the reason for a lack of memory: it depends on the machine, so another run tries
 # again.

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ..arrays import scalar
-from ..claims import Scores, in_range
+from ..claims import CHANCE, Scores, in_range
 from ..measure import Measure, together
 from ..reasons import reason_of
 from ..representation import Representation, Undefined, comparing, fingerprint, without_gradient
-from .scores import CAVEAT, CHANCE, COLUMNS, NO_MEMORY, Column, Score, column_of
+from .scores import CAVEAT, COLUMNS, NO_MEMORY, Column, Score, column_of
 from .work import TileTask
 
 SIDE = 128  # rows and columns that are computed together; scores do not depend on it

@@ -17,6 +17,7 @@ from ..arrays import (
     epsilon,
     inner,
     root,
+    row_blocks,
     scalar,
     to_numpy,
 )
@@ -32,7 +33,6 @@ from ..views.distances import (
     distances,
     double_centred_inner,
     mean_distance,
-    row_blocks,
 )
 from ..views.exact_differences import distances_within
 from ..views.matrices import actual_distances, centred_distances, expected_cosine

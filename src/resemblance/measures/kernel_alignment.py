@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arrays import Array, as_float64, at_most_one, inner, scalar
-from ..claims import COLUMNS, COSINE, ROTATION, SHAPE, AllPairs, Product, Scores
-from ..engine.scores import CHANCE
+from ..claims import CHANCE, COLUMNS, COSINE, ROTATION, SHAPE, AllPairs, Product, Scores
 from ..measure import measure
 from ..representation import Representation, Undefined, has_many_values, title, view
 from ..views.distances import rdm

@@ -13,11 +13,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..arrays import norm, scalar
+from ..arrays import norm, row_blocks, scalar
 from ..claims import COSINE
 from ..measure import measure
 from ..representation import Representation, Undefined, title, view
-from ..views.distances import row_blocks
 from ..views.neighbour_kernels import selected, spread
 from ..views.neighbours import Index, NeighbourSearch, nearest, neighbours, own_cosines
 from ..views.points import unit_rows

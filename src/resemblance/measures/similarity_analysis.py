@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..arrays import Array, as_float64, at_most_one, inner, to_numpy
+from ..arrays import Array, as_float64, at_most_one, inner, row_blocks, to_numpy
 from ..claims import COSINE, SHAPE, AllPairs, Product, Scores
 from ..measure import measure
 from ..representation import Representation, title, view
@@ -17,7 +17,6 @@ from ..views.distances import (
     GATHERED,
     rdm_vector,
     rdm_vectors,
-    row_blocks,
     shared_pairs,
     weights_of,
     whitened,

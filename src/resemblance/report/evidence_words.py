@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrangements import between_models
+from ..claims import CHANCE
 from ..comparison import MeasureInfo, label_of
 from ..display import ROUNDING, diagnostic_notes, picture, table, without_rounding
-from ..engine.scores import CHANCE
 from ..inference.nulls import EXACT, FIXED, UNPAIRED, p_text, p_words
 from ..inference.result import Evidence, above_chance
 from .numbers import count, counted

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..arrangements import models_of
+from ..claims import CHANCE
 from ..comparison import Comparison
 from ..display import diagnostic_notes
-from ..engine.scores import CHANCE
 from ..inference.result import Evidence
 from ..measure import Measure
 from ..results.result import Result

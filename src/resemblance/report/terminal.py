@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from ..claims import CHANCE
 from ..comparison import Comparison, MeasureInfo
 from ..display import diagnostic_notes, without_rounding
-from ..engine.scores import CHANCE
 from ..inference.result import Evidence
 from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED, Claim
 from ..results.headlines import size_words

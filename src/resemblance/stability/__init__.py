@@ -24,7 +24,8 @@ from .supervised import (
 )
 from .transfer import fisher_discriminant, gbc, h_score, leep, logme, nce, silhouette
 from .transformations import Transformed, transformation_study, transformations
-from .trials import Window, centroid_drift, over_windows, temporal_drift, trial_split
+from .trials import centroid_drift, temporal_drift, trial_split
+from .windows import Window, over_windows
 
 __all__ = [
     "Interval", "MagnitudeBin", "Null", "Perturbation", "Perturbations", "Transformed", "Window",

@@ -8,12 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..arrays import norm, to_numpy
+from ..arrays import norm, row_blocks, to_numpy
 from ..claims import COSINE, RIGID, SHAPE
 from ..representation import Representation, Undefined, finite, view
 from ..rng import generator
 from ..statistic import statistic
-from ..views.distances import row_blocks
 from ..views.points import scaled_rows
 from .rdm import ROUNDING, agreement, cosine_distances, rows
 

@@ -6,11 +6,12 @@ from typing import Literal
 
 import numpy as np
 
+from ..arrays import row_blocks
 from ..claims import COLUMNS, COSINE, SHAPE
 from ..measures.outputs import probabilities
 from ..representation import Representation, Undefined
 from ..statistic import statistic
-from ..views.distances import row_blocks, squared_distance_blocks
+from ..views.distances import squared_distance_blocks
 from ..views.points import scaled_rows
 from .rdm import ROUNDING, by_rdm, centred, cosine_distances, rows
 from .supervised import class_means, members

@@ -22,6 +22,7 @@ from ..arrays import (
     namespace,
     reuse,
     root,
+    row_blocks,
     scalar,
     stacked,
     to_numpy,
@@ -51,17 +52,9 @@ from .rectangles import (
     squared_lengths,
 )
 
-# height of a block; a property of the algorithm, not a tuning option: changing it changes rounding
-ROWS = 256
 SKEW = 8.0  # times the mean: the digits of dissimilarities that are larger are not those of all
 FEWEST_PAIRS = 3  # that both sides have: two always correlate by 1 or -1
 GATHERED = 2**17  # numbers gathered at a time, so that they stay in the processor's cache
-
-
-def row_blocks(n: int, height: int | None = None) -> Iterator[tuple[int, int]]:
-    """Yield (start, stop) of consecutive blocks of ``height`` rows, by default ``ROWS``."""
-    height = ROWS if height is None else height
-    return ((start, min(start + height, n)) for start in range(0, n, height))
 
 
 def gathered_blocks(n: int, width: int) -> Iterator[tuple[int, int]]:

@@ -19,6 +19,7 @@ from ..arrays import (
     like,
     namespace,
     norm,
+    row_blocks,
     scalar,
     stacked,
     to_numpy,
@@ -32,7 +33,7 @@ from ..representation import (
     title,
     view,
 )
-from .distances import above, double_centered, rdm, row_blocks
+from .distances import above, double_centered, rdm
 from .far_rows import near_points
 from .points import (
     cross_products,

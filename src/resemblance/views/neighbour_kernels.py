@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..arrays import detach, epsilon, norm, to_numpy
+from ..arrays import detach, epsilon, norm, row_blocks, to_numpy
 from ..representation import Representation, Undefined, title, view
-from .distances import row_blocks
 from .neighbours import NeighbourSearch, nearest, neighbours
 from .points import unit, unit_rows
 from .similarities import (

@@ -6,9 +6,9 @@ from typing import Any, get_args
 
 import numpy as np
 
+from ..arrays import row_blocks
 from ..representation import Representation, Undefined, as_representation, finite, title, view
 from ..rng import generator
-from .distances import row_blocks
 from .neighbours import Index, neighbours
 from .search import nearest_to
 from .similarities import Affinity, similarity_of

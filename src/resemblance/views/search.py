@@ -29,8 +29,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import epsilon, namespace, to_numpy
-from .distances import row_blocks
+from ..arrays import epsilon, namespace, row_blocks, to_numpy
 from .similarities import Similarity
 from .ties import MORE, Nearest, largest, largest_on_device, no_ties, stacked, top
 

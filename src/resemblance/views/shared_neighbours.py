@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, device, epsilon, like, namespace, to_numpy
+from ..arrays import Array, device, epsilon, like, namespace, row_blocks, to_numpy
 from ..representation import Representation, view
-from .distances import row_blocks
 from .neighbour_kernels import spread
 from .neighbours import NeighbourSearch, nearest
 from .similarities import Metric, similarity_of

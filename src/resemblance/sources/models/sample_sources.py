@@ -17,8 +17,8 @@ from ...display import encodable
 from ...extras import need
 from ...rng import generator
 from ..batches import check_order, is_graph
+from ..cora import read_cora
 from ..files import natural
-from ..training.graphs.data import read_cora
 from .samples import (
     FORMS,
     Samples,

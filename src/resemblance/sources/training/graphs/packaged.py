@@ -19,8 +19,8 @@ from ...recipe import TRANSFER as TRANSFER_SETTINGS
 from ...recipe import Recipe
 from .. import corruption
 from ..loop import optimizer_of, train
-from ..origins import load_snapshot
 from ..packaged import check_recipe, few
+from ..standard_library import load_snapshot
 from . import pgnn
 from .shifts import SHIFTS, shift
 

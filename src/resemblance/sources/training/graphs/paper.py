@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from resemblance.sources.cora import GraphData
+
 from ....extras import need
 from ....rng import generator
 from ...recipe import Extraction, Recipe
@@ -24,7 +26,7 @@ from ..loop import (
     train,
 )
 from . import pgnn
-from .data import GraphData, read
+from .data import read
 from .packaged import network, run_layers
 
 VERSION = 1

@@ -13,9 +13,9 @@ import numpy as np
 
 from ....rng import generator
 from ...models.tables import read_parquet, read_rows
+from ...published_files import Origin, find, place_of
 from ...recipe import Recipe
 from ..corruption import any_class, replaced, shortcut_labels, wrong_class
-from ..origins import Origin, find, place_of
 from .shifts import Synonyms, eda, load_synonyms
 
 CHECKSUMS: Mapping[str, Mapping[str, str]] = {}  # none: users have these files in several formats

@@ -22,8 +22,8 @@ from ...recipe import Recipe
 from .. import corruption
 from ..corruption import any_class, replaced, shortcut_labels
 from ..loop import train
-from ..origins import Sentences, load_snapshot
 from ..packaged import check_recipe, few
+from ..standard_library import Sentences, load_snapshot
 from . import networks
 from .networks import ARCHITECTURES, CLASS_TOKENS, CLASSES, SPECIAL, TokenRows, Words, encode
 from .shifts import STRESSES, cue_words, eda, load_synonyms, stressed

@@ -11,10 +11,10 @@ import numpy as np
 from ....extras import need
 from ....json_files import read_document
 from ....rng import generator
+from ...published_files import CONFIG, Origin, find
 from ...recipe import Recipe
 from ...transformer_files import read, read_model
 from ..loop import Resources
-from ..origins import CONFIG, Origin, find
 from .data import Examples, TextTask
 from .networks import CLASS_TOKENS, END, TokenRows, build, encode, vocabulary, words_of
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....extras import need
-from ..origins import Origin, content_of, find, plain_data, reading
+from ...published_files import Origin, content_of, find, plain_data, reading
 
 FORMATS = ("JPEG", "PNG")  # ImageNet has a PNG or two whose names end with .JPEG
 BROKEN: tuple[type[Exception], ...] = (OSError, ValueError, SyntaxError, EOFError)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ....extras import need
+from ...published_files import CONFIG, Origin, find, place_of
 from ...transformer_files import read, read_model
 from ..loop import Resources
-from ..origins import CONFIG, Origin, find, place_of
 
 BASIC, BOTTLENECK = ((3, 1), (3, 1)), ((1, 1), (3, 1), (1, 4))  # size and widening by convolution
 RESNETS: Mapping[str, tuple[tuple[tuple[int, int], ...], tuple[int, ...]]] = {

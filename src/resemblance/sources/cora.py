@@ -1,0 +1,130 @@
+"""Cora, a graph of papers with classes, read from its published files; and what all readers of
+such graphs check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .published_files import Origin, content_of, plain_data, reading
+
+
+class GraphData(NamedTuple):
+    """Nodes with features ``x`` (n, d) in float32 and ``labels`` (n,) from 0 to ``classes`` - 1,
+    ``links`` (2, n_links) with each direction in a column, and the nodes of the published split.
+
+    ``compared``: the test nodes whose representations are compared.
+    """
+
+    x: np.ndarray
+    labels: np.ndarray
+    links: np.ndarray
+    train: np.ndarray
+    validation: np.ndarray
+    test: np.ndarray
+    compared: np.ndarray
+    classes: int
+
+
+def check(
+    data: GraphData, links: int, folder: Path, origin: Origin, counts: Mapping[str, int] | None
+) -> GraphData:
+    """Return a data set if its parts fit together and have the published sizes, if any are given.
+
+    ``links``: how many the files have. Raises ``ValueError`` with the folder otherwise.
+    """
+    n = len(data.labels)
+    split = np.concatenate([data.train, data.validation, data.test])
+    problems = {
+        f"features of {len(data.x)} nodes, classes of {n}": len(data.x) != n,
+        f"classes outside 0 to {data.classes - 1}": not _within(data.labels, data.classes),
+        f"links of nodes outside 0 to {n - 1}": not _within(data.links, n),
+        f"a split with nodes outside 0 to {n - 1}": not _within(split, n),
+        "nodes in two parts of the split": len(np.unique(split)) < len(split),
+        "no nodes to train with or to test on": not (len(data.train) and len(data.test)),
+        "features that are not finite": not np.isfinite(data.x).all(),
+    }
+    parts = (len(data.train), len(data.validation), len(data.test))
+    sizes = (n, data.x.shape[1], links, data.classes, *parts)
+    for (what, expected), size in zip((counts or {}).items(), sizes):
+        problems[f"{size:,} {what}, expected {expected:,}"] = size != expected
+    for problem, is_so in problems.items():
+        if is_so:
+            raise ValueError(f"{folder} is not {origin.title}: {problem}; get it from {origin.url}")
+    return data
+
+
+def _within(values: np.ndarray, end: int) -> bool:
+    return values.size == 0 or (values.min() >= 0 and values.max() < end)
+
+
+CORA = Origin(
+    "Cora",
+    "https://github.com/kimiyoung/planetoid",
+    ("graphs/cora", "graphs/cora/Cora", "cora", "cora/Cora", "Cora", "Cora/Cora"),
+    "raw/ind.cora.allx",
+)
+CORA_COUNTS = {
+    "nodes": 2708, "features": 1433, "links both ways": 10_556, "classes": 7,
+    "training nodes": 140, "validation nodes": 500, "test nodes": 1000,
+}  # fmt: skip
+SHA256 = {
+    "x": "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab",
+    "y": "94465c14eb53e04ca262198dcbb2521ee8af60fb3f3d546cd6ca24a511b0e7d1",
+    "tx": "b9afbaa4a400df991f6f02ef677e1e44da55ffc04801fd02f9e673987829226a",
+    "ty": "41f5ac76596a1699cc33f53084a2419e92961c42bb75f36fc38e616d348532ad",
+    "allx": "9419ba2f26f5c35243db64aba110e0f35a04851609e0dc5433450676ca6b8543",
+    "ally": "2b998f5cc7fedc86e7f97ca2498f47a1ffc1462c29e2d578b23bf3f62b6e7d71",
+    "graph": "58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d",
+    "test.index": "297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875",
+}
+VALIDATION = 500  # nodes, those after the training nodes
+
+
+def read_cora(folder: Path, strict: bool, normalized: bool = True) -> GraphData:
+    """Return Cora from the files ``raw/ind.cora.*`` of a folder.
+
+    Each file is a pickle of Python 2; ``strict`` compares its SHA-256. The training nodes are the
+    first, as many as ``y`` has, then come 500 of validation, and the nodes of ``test.index`` are
+    those of the test. Links are taken both ways, without repetitions and links of a node to itself.
+    ``normalized``: each row of words is divided by its sum.
+
+    Reference: Yang, Cohen and Salakhutdinov, "Revisiting Semi-Supervised Learning with Graph
+    Embeddings", ICML 2016.
+    """
+    raw, parts = folder / "raw", dict[str, Any]()
+    for name, digest in SHA256.items():
+        with reading(raw / f"ind.cora.{name}", CORA) as path:
+            content = content_of(path, digest if strict else "")
+            parts[name] = _cora_part(name, content)
+    with reading(raw / "ind.cora.allx", CORA):
+        x = np.concatenate([parts["allx"], parts["tx"]])
+        labels = np.concatenate([parts["ally"], parts["ty"]])
+    first, known, test = len(parts["y"]), len(parts["ally"]), np.sort(parts["test.index"])
+    with reading(raw / "ind.cora.test.index", CORA):
+        if not np.array_equal(test, np.arange(known, len(labels))):
+            raise ValueError("its nodes are not those after the nodes of allx")
+        x[parts["test.index"]], labels[parts["test.index"]] = x[test], labels[test]
+    if normalized:
+        x /= np.clip(x.sum(axis=1, keepdims=True), 1, None)
+    train, validation = np.arange(first), np.arange(first, min(first + VALIDATION, known))
+    links, classes = parts["graph"], int(labels.max()) + 1
+    data = GraphData(x, labels, links, train, validation, test, test, classes)
+    return check(data, links.shape[1], folder, CORA, CORA_COUNTS if strict else None)
+
+
+def _cora_part(name: str, content: bytes) -> np.ndarray:
+    if name == "test.index":
+        return np.array(content.split(), np.int64)
+    value = plain_data(content)
+    if name == "graph":
+        links = [(i, j) for i, nodes in value.items() for j in nodes if i != j]
+        pairs = np.array(links, np.int64).reshape(-1, 2)
+        return np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0).T.copy()
+    if name.endswith("y"):
+        return value.argmax(axis=1)
+    value.check_format()  # before its indices are followed
+    return value.astype(np.float32).toarray()

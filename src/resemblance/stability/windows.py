@@ -1,0 +1,76 @@
+"""Any statistic along a trial, in windows of time."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..catalogue import get_statistic
+from ..representation import Undefined
+from ..sources.layouts import as_trials, from_trials
+from ..statistic import Statistic
+
+AXES = "trials bins units"
+
+
+class Window(NamedTuple):
+    """The bins from ``start`` to ``stop - 1``, and the statistic there or why it has no value."""
+
+    start: int
+    stop: int
+    value: float | None
+    reason: str
+
+
+def over_windows(
+    statistic: str | Statistic,
+    X: Any,
+    *data: Any,
+    width: int,
+    step: int | None = None,
+    axes: str | None = None,
+    **parameters: Any,
+) -> tuple[Window, ...]:
+    """Return a statistic for the mean response in every window of ``width`` bins.
+
+    Windows begin ``step`` bins (a width) apart.
+
+    X has the ``axes`` trials, in the order of recording, bins and units, named as for
+    :func:`resemblance.from_trials`; the means are those it takes. ``data`` and ``parameters`` are
+    those of the statistic. A last window that would be shorter is left out. Neighbouring windows
+    share noise where they overlap, and differ in reliability where rates do: a drop may be fewer
+    spikes.
+
+    Raises ``ValueError`` for another shape, a width or step that does not fit, and what the
+    statistic raises, unless it is :class:`~resemblance.Undefined`: then the window has a reason in
+    place of a value.
+    """
+    entry, inputs = get_statistic(statistic).with_data(parameters)
+    X, _, ids = as_trials(X, axes, "over_windows")
+    bins, step = int(X.shape[1]), width if step is None else step
+    if (
+        not all(isinstance(t, int | np.integer) for t in (width, step))
+        or not 1 <= width <= bins
+        or step < 1
+    ):
+        raise ValueError(
+            f"over_windows: width must be from 1 to {bins} and step 1 or more; got {width} and "
+            f"{step}"
+        )
+    return tuple(
+        _in_window(entry, X, ids, data, inputs, start, start + width)
+        for start in range(0, bins - width + 1, step)
+    )
+
+
+def _in_window(
+    statistic: Statistic, X: Any, ids: Any, data: Any, inputs: dict[str, Any], start: int, stop: int
+) -> Window:
+    x = from_trials(
+        X, pool="mean", window=(start, stop), axes=AXES, ids=ids, name=f"bins {start} to {stop - 1}"
+    )
+    try:
+        return Window(start, stop, statistic(x, *data, **inputs), "")
+    except Undefined as reason:
+        return Window(start, stop, None, str(reason))
