@@ -59,11 +59,10 @@ wheel:
 papers: .venv/installed
 	$(BIN)/python -m papers $(ARGS)
 
-# What must follow a change of a measure, in this order: its scores on the packs, how well
-# recommendations by them hold, the tables of the docs and of the joint ranking, and the pins.
+# What must follow a change of a measure, in this order: its scores on the packs, the tables of the
+# docs and of the joint ranking, and the pins.
 scores: .venv/installed
 	$(BIN)/python scripts/board_scores.py $(ARGS)
-	$(BIN)/python benchmarks/choosing.py
 	$(BIN)/python docs/write_tables.py
 	$(BIN)/python -m papers --write-only
 	$(BIN)/python scripts/pin.py

@@ -86,7 +86,6 @@ LAYERS = [
     {"report"},
     {"plot"},
     {"boards"},
-    {"choosing"},
     {"cli"},
     {"__main__"},
 ]

@@ -186,6 +186,18 @@ def test_mistakes_are_named_with_a_remedy(subtests):
         (lambda: rs.get_measure("Mantel"), "did you mean 'rsa'?"),
         (lambda: rs.list_measures(invariant_to="rotation"), "did you mean 'orthogonal'?"),
         (lambda: rs.list_measures(invariant_to="scaling"), "did you mean 'isotropic_scaling'?"),
+        (lambda: rs.list_measures(not_invariant_to=["afine"]), "did you mean 'affine'?"),
+        (
+            lambda: rs.list_measures(invariant_to="affine", not_invariant_to="translation"),
+            "both have 'translation', which affine implies; drop one",
+        ),
+        (
+            lambda: rs.list_measures(invariant_to="affine", not_invariant_to="affine"),
+            "both have 'affine'; drop one",
+        ),
+        (lambda: rs.list_measures(symmetric="yes"), "symmetric must be True or False; got 'yes'"),
+        (lambda: rs.list_measures(n_samples=0), "n_samples must be a whole number from 1; got 0"),
+        (lambda: rs.list_measures(n_features=2.5), "n_features must be a whole number from 1"),
         (lambda: rs.cka.where(rotation=1), "cka has no parameter 'rotation'; known: "),
         (lambda: rs.get_measure(plain), DECORATED),
         (lambda: rs.get_measure(3), "not a measure: 3; give a name"),
@@ -206,6 +218,57 @@ def test_what_is_suggested_exists():
 
     for name in ALIASES.values():
         assert name in INVARIANCES or rs.get_measure(name)
+
+
+def names(**properties):
+    return {m.name for m in rs.list_measures(**properties)}
+
+
+def test_a_filter_lists_the_measures_with_all_requested_properties():
+    both = rs.list_measures(invariant_to=("orthogonal", "translation"), metric=True)
+    assert {m.name for m in both} >= {"procrustes", "shape", "bures"}
+    assert both == [
+        m
+        for m in rs.list_measures()
+        if m.metric and {"orthogonal", "translation"} <= m.invariant_to
+    ]
+    for claim in ("symmetric", "metric", "differentiable"):
+        with_claim, without = names(**{claim: True}), names(**{claim: False})
+        assert with_claim
+        assert without
+        assert with_claim | without == names()
+        assert with_claim == {m.name for m in rs.list_measures() if getattr(m, claim)}
+
+
+def test_stronger_invariances_imply_weaker_ones_in_a_filter():
+    assert names(invariant_to="affine") <= names(invariant_to="permutation")
+    assert names(invariant_to=["invertible_linear", "translation"]) == names(invariant_to="affine")
+    unchanged = names(invariant_to="orthogonal")
+    assert names(not_invariant_to="orthogonal") == names() - unchanged
+    assert "gulp" not in names(not_invariant_to="isotropic_scaling")
+    without = names(not_invariant_to={"orthogonal", "translation"})
+    assert without == names() - unchanged - names(invariant_to="translation")
+
+
+def test_measures_that_need_more_samples_or_features_are_left_out(rng):
+    """Below the fewest samples or features a measure has no value; from there on it has one."""
+    assert names() - names(n_samples=10) >= {"jaccard", "mutual_knn", "mka"}
+    assert names() - names(n_features=1) == {"rsa"}
+    for m in rs.list_measures():
+        if m.family == "outputs":
+            continue
+        assert m.name in names(n_samples=m.min_samples, n_features=m.min_features)
+        n = max(m.min_samples, 6)
+        assert np.isfinite(m(*rng.standard_normal((2, n, m.min_features))))
+        if m.min_samples > 1:
+            assert m.name not in names(n_samples=m.min_samples - 1)
+            with pytest.raises(ValueError, match="samples"):
+                m(*rng.standard_normal((2, m.min_samples - 1, 5)))
+        if m.min_features > 1:
+            assert m.name not in names(n_features=m.min_features - 1)
+            with pytest.raises(rs.Undefined):
+                m(*rng.standard_normal((2, n, m.min_features - 1)))
+    assert rs.rsa.where(rdm="euclidean").min_features == 1
 
 
 def test_families_in_any_case():

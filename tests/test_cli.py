@@ -590,6 +590,30 @@ def test_measures(call):
     assert code == 0
     assert " procrustes " in out
     assert "jaccard" not in out
+    assert call("measures --invariant-to orthogonal,translation")[1] == out
+
+
+def test_measures_has_every_filter_of_list_measures(call):
+    code, out, _ = call(
+        "measures --not-invariant-to affine,orthogonal --no-metric --symmetric --differentiable "
+        "--n-samples 10 --n-features 2 --format json"
+    )
+    expected = rs.list_measures(
+        not_invariant_to=["affine", "orthogonal"],
+        metric=False,
+        symmetric=True,
+        differentiable=True,
+        n_samples=10,
+        n_features=2,
+    )
+    assert code == 0
+    assert [m["name"] for m in json.loads(out)] == [m.name for m in expected] != []
+    for option, name in (("invariant-to", "invariance"), ("not-invariant-to", "invariance")):
+        code, _, err = call(f"measures --{option} afine")
+        assert (code, err) == (2, f"error: no {name} 'afine'; did you mean 'affine'?\n")
+    code, _, err = call("measures --family ca")
+    assert code == 2
+    assert "did you mean 'cca'?" in err
 
 
 @pytest.mark.parametrize(

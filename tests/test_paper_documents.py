@@ -18,7 +18,6 @@ from resemblance.results.sections import Section, Table
 DOCS = ROOT / "docs"
 # Made by scripts in benchmarks that measure.
 MEASURED = {
-    "choosing-validation.md",
     "compact.md",
     "devices.md",
     "evidence-costs.md",

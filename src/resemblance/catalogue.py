@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, TypeVar
 
 from . import measures
@@ -18,23 +19,66 @@ Entry = TypeVar("Entry", Measure, Statistic)
 
 
 def list_measures(
-    *, family: str | None = None, invariant_to: str | set[str] | None = None
+    *,
+    family: str | None = None,
+    invariant_to: str | Iterable[str] | None = None,
+    not_invariant_to: str | Iterable[str] | None = None,
+    symmetric: bool | None = None,
+    metric: bool | None = None,
+    differentiable: bool | None = None,
+    n_samples: int | None = None,
+    n_features: int | None = None,
 ) -> list[Measure]:
-    """Return the measures of the catalogue, by family and name, that are of this family and have
-    these invariances.
+    """Return the measures of the catalogue that have the requested properties, by family and name.
 
-    ``invariant_to="sample_rotation"``: those that :class:`resemblance.Stream` computes of any
-    number of samples.
+    Parameters
+    ----------
+    family : one of ``"cca"``, ``"alignment"``, ``"similarity_matrix"``, ``"neighbours"``,
+        ``"topology"``, ``"statistic"`` and ``"outputs"``.
+    invariant_to : one or several invariances that each measure claims: ``"permutation"``,
+        ``"orthogonal"``, ``"isotropic_scaling"``, ``"translation"``, ``"invertible_linear"``,
+        ``"affine"``. A measure that claims a stronger invariance is listed, too:
+        ``"invertible_linear"`` implies ``"orthogonal"``. ``"sample_rotation"`` lists the measures
+        that :class:`resemblance.Stream` computes of any number of samples.
+    not_invariant_to : one or several invariances that no listed measure claims.
+    symmetric, metric, differentiable : True lists the measures with this claim, False the measures
+        without it.
+    n_samples, n_features : the shape of the representations. Measures that need more samples or
+        more features are left out.
 
-    Raises ``ValueError`` for a family or an invariance that does not exist.
+    Raises ``ValueError`` for a family or an invariance that does not exist, for an invariance in
+    both lists, for a claim that is neither True nor False, and for a shape that is not made of
+    positive whole numbers.
     """
+    claims = {"symmetric": symmetric, "metric": metric, "differentiable": differentiable}
+    for name, value in claims.items():
+        if value is not None and not isinstance(value, bool):
+            raise ValueError(f"{name} must be True or False; got {value!r}")
+    for name, size in (("n_samples", n_samples), ("n_features", n_features)):
+        is_whole = isinstance(size, Integral) and not isinstance(size, bool)
+        if size is not None and not (is_whole and size >= 1):
+            raise ValueError(f"{name} must be a whole number from 1; got {size!r}")
     measures = sorted(_measures().values(), key=lambda m: (FAMILIES.index(m.family), m.name))
     known = INVARIANCES + JOINT_INVARIANCES
-    return _selected(measures, family, FAMILIES, invariant_to, known)
+    excluded = _invariances(not_invariant_to, known)
+    required = _invariances(invariant_to, known)
+    if both := sorted(implied(required) & excluded):
+        reason = "" if both[0] in required else f", which {', '.join(sorted(required))} implies"
+        raise ValueError(
+            f"invariant_to and not_invariant_to both have {both[0]!r}{reason}; drop one of them"
+        )
+
+    def fits(m: Measure) -> bool:
+        has_claims = all(value in (None, getattr(m, name)) for name, value in claims.items())
+        has_samples = n_samples is None or n_samples >= m.min_samples
+        has_features = n_features is None or n_features >= m.min_features
+        return has_claims and has_samples and has_features and not m.invariant_to & excluded
+
+    return list(filter(fits, _selected(measures, family, FAMILIES, required, known)))
 
 
 def list_statistics(
-    *, family: str | None = None, invariant_to: str | set[str] | None = None
+    *, family: str | None = None, invariant_to: str | Iterable[str] | None = None
 ) -> list[Statistic]:
     """Return the statistics of one representation, by family, that are of this family and have
     these invariances.
@@ -48,7 +92,7 @@ def _selected(
     entries: Iterable[Entry],
     family: str | None,
     families: Sequence[str],
-    invariant_to: str | set[str] | None,
+    invariant_to: str | Iterable[str] | None,
     known: Sequence[str] = INVARIANCES,
 ) -> list[Entry]:
     """Return the measures or statistics of a family with all these invariances and what they
@@ -56,11 +100,16 @@ def _selected(
     family = None if family is None else re.sub(r"[ -]", "_", family.lower())
     if family is not None and family not in families:
         raise ValueError(f"no family {family!r}{did_you_mean(family, families)}")
-    wanted = {invariant_to} if isinstance(invariant_to, str) else set(invariant_to or ())
-    for name in wanted - set(known):
-        raise ValueError(f"no invariance {name!r}{did_you_mean(name, known)}")
-    required = implied(wanted)
+    required = implied(_invariances(invariant_to, known))
     return [e for e in entries if family in (None, e.family) and required <= e.invariant_to]
+
+
+def _invariances(names: str | Iterable[str] | None, known: Sequence[str]) -> set[str]:
+    """Return one or several names of invariances as a set; ``ValueError`` for an unknown name."""
+    chosen = {names} if isinstance(names, str) else set(names or ())
+    for name in sorted(chosen - set(known), key=str):
+        raise ValueError(f"no invariance {name!r}{did_you_mean(str(name), known)}")
+    return chosen
 
 
 def get_measure(spec: str | Measure) -> Measure:

@@ -67,6 +67,7 @@ class Measure(Declared):
     larger_is_more_similar: bool
     symmetric: bool
     metric: bool = False
+    min_features: int = 1
     identity: bool = True
     differentiable: bool = True
     deterministic: bool = True
@@ -263,7 +264,8 @@ def measure(
         ``deterministic``, ``rows_of_maps`` (what its rows are where layers are maps of channels, as
         in the ReSi suite: ``"samples"``, each map flattened, or ``"positions"`` of maps of one
         size, with their channels; by default, positions for the families in ``BY_POSITIONS``),
-        ``min_samples``, ``limits`` (smallest and largest value of parameters), ``version`` (raise
+        ``min_samples`` and ``min_features`` (fewer samples or features have no value, whatever the
+        data), ``limits`` (smallest and largest value of parameters), ``version`` (raise
         it when the algorithm changes: results of older versions are computed again), ``extra`` (the
         optional dependency it needs), ``streams_with`` (``"squares"`` or ``"directions"``, what a
         stream adds up for it), ``reads`` (``"dissimilarities"`` where it compares these and so

@@ -32,7 +32,6 @@ SECTIONS: Mapping[str, str] = {  # the name of a file, and the module whose func
     "evidence": "certainty",
     "streams": "certainty",
     "drift": "certainty",
-    "recommendations": "rankings",
     "board": "rankings",
     "packs": "rankings",
     "papers": "rankings",

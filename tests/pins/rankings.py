@@ -1,4 +1,4 @@
-"""Rankings of measures: the board, recommendations, packs that ship, stored results of papers."""
+"""Rankings of measures: the board, packs that ship, stored results of papers."""
 
 from __future__ import annotations
 
@@ -16,29 +16,6 @@ MEASURES = (
     *("cka", "procrustes", "rsa", "jaccard", "mutual_knn", "linear_regression", "mean_cca"),
     *("distance_correlation", "magnitude_difference", "bures", "shape", "second_order_cosine"),
 )
-NEEDS: dict[str, dict[str, Any]] = {
-    "anything": {},
-    "rotations": {"invariant_to": ["orthogonal"], "n": 1000, "d": 256},
-    "function": {"task": "function", "n": 500, "d": 64},
-    "layers": {"task": "layers"},
-    "drift": {"task": "drift", "n": 1000, "d": 256},
-    "geometry": {"task": "geometry"},
-    "noise": {"must_see": ["noise"], "metric": True},
-    "graphs": {"domain": "graphs", "budget": 1.0, "n": 1000, "d": 128},
-}
-
-
-def recommendations(scratch: Path) -> dict[str, Any]:
-    table = {}
-    for name, needs in NEEDS.items():
-        recommendation = rs.recommend(**needs)
-        document = recommendation.document()
-        table[name] = {
-            "group": document["group"],
-            "candidates": [(c["measure"], c["position"]) for c in document["candidates"]],
-            "excluded": recommendation.reasons(),
-        }
-    return table
 
 
 def board(scratch: Path) -> list[dict[str, Any]]:

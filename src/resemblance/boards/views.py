@@ -172,18 +172,10 @@ def ranks_in(board: Board, measures: Iterable[str], is_chosen: IsChosen) -> Rank
     return {suite: of_suite for suite, of_suite in ranks.items() if of_suite}
 
 
-def places_in(board: Board, ranks: Ranks, question: str = "") -> Places:
+def places_in(board: Board, ranks: Ranks) -> Places:
     """Return the places of measures by their ranks in cells; cells of the same models are resampled
-    together.
-
-    All suites count alike; with a ``question`` that the cells ask, all cells do.
-    """
-    models = {suite: board.results[suite].models() for suite in ranks}
-    if not question:
-        return places(ranks, strata=models)
-    cells = {(suite, *key): of for suite, cells in ranks.items() for key, of in cells.items()}
-    strata = {key: f"{key[0]}/{models[key[0]][key[1:]]}" for key in cells}
-    return places({question: cells}, strata={question: strata} if cells else {})
+    together, and all suites count alike."""
+    return places(ranks, strata={suite: board.results[suite].models() for suite in ranks})
 
 
 def view(board: Board, cells: CellSet, measures: MeasureSet) -> View:

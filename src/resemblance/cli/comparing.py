@@ -34,6 +34,7 @@ from .inputs import (
     chosen_measures,
     own_function,
     rewording,
+    split_commas,
 )
 from .options import Help, commands_of, writing
 
@@ -47,7 +48,11 @@ COMPARE = (
     "compare tokens1.npy tokens2.npy --pool mean --html page.html --open",
     "compare layers.npz --plan",
 )
-MEASURES = ("measures --family cca", "measures --invariant-to orthogonal")
+MEASURES = (
+    "measures --family cca",
+    "measures --invariant-to orthogonal,translation --metric",
+    "measures --not-invariant-to invertible_linear --n-samples 50 --n-features 768",
+)
 EXPLAIN = ("explain cka", 'explain "cka[estimator=debiased]"', "explain feature_split")
 CHECK = (
     "check mine.py:my_measure",
@@ -162,11 +167,29 @@ def check_command(measures: list[str], progress: bool) -> Output:
 
 
 @writing(("table", "json"))
-def measures_command(family: str | None = None, invariant_to: list[str] | None = None) -> Output:
-    """List the measures with their claims, all of which are tested."""
+def measures_command(
+    family: str | None = None,
+    invariant_to: list[str] | None = None,
+    not_invariant_to: list[str] | None = None,
+    symmetric: bool | None = None,
+    metric: bool | None = None,
+    differentiable: bool | None = None,
+    n_samples: int | None = None,
+    n_features: int | None = None,
+) -> Output:
+    """List the measures that have the requested properties, with their claims, which are tested."""
     from ..report.explain import measure_legend, measure_record, measure_table
 
-    measures = list_measures(family=family, invariant_to=set(invariant_to or ()))
+    measures = list_measures(
+        family=family,
+        invariant_to=split_commas(invariant_to),
+        not_invariant_to=split_commas(not_invariant_to),
+        symmetric=symmetric,
+        metric=metric,
+        differentiable=differentiable,
+        n_samples=n_samples,
+        n_features=n_features,
+    )
     records = [measure_record(m) for m in measures]
     return Output([measure_table(measures), measure_legend()], records)
 
@@ -307,7 +330,13 @@ HELP: Help = {
         "--stream", help="Read the samples in batches, as resemblance stream does."
     ),
     "family": "Only measures of this family.",
-    "invariant_to": "Only measures invariant to this (repeatable).",
+    "invariant_to": "Only measures invariant to this; several with commas or repeated.",
+    "not_invariant_to": "Only measures not invariant to this; several with commas or repeated.",
+    "symmetric": "Only measures for which the order of X and Y does, or does not, matter.",
+    "metric": "Only measures for which the triangle inequality holds, or does not.",
+    "differentiable": "Only measures with, or without, gradients for tensors.",
+    "n_samples": typer.Option(min=1, help="Only measures that so few samples are enough for."),
+    "n_features": typer.Option(min=1, help="Only measures that so few features are enough for."),
     "cite.format": "bibtex or text.",
     "measure": "Name, label, or specification.",
     "names": typer.Argument(

@@ -69,6 +69,12 @@ def with_own_measures(
     return get_measures([*(usual if replacements is None else replacements), *more])
 
 
+def split_commas(texts: Iterable[str] | None) -> list[str]:
+    """Return the words of an option that takes several, with commas or repeated."""
+    words = (word.strip() for text in texts or () for word in text.split(","))
+    return [word for word in words if word]
+
+
 def _specs(texts: Iterable[str]) -> list[str]:
     parts = (part.strip() for text in texts for part in re.split(r",(?![^\[\]]*\])", text))
     return list(filter(None, parts))

@@ -75,6 +75,7 @@ def _rsa_claims(rdm: str, compare: Comparing) -> dict[str, Any]:
     """Return the claims that depend on the dissimilarities and how they are compared."""
     unchanged_by = {"correlation": {"permutation", "isotropic_scaling"}, "cosine": COSINE}
     claims: dict[str, Any] = {"invariant_to": unchanged_by.get(rdm, SHAPE)}
+    claims |= {"min_features": 2} if rdm == "correlation" else {}  # one number has no correlation
     if compare in ("pearson", "cosine"):
         claims |= {"differentiable": True, "compares": Product(dissimilarities, blocks=True)}
     if compare in ("kendall", "kendall_a", "rho_a"):

@@ -113,6 +113,7 @@ def measure_record(measure: Measure) -> dict[str, Any]:
         "invariant_to": sorted(measure.invariant_to),
         "differentiable": measure.differentiable,
         "min_samples": measure.min_samples,
+        "min_features": measure.min_features,
         "version": measure.version,
         "uninformative": measure.uninformative_when,
         "reference": measure.reference,
