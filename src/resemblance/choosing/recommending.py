@@ -231,7 +231,7 @@ def _sizes(measure: Measure, needs: Needs) -> Iterator[str]:
 def _scores(measure: Measure, needs: Needs, board: Board) -> Iterator[str]:
     if measure.family == "outputs":
         return
-    if absent := [suite for suite, files in board.files.items() if measure.spec not in files]:
+    if absent := [suite for suite, files in board.scores.items() if measure.spec not in files]:
         yield f"has no scores in {', '.join(absent)}"
         return
     for word in needs.must_see:
@@ -373,7 +373,7 @@ def _at_size(size: AtSize | None) -> Iterator[str]:
 def _failures(spec: str, board: Board, evidence: EvidenceCells) -> Iterator[str]:
     failed = 0
     for suite, cells in evidence.ranks.items():
-        scores = {(c.test, c.cell): c for c in board.files[suite][spec].cells}
+        scores = {(c.test, c.cell): c for c in board.scores[suite][spec].cells}
         failed += sum(scores[key].value is None or scores[key].is_incomplete for key in cells)
     if failed:
         yield f"failed in {failed} of {evidence.size} cells"
