@@ -43,7 +43,7 @@ docs: .venv/installed
 	$(INSTALL) --editable '.[docs]'
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-# The pages with the gallery and the board in one folder, which a browser opens from disk: site/index.html.
+# The pages with the gallery in one folder, which a browser opens from disk: site/index.html.
 site: docs
 	rm -rf site && cp -r docs/_build/html site
 

@@ -1,5 +1,5 @@
-"""Write what belongs to the documentation only when it is built: a page for each measure, the
-board, and the pages of results that the gallery shows, on data that takes seconds.
+"""Write what belongs to the documentation only when it is built: a page for each measure, and the
+pages of results that the gallery shows, on data that takes seconds.
 
 The tables in the committed pages are written by :mod:`write_tables`.
 """
@@ -18,7 +18,6 @@ from sklearn.datasets import load_digits
 from sklearn.neural_network import MLPClassifier
 
 import resemblance as rs
-from resemblance.boards.site import build_site
 from resemblance.report import write_page
 from resemblance.suites import manifolds
 
@@ -58,7 +57,7 @@ RANKED = ["cka", "mka", "rsa", "procrustes", "jaccard"]
 
 
 def examples(folder: Path) -> None:
-    """Write a page of a comparison, of a drift report, and of a trial run of a suite; the board."""
+    """Write a page of a comparison, of a drift report, and of a trial run of a suite."""
     folder.mkdir(parents=True, exist_ok=True)
     images, labels = load_digits(return_X_y=True)
     first, second = (layers(seed, images / 16, labels) for seed in (0, 1))
@@ -68,7 +67,6 @@ def examples(folder: Path) -> None:
     write_page(report, folder / "drift.html")
     trial = manifolds.run(measures=RANKED, size="small", progress=lambda *_: None)
     write_page(trial, folder / "manifolds.html")
-    build_site(output=folder / "board")
 
 
 def layers(seed: int, images: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:

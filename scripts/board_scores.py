@@ -1,93 +1,187 @@
-"""Compute the scores of the measures of this library on a series of packs, as they ship with it.
+"""Compute the scores of measures on a series of packs, as they ship with the library.
 
     python scripts/board_scores.py [--series compact] [--packs FOLDER] [--jobs 2] [MEASURE ...]
+    python scripts/board_scores.py --check [MEASURE ...]
 
-Scores that are there already, of the same code on the same pack, are not computed again. How far
-what a ReSi pack expects repeats on other inputs is written for packs that do not say so themselves.
+Without --check, the script writes the scores of the named measures, by default of all. Scores that
+the file already has, of the same code on the same pack, are not computed again. The script also
+writes how far the expected differences of a ReSi pack repeat on other inputs.
+
+With --check, the script writes nothing. It computes the scores of the named measures again, prints
+a table of the differences from the file, and exits with 1 if there are any.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import resemblance as rs
-from resemblance.boards import read_scores, score, write_scores
-from resemblance.boards.ranking import RELIABILITIES, SERIES, SHIPPED, packs_of
-from resemblance.boards.score_files import file_name
-from resemblance.boards.scoring import code_of
-from resemblance.engine.workers import single_threaded
-from resemblance.json_files import write_atomically
+from resemblance.boards import PackScores, ScoredCell, write_scores
+from resemblance.boards.ranking import SERIES, SHIPPED, packs_of
+from resemblance.boards.score_file import saved_scores
+from resemblance.boards.scoring import card_of, code_of, score_all
 from resemblance.packs import Pack, open_pack
+from resemblance.report.output import show
+from resemblance.report.terminal import plain_table
 from resemblance.sources.model_folder import read_subjects
 from resemblance.suites.case import cell_name
 from resemblance.suites.pinned import MODELS
 from resemblance.suites.reliability import RELIABILITY
 from resemblance.suites.resi.cases import six_tests
 
-
-def computed(pack: Pack, spec: str, folder: Path) -> str:
-    """Compute and write the scores of one measure on one pack; return a line about it."""
-    with single_threaded():
-        scores = score(pack, spec)
-    write_scores(folder, scores)
-    missing = sum(cell.value is None for cell in scores.cells)
-    return f"{scores.pack} {spec}: {scores.seconds:.0f} s, {missing} of {len(scores.cells)} missing"
+TOLERANCE = 1e-6  # by which a score may differ on another machine
+SHOWN = 40  # differences that a terminal gets
+HEADER = ("measure", "pack", "what differs", "in the file", "computed")
+Difference = tuple[str, str, str, str, str]  # a row of the table
 
 
-def is_current(pack: Pack, measure: rs.Measure, folder: Path) -> bool:
+# -------------------------------------------------------------------------------- scores to compute
+
+
+def is_current(scores: PackScores | None, pack: Pack, measure: rs.Measure) -> bool:
     """Whether the scores of a measure on a pack are there, of the code that computes it now."""
-    file = folder / pack.manifest.identity / file_name(measure.spec, measure.version)
-    if not file.exists():
-        return False
-    scores = read_scores(file)
-    return (scores.manifest, scores.code) == (pack.manifest.sha256, code_of(measure))
+    return scores is not None and (scores.manifest, scores.measure, scores.code) == (
+        pack.manifest.sha256, card_of(measure), code_of(measure)
+    )  # fmt: skip
 
 
 def outstanding(
-    packs: list[Pack], measures: list[rs.Measure], folder: Path
-) -> Iterator[tuple[Pack, str]]:
-    """Yield what is to be computed, the packs that take longest first."""
-    for pack in packs:
-        for measure in measures:
-            if not is_current(pack, measure, folder):
-                yield pack, measure.spec
+    packs: Sequence[Pack], measures: Sequence[rs.Measure], file: Path
+) -> list[tuple[rs.Measure, Pack]]:
+    """Return the scores that the file lacks, those on the packs that take longest first."""
+    known = {(s.measure.spec, s.pack): s for s in saved_scores(file)}
+    return [
+        (measure, pack)
+        for pack in packs
+        for measure in measures
+        if not is_current(known.get((measure.spec, pack.manifest.identity)), pack, measure)
+    ]
 
 
 def reliabilities(pack: Pack) -> dict[str, float]:
-    """Return how far what the cells of a pack expect repeats on other inputs, by the name of the
-    cell, computed from the inputs that the pack holds; nothing of a pack that says so itself."""
+    """Return how far the expected differences of the cells of a pack repeat on other inputs, by the
+    name of the cell, computed from the inputs in the pack; nothing of a pack that states it."""
     if pack.manifest.suite != "resi" or RELIABILITY in pack.manifest.facts:
         return {}
     cases = six_tests(read_subjects(pack.folder / MODELS)).cases
     return {cell_name(c.cell): c.reliability for c in cases if c.reliability is not None}
 
 
-def main() -> None:
+def with_reliabilities(scores: PackScores, known: dict[str, float]) -> PackScores:
+    """Return scores whose cells state how far their expected differences repeat."""
+    cells = tuple(cell._replace(reliability=known.get(cell.cell)) for cell in scores.cells)
+    return scores._replace(cells=cells)
+
+
+def write(packs: Sequence[Pack], measures: Sequence[rs.Measure], file: Path, jobs: int) -> None:
+    """Compute the scores that the file lacks, and add them to the file as they are ready."""
+    work = outstanding(packs, measures, file)
+    print(f"{len(work)} scores of measures on packs to compute", flush=True)
+    known = {p.manifest.identity: reliabilities(p) for p in packs} if work else {}
+    with ProcessPoolExecutor(jobs) as pool:
+        for done, scores in enumerate(score_all(work, pool), 1):
+            write_scores(file, [with_reliabilities(scores, known[scores.pack])])
+            missing = sum(cell.value is None for cell in scores.cells)
+            print(
+                f"{done}/{len(work)} {scores.pack} {scores.measure.spec}: {scores.seconds:.0f} s, "
+                f"{missing} of {len(scores.cells)} missing",
+                flush=True,
+            )
+
+
+# ---------------------------------------------------------------------------------- scores to check
+
+
+def check(
+    packs: Sequence[Pack],
+    measures: Sequence[rs.Measure],
+    file: Path,
+    jobs: int,
+    tolerance: float = TOLERANCE,
+) -> list[Difference]:
+    """Compute scores again, and return where the scores in the file differ."""
+    known = {(s.measure.spec, s.pack): s for s in saved_scores(file)}
+    work = [(measure, pack) for pack in packs for measure in measures]
+    rows = list[Difference]()
+    with ProcessPoolExecutor(jobs) as pool:
+        for again in score_all(work, pool):
+            about = again.measure.spec, again.pack
+            stored = known.get(about)
+            if stored is None:
+                rows.append((*about, "all scores", "missing", "present"))
+            else:
+                rows += [(*about, *row) for row in differences(stored, again, tolerance)]
+    return sorted(rows)
+
+
+def differences(
+    stored: PackScores, again: PackScores, tolerance: float
+) -> Iterator[tuple[str, str, str]]:
+    """Yield where stored scores differ from the same computed again: what, before and now."""
+    facts = [("manifest", stored.manifest, again.manifest)]
+    cards = stored.measure._asdict(), again.measure._asdict()
+    facts += [(name, str(cards[0][name]), str(cards[1][name])) for name in cards[0]]
+    names = [[(c.test, c.cell, c.models, len(c.parts)) for c in s.cells] for s in (stored, again)]
+    facts.append(("cells", *(f"{len(of)} cells" for of in names)))
+    yield from (fact for fact in facts if fact[1] != fact[2])
+    if names[0] == names[1]:
+        for one, other in zip(stored.cells, again.cells):
+            yield from _cell_differences(one, other, tolerance)
+    elif len(names[0]) == len(names[1]):
+        where = next(i for i, (a, b) in enumerate(zip(*names)) if a != b)
+        yield "cells", *(" ".join(map(str, of[where])) for of in names)
+
+
+def _cell_differences(
+    one: ScoredCell, other: ScoredCell, tolerance: float
+) -> Iterator[tuple[str, str, str]]:
+    where = f"{one.test}, {one.cell}"
+    numbers = [(where, one.value, other.value)]
+    parts = zip(one.parts, other.parts)
+    numbers += [(f"{where}, part {i}", a, b) for i, (a, b) in enumerate(parts, 1)]
+    for what, a, b in numbers:
+        if (a is None) != (b is None) or (a is not None and not abs(a - (b or 0.0)) <= tolerance):
+            yield what, _number(a), _number(b)
+    if one.is_incomplete != other.is_incomplete:
+        states = ("incomplete" if c.is_incomplete else "complete" for c in (one, other))
+        yield where, *states
+
+
+def _number(value: float | None) -> str:
+    return "no score" if value is None else f"{value:.12g}"
+
+
+# ------------------------------------------------------------------------------------------ command
+
+
+def main(arguments: Iterable[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("measures", nargs="*")
+    parser.add_argument("--check", action="store_true", help="compare with the file; write nothing")
     parser.add_argument("--series", default=SERIES)
     parser.add_argument("--packs", type=Path, nargs="*", help="archives, instead of a series")
-    parser.add_argument("--results", type=Path, default=SHIPPED)
+    parser.add_argument("--file", type=Path, default=SHIPPED, help="the file of scores")
     parser.add_argument("--jobs", type=int, default=2)
-    options = parser.parse_args()
+    options = parser.parse_args(None if arguments is None else list(arguments))
     packs = (
         [open_pack(p) for p in options.packs] if options.packs else list(packs_of(options.series))
     )
     measures = [rs.get_measure(m) for m in options.measures] or list(rs.preset("board"))
-    known = json.loads(RELIABILITIES.read_text()) if RELIABILITIES.exists() else {}
-    known |= {p.manifest.sha256: of_pack for p in packs if (of_pack := reliabilities(p))}
-    write_atomically(RELIABILITIES, json.dumps(known, indent=1) + "\n")
-    work = list(outstanding(packs, measures, options.results))
-    print(f"{len(work)} score files to compute", flush=True)
-    with ProcessPoolExecutor(options.jobs) as pool:
-        calls = [pool.submit(computed, pack, spec, options.results) for pack, spec in work]
-        for done, call in enumerate(as_completed(calls), 1):
-            print(f"{done}/{len(work)} {call.result()}", flush=True)
+    if not options.check:
+        write(packs, measures, options.file, options.jobs)
+        return 0
+    rows = check(packs, measures, options.file, options.jobs)
+    if not rows:
+        print(f"{len(measures)} measures on {len(packs)} packs: no score differs by {TOLERANCE:g}")
+        return 0
+    more = [f"and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
+    show([plain_table(HEADER, rows[:SHOWN], right=(3, 4)), *more])
+    return 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -434,7 +434,7 @@ def test_a_file_of_ones_own_that_cannot_be_loaded(call, folder):
         (folder / "broken.py").write_text(text)
         for words in (
             ("compare", "a.npy", "b.npy", "-m"), ("check",), ("rank",),
-            ("stream", "a.npy", "b.npy", "-m"), ("submit",),
+            ("stream", "a.npy", "b.npy", "-m"),
         ):  # fmt: skip
             code, out, err = call(*words, "broken.py:x")
             assert (code, out) == (3, ""), words

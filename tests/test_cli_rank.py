@@ -13,25 +13,25 @@ import warnings
 
 import pytest
 from factories.output import on_terminal
-from factories.packs import OWN, packs_in
+from factories.packs import OWN
 
 from resemblance import cli
 from resemblance.boards import read_scores
-from resemblance.boards.repository import rules_of, rules_text
+from resemblance.checks import check_measure
+from resemblance.cli.inputs import own_measure
 from resemblance.suites import run
 
 
 @pytest.fixture(scope="module")
 def tiny(tiny_board, tmp_path_factory):
+    """A file of scores on two tiny packs, next to the cache that has the packs."""
     folder = shutil.copytree(tiny_board, tmp_path_factory.mktemp("tiny") / "board")
-    (folder / "scores").rename(folder / "results")
-    (folder / "board.toml").write_text(rules_text(rules_of(packs_in(folder))))
-    return folder
+    return folder / "scores.jsonl"
 
 
 @pytest.fixture(autouse=True)
 def folder(tiny, tmp_path, monkeypatch):
-    monkeypatch.setenv("RESEMBLANCE_CACHE", str(tiny / "cache"))
+    monkeypatch.setenv("RESEMBLANCE_CACHE", str(tiny.with_name("cache")))
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(OWN)
@@ -39,7 +39,11 @@ def folder(tiny, tmp_path, monkeypatch):
 
 
 def words(tiny, *more):
-    return ("rank", "mine.py:top_share", "--against", tiny, "-j", 1, "-q", *more)
+    return ("rank", "mine.py:top_share", *among(tiny), *more)
+
+
+def among(tiny):
+    return ("--against", tiny, "--series", "tiny", "-j", 1, "-q")
 
 
 def test_rank_prints_place_neighbours_suites_and_cost(call, tiny):
@@ -49,7 +53,7 @@ def test_rank_prints_place_neighbours_suites_and_cost(call, tiny):
     assert "of 5, with a mean rank of" in out
     for text in ("→", "CKA", "manifolds", "leader", "CPU time: ", "times that of CKA"):
         assert text in out
-    assert not list(tiny.glob("results/*/top_share*"))
+    assert "top_share" not in tiny.read_text()
 
 
 def test_rank_fits_80_columns(tiny, monkeypatch):
@@ -60,14 +64,16 @@ def test_rank_fits_80_columns(tiny, monkeypatch):
 
 
 def test_rank_for_programs_and_as_a_page(call, tiny, folder):
-    code, out, _ = call(*words(tiny, "--format", "json", "--html", "p.html", "--save", "kept"))
+    code, out, _ = call(
+        *words(tiny, "--format", "json", "--html", "p.html", "--save", "kept.jsonl")
+    )
     (standing,) = json.loads(out)["standings"]
     assert code == 0
     assert standing["among"] == 5
     assert standing["place"]["best"] <= standing["place"]["position"]
     assert {suite["suite"] for suite in standing["suites"]} == {"resi", "manifolds"}
     assert "TopShare (top_share): Place " in (folder / "p.html").read_text()
-    assert len([read_scores(f) for f in (folder / "kept").rglob("*.json")]) == 2
+    assert [s.measure.spec for s in read_scores(folder / "kept.jsonl")] == ["top_share"] * 2
     call(*words(tiny, "-o", "r.csv"))
     (record,) = csv.DictReader(io.StringIO((folder / "r.csv").read_text()))
     assert record["spec"] == "top_share"
@@ -75,12 +81,40 @@ def test_rank_for_programs_and_as_a_page(call, tiny, folder):
 
 
 def test_saved_scores_are_ranked_like_all_others(call, tiny, folder):
-    call(*words(tiny, "--save", "kept"))
-    (folder / "kept").rename(folder / "results")
-    (folder / "board.toml").write_text((tiny / "board.toml").read_text())
-    code, out, _ = call("rank", "cka", "--against", folder, "-j", 1, "-q")
-    assert code == 0
-    assert "TopShare" in out
+    shutil.copy(tiny, folder / "more.jsonl")
+    before = (folder / "more.jsonl").read_text().splitlines()
+    call(*words(tiny, "--save", "more.jsonl"))
+    after = (folder / "more.jsonl").read_text().splitlines()
+    assert [line for line in after if line not in before] == [after[-1]]  # one line for a measure
+    assert len(after) == len(before) + 1
+    code, out, _ = call("rank", "cka", *among(folder / "more.jsonl"), "--format", "json")
+    (standing,) = json.loads(out)["standings"]
+    assert (code, standing["among"]) == (0, 5)
+    code, _, err = call(*words(tiny, "--save", "mine.py"))
+    assert (code, "line 1 of mine.py has no scores" in err) == (2, True)
+
+
+def test_scores_of_one_suite_join_those_of_the_others(call, tiny, folder):
+    for suite in ("resi", "manifolds"):
+        call(*words(tiny, "--only", suite, "--save", "kept.jsonl"))
+    assert [s.suite for s in read_scores("kept.jsonl")] == ["manifolds", "resi"]
+
+
+def test_scores_on_another_pack_of_the_name_are_refused(call, tiny, folder):
+    manifest = read_scores(tiny)[0].manifest
+    (folder / "other.jsonl").write_text(tiny.read_text().replace(manifest, "0" * 64))
+    code, _, err = call(*words(folder / "other.jsonl"))
+    assert code == 2
+    assert "get the pack of the scores" in err
+
+
+def test_a_measure_that_ends_the_process_is_an_error(call, tiny, folder):
+    (folder / "mine.py").write_text(OWN.replace("first,", "raise SystemExit(0)\n    first,", 1))
+    code, _, err = call(*words(tiny))
+    assert code == 3
+    assert "top_share ends the process, with 0" in err
+    faults = [o.detail for o in check_measure(own_measure(folder / "mine.py", "top_share"))]
+    assert faults == ["SystemExit: 0 (mine.py:11)"]
 
 
 def test_one_suite_with_few_cells_gives_no_place(call, tiny):
@@ -108,13 +142,13 @@ def test_a_warning_of_a_measure_is_given_once(call, tiny, folder):
     )
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        code, _, err = call("rank", "mine.py:top_share", "--against", tiny, "-j", 2)
+        code, _, err = call("rank", "mine.py:top_share", *among(tiny)[:4], "-j", 2)
     assert (code, err.count("odd")) == (0, 1)
 
 
 def test_a_measure_with_the_scores_of_another_is_said_to_be_the_same(call, tiny, folder):
     (folder / "again.py").write_text(OWN.replace("top_share", "again").replace("TopShare", "Again"))
-    code, out, err = call("rank", "mine.py:top_share", "again.py:again", *words(tiny)[2:])
+    code, out, err = call("rank", "mine.py:top_share", "again.py:again", *among(tiny))
     assert (code, err) == (0, "")
     for label in ("TopShare", "Again"):
         assert f"It has the same score as {label} in" in out
@@ -142,7 +176,7 @@ def test_an_unknown_series_and_a_file_that_fails(call, tiny, folder):
     code, _, err = call("rank mine.py:top_share --series nothing -q")
     assert (code, "no packs of the series 'nothing'" in err) == (2, True)
     (folder / "broken.py").write_text("import nowhere_at_all\n")
-    code, _, err = call("rank", "broken.py:mine", "--against", tiny, "-q")
+    code, _, err = call("rank", "broken.py:mine", *among(tiny))
     assert (code, "nowhere_at_all" in err) == (3, True)
 
 

@@ -1,4 +1,4 @@
-"""Score files and boards of made-up scores, as the board reads them."""
+"""Made-up scores on packs, and boards of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 import resemblance as rs
-from resemblance.boards import Board, MeasureCard, ScoredCell, ScoreFile, board_of
+from resemblance.boards import Board, MeasureCard, PackScores, ScoredCell, board_of
 from resemblance.boards.scoring import card_of
 from resemblance.catalogue import get_measure
 from resemblance.measure import Measure
@@ -72,30 +72,30 @@ def cards(specs: Sequence[str] = SPECS) -> list[MeasureCard]:
     return [card_of(get_measure(spec)) for spec in specs]
 
 
-def files_of(
+def scores_of(
     measures: Sequence[MeasureCard] | None = None,
     *,
     seed: int = 0,
     suites: Sequence[str] = tuple(CELLS),
-) -> tuple[ScoreFile, ...]:
-    """A score file for every suite and measure; earlier measures have the better scores."""
+) -> tuple[PackScores, ...]:
+    """Scores for every suite and measure; earlier measures have the better scores."""
     measures = cards() if measures is None else measures
-    return tuple(_file(s, card, i, seed) for s in suites for i, card in enumerate(measures))
+    return tuple(_scores(s, card, i, seed) for s in suites for i, card in enumerate(measures))
 
 
-def _file(suite: str, card: MeasureCard, place: int, seed: int) -> ScoreFile:
+def _scores(suite: str, card: MeasureCard, place: int, seed: int) -> PackScores:
     g = np.random.default_rng([seed, place, len(suite)])
-    scores = [
+    values = [
         round(float(v), 6) for v in 1 - 0.2 * place + 0.3 * g.standard_normal(len(CELLS[suite]))
     ]
-    cells = (ScoredCell(t, c, v, (), False, "one") for (t, c), v in zip(CELLS[suite], scores))
-    return _score_file(f"{suite}-{SERIES}@1", suite, card, cells, 1.0 + place)
+    cells = (ScoredCell(t, c, v, (), False, "one") for (t, c), v in zip(CELLS[suite], values))
+    return _on_pack(f"{suite}-{SERIES}@1", suite, card, cells, 1.0 + place)
 
 
 def board(score: Score, measures: Iterable[Measure] | None = None) -> Board:
     """A board on which a measure has these scores in all cells; by default all entries of the
     board."""
-    files = []
+    scores = []
     for suite, cells in ALL_CELLS.items():
         for m in rs.preset("board") if measures is None else measures:
             values = [score(m.spec, suite, *cell) for cell in cells]
@@ -103,12 +103,12 @@ def board(score: Score, measures: Iterable[Measure] | None = None) -> Board:
                 ScoredCell(*cell, value, reason="" if value is not None else "it failed")
                 for cell, value in zip(cells, values)
             )
-            files.append(_score_file(f"{suite}-compact@1", suite, card_of(m), scored))
-    return board_of(files)
+            scores.append(_on_pack(f"{suite}-compact@1", suite, card_of(m), scored))
+    return board_of(scores)
 
 
-def _score_file(
+def _on_pack(
     pack: str, suite: str, card: MeasureCard, cells: Iterable[ScoredCell], seconds: float = 1.0
-) -> ScoreFile:
+) -> PackScores:
     manifest, code = (hashlib.sha256(text.encode()).hexdigest() for text in (suite, card.spec))
-    return ScoreFile(pack, manifest, suite, card, code, seconds, ENVIRONMENT, tuple(cells))
+    return PackScores(pack, manifest, suite, card, code, seconds, ENVIRONMENT, tuple(cells))

@@ -94,10 +94,10 @@ def _written(content: Path, folder: Path, suite: str, facts: dict, version: int)
 
 
 def write_board(folder: Path) -> None:
-    """Write both packs, and scores of four measures on them in ``folder/scores``."""
+    """Write both packs, and the scores of four measures on them in ``folder/scores.jsonl``."""
     for pack in (resi_pack(folder), manifolds_pack(folder)):
         for measure in MEASURES:
-            write_scores(folder / "scores", score(pack, measure))
+            write_scores(folder / "scores.jsonl", [score(pack, measure)])
 
 
 def packs_in(folder: Path) -> tuple[Pack, ...]:

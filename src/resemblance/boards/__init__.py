@@ -1,14 +1,14 @@
-"""The board: scores of measures on packs as files, joined and ranked when they are read."""
+"""The board: scores of measures on packs, read from files, joined and ranked."""
 
 from .ranking import Board, board_of, read_board
-from .score_files import MeasureCard, ScoredCell, ScoreFile, read_scores, write_scores
+from .score_file import MeasureCard, PackScores, ScoredCell, read_scores, write_scores
 from .scoring import score
 
 __all__ = [
     "Board",
-    "ScoredCell",
     "MeasureCard",
-    "ScoreFile",
+    "PackScores",
+    "ScoredCell",
     "board_of",
     "read_board",
     "read_scores",

@@ -1,4 +1,4 @@
-"""Joined score files: the ranks and places of all measures on a series of packs."""
+"""The ranks and places of all measures on a series of packs, from their scores in files."""
 
 from __future__ import annotations
 
@@ -7,20 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..json_files import read_document
 from ..packs import Pack, known_packs, open_pack
 from ..results.result import Result
 from ..results.sections import RankRule, Section
 from ..suites import SUITES
 from ..suites.joint import JointRanks, joint_ranks
 from ..suites.reliability import is_reliable
-from .score_files import MeasureCard, ScoreFile, read_scores, score_files
+from .score_file import MeasureCard, PackScores, read_scores
 
-SHIPPED = Path(__file__).with_name("results")  # the scores of the measures of this library
+SHIPPED = Path(__file__).with_name("scores.jsonl")  # the scores of the measures of this library
 SERIES = "compact"  # the packs that ship with the library
-# By manifest and cell, how far what the cells of packs expect repeats on other inputs, of packs
-# that do not say so themselves; made by scripts/board_scores.py
-RELIABILITIES = Path(__file__).with_name("reliability.json")
 Scores = dict[str, dict[str, float | None]]  # by cell, then by specification
 
 
@@ -28,57 +24,56 @@ class Board(NamedTuple):
     """The scores of measures on packs, one pack of every suite, joined.
 
     ``results``: by suite, the scores of all measures that have some there. ``cards``: by
-    specification, what measures claim. ``files``: by suite and specification. ``ranks``: of the
+    specification, what measures claim. ``scores``: by suite and specification. ``ranks``: of the
     measures that have scores in all suites. ``unranked``: by suite and cell, the reliability of
     what is expected in cells where it is too low to rank measures by it.
     """
 
     results: Mapping[str, Result]
     cards: Mapping[str, MeasureCard]
-    files: Mapping[str, Mapping[str, ScoreFile]]
+    scores: Mapping[str, Mapping[str, PackScores]]
     ranks: JointRanks
     unranked: Mapping[str, Mapping[tuple[str, str], float]]
 
 
-def read_board(*folders: str | Path, series: str = SERIES) -> Board:
+def read_board(*files: str | Path, series: str = SERIES) -> Board:
     """Return the board of a series of packs, from the scores that ship with the library and those
-    in folders of results.
+    in score files.
 
-    Of several versions of a measure the one that was computed last counts, and a file of a folder
-    before one that ships.
+    Of several versions of a measure the one that was computed last counts, and a file of yours
+    before the scores that ship.
     """
-    return board_of(current(read_files(*folders, series=series)))
+    return board_of(current(read_all_scores(*files, series=series)))
 
 
-def read_files(*folders: str | Path, series: str = SERIES) -> tuple[ScoreFile, ...]:
-    """Return all score files of a series of packs, also those of earlier versions, which come
-    first: the files that ship with the library, and those in folders of results.
+def read_all_scores(*files: str | Path, series: str = SERIES) -> tuple[PackScores, ...]:
+    """Return all scores on a series of packs, also those of earlier versions, which come first: the
+    scores that ship with the library, and those in score files.
 
-    Raises ``ValueError`` for a folder without scores on packs of the series, and for scores on a
+    Raises ``ValueError`` for a file without scores on packs of the series, and for scores on a
     version of a pack that ships which this version of the library does not know.
     """
-    paths = _of_series(SHIPPED, series) if SHIPPED.is_dir() else []
-    for folder in folders:
-        added = _of_series(folder, series)
+    scores = list(_of_series(SHIPPED, series)) if SHIPPED.is_file() else []
+    for file in files:
+        added = _of_series(file, series)
         if not added:
-            raise ValueError(f"{folder} holds no scores on packs of the series {series!r}")
-        paths += added
-    files = list(map(read_scores, paths))
-    _check_known(files)
-    return tuple(sorted(files, key=_age))
+            raise ValueError(f"{file} holds no scores on packs of the series {series!r}")
+        scores += added
+    _check_known(scores)
+    return tuple(sorted(scores, key=_age))
 
 
-def _age(scores: ScoreFile) -> tuple[int, str, int]:
-    """Return what orders files: versions of measures of users are hashes, so dates go first."""
+def _age(scores: PackScores) -> tuple[int, str, int]:
+    """Return what orders scores: versions of measures of users are hashes, so dates go first."""
     return scores.pack_version, scores.environment.get("date", ""), scores.measure.version
 
 
-def _check_known(files: Iterable[ScoreFile]) -> None:
+def _check_known(several: Iterable[PackScores]) -> None:
     """Raise ``ValueError`` for scores on an unknown version of a known pack: they would displace
     all scores of their suite."""
     known = {p.identity: p.manifest for p in known_packs()}
     names = {identity.partition("@")[0] for identity in known}
-    for scores in files:
+    for scores in several:
         if scores.pack.partition("@")[0] not in names:
             continue
         if known.get(scores.pack) != scores.manifest:
@@ -88,15 +83,15 @@ def _check_known(files: Iterable[ScoreFile]) -> None:
             )
 
 
-def _of_series(folder: str | Path, series: str) -> list[Path]:
-    return [path for path in score_files(folder) if series_of(path.parent.name) == series]
+def _of_series(file: str | Path, series: str) -> list[PackScores]:
+    return [scores for scores in read_scores(file) if series_of(scores.pack) == series]
 
 
-def current(files: Sequence[ScoreFile]) -> tuple[ScoreFile, ...]:
-    """Return the score files on the newest version of every pack."""
-    ordered = sorted(files, key=lambda scores: scores.pack_version)
+def current(several: Sequence[PackScores]) -> tuple[PackScores, ...]:
+    """Return the scores on the newest version of every pack."""
+    ordered = sorted(several, key=lambda scores: scores.pack_version)
     newest = {scores.suite: scores.pack_version for scores in ordered}
-    return tuple(s for s in files if s.pack_version == newest[s.suite])
+    return tuple(s for s in several if s.pack_version == newest[s.suite])
 
 
 def series_of(pack: str) -> str:
@@ -104,55 +99,59 @@ def series_of(pack: str) -> str:
     return pack.partition("@")[0].partition("-")[2]
 
 
-def board_of(files: Iterable[ScoreFile]) -> Board:
-    """Return the board of score files, later ones in place of earlier ones of the same measure.
+def board_of(scores: Iterable[PackScores]) -> Board:
+    """Return the board of scores, later ones in place of earlier ones of the same measure.
 
-    The version of a measure is that of its last file: scores of different versions, such as on two
-    packs, are never mixed, and those of another version are left out. A measure without a score in
-    any cell is not ranked.
+    The version of a measure is that of its last scores: scores of different versions, such as on
+    two packs, are never mixed, and those of another version are left out. A measure without a score
+    in any cell is not ranked.
 
-    Raises ``ValueError`` for scores on different packs of one suite, and for files whose cells
+    Raises ``ValueError`` for scores on different packs of one suite, and for scores whose cells
     differ.
     """
-    by_suite: dict[str, dict[str, ScoreFile]] = {}
-    several = tuple(files)
-    versions = {scores.measure.spec: scores.measure.version for scores in several}
-    for scores in several:
-        if scores.measure.version != versions[scores.measure.spec]:
-            continue
-        by_suite.setdefault(scores.suite, {})[scores.measure.spec] = scores
+    by_suite: dict[str, dict[str, PackScores]] = {}
+    several = tuple(scores)
+    versions = {one.measure.spec: one.measure.version for one in several}
+    for one in several:
+        if one.measure.version == versions[one.measure.spec]:
+            by_suite.setdefault(one.suite, {})[one.measure.spec] = one
     ordered = {suite: by_suite[suite] for suite in SUITES if suite in by_suite}
-    scored = {spec for of in ordered.values() for spec, scores in of.items() if scores.has_values}
-    known: Mapping[str, Mapping[str, float]] = read_document(
-        RELIABILITIES, dict, "a table of reliabilities"
-    )
-    unranked = dict[str, dict[tuple[str, str], float]]()
-    for suite, first in ((suite, next(iter(of.values()))) for suite, of in ordered.items()):
-        of_pack = known.get(first.manifest, {})
-        cells = ((c.test, c.cell, of_pack.get(c.cell)) for c in first.cells)
-        unranked[suite] = {(t, c): r for t, c, r in cells if r is not None and not is_reliable(r)}
-    results = {suite: joined(_chosen(of, scored), unranked[suite]) for suite, of in ordered.items()}
-    cards = {s.measure.spec: s.measure for of in ordered.values() for s in of.values()}
+    with_values = {spec for of in ordered.values() for spec, one in of.items() if one.has_values}
+    unranked = {suite: _unreliable(of.values()) for suite, of in ordered.items()}
+    results = {
+        suite: joined(_chosen(of, with_values), unranked[suite]) for suite, of in ordered.items()
+    }
+    cards = {one.measure.spec: one.measure for of in ordered.values() for one in of.values()}
     return Board(results, cards, ordered, joint_ranks(list(results.values())), unranked)
 
 
-def _chosen(files: Mapping[str, ScoreFile], specs: set[str]) -> list[ScoreFile]:
-    """Return the files of some measures, or all where these have none."""
-    return [scores for spec, scores in files.items() if spec in specs] or list(files.values())
+def _unreliable(scores: Iterable[PackScores]) -> dict[tuple[str, str], float]:
+    """Return the reliability of cells where it is too low to rank measures, by test and cell."""
+    cells = (cell for one in scores for cell in one.cells)
+    return {
+        (cell.test, cell.cell): cell.reliability
+        for cell in cells
+        if cell.reliability is not None and not is_reliable(cell.reliability)
+    }
 
 
-def joined(files: Sequence[ScoreFile], unranked: Iterable[tuple[str, str]] = ()) -> Result:
+def _chosen(scores: Mapping[str, PackScores], specs: set[str]) -> list[PackScores]:
+    """Return the scores of some measures, or all where these have none."""
+    return [one for spec, one in scores.items() if spec in specs] or list(scores.values())
+
+
+def joined(several: Sequence[PackScores], unranked: Iterable[tuple[str, str]] = ()) -> Result:
     """Return the scores of several measures on one pack as one result, without tables; those in
     ``unranked`` cells are not ranked.
 
-    Raises ``ValueError`` for files of different packs or with different cells.
+    Raises ``ValueError`` for scores on different packs or in different cells.
     """
-    first = files[0]
-    for other in files[1:]:
+    first = several[0]
+    for other in several[1:]:
         _check_same(first, other)
-    specs, noise = [s.measure.spec for s in files], set(unranked)
+    specs, noise = [s.measure.spec for s in several], set(unranked)
     scores, rules = defaultdict[str, Scores](dict), defaultdict[str, dict[str, RankRule]](dict)
-    for cells in zip(*(s.cells for s in files), strict=True):
+    for cells in zip(*(s.cells for s in several), strict=True):
         test, cell, *_ = one = cells[0]
         scores[test][cell] = dict(zip(specs, (c.value for c in cells)))
         rules[test][cell] = RankRule(
@@ -166,13 +165,13 @@ def joined(files: Sequence[ScoreFile], unranked: Iterable[tuple[str, str]] = ())
         first.suite,
         first.pack,
         tuple(Section(t, t, "", scores=of, rules=rules[t]) for t, of in scores.items()),
-        {s.measure.spec: s.measure.label for s in files},
-        {s.measure.spec: s.seconds for s in files},
+        {s.measure.spec: s.measure.label for s in several},
+        {s.measure.spec: s.seconds for s in several},
         {"pack": first.pack, "manifest": first.manifest},
     )
 
 
-def _check_same(one: ScoreFile, other: ScoreFile) -> None:
+def _check_same(one: PackScores, other: PackScores) -> None:
     who = f"{one.measure.spec} and {other.measure.spec}"
     if (one.pack, one.manifest) != (other.pack, other.manifest):
         raise ValueError(
@@ -183,11 +182,26 @@ def _check_same(one: ScoreFile, other: ScoreFile) -> None:
         raise ValueError(f"{who} have scores in different cells of {one.pack}")
 
 
-def packs_of(series: str = SERIES) -> tuple[Pack, ...]:
-    """Return the packs of a series, opened: the newest version of each, in the order of suites."""
-    newest = {
-        p.suite: p
-        for p in sorted(known_packs(), key=lambda p: p.version)
-        if series_of(f"{p.name}@{p.version}") == series
-    }
-    return tuple(open_pack(f"{newest[s].name}@{newest[s].version}") for s in SUITES if s in newest)
+def packs_of(series: str = SERIES, scores: Iterable[PackScores] = ()) -> tuple[Pack, ...]:
+    """Return the packs of a series, opened: the newest version of each, in the order of suites.
+
+    Known are the packs that ship with the library, and those that ``scores`` are on, which may be
+    in the cache.
+
+    Raises ``ValueError`` for a series of which no packs are known, and for a pack whose manifest is
+    not that of its scores.
+    """
+    packs = [(p.version, p.suite, p.identity) for p in known_packs()]
+    packs += [(s.pack_version, s.suite, s.pack) for s in scores]
+    newest = {suite: pack for _, suite, pack in sorted(packs) if series_of(pack) == series}
+    if not newest:
+        raise ValueError(f"no packs of the series {series!r} are known; see: resemblance pack list")
+    opened = {suite: open_pack(newest[suite]) for suite in SUITES if suite in newest}
+    for one in scores:
+        manifest = opened[one.suite].manifest if one.suite in opened else None
+        if manifest and manifest.identity == one.pack and manifest.sha256 != one.manifest:
+            raise ValueError(
+                f"{one.pack} is here with the manifest {manifest.sha256[:12]}, and the scores of "
+                f"{one.measure.spec} are on {one.manifest[:12]}: get the pack of the scores"
+            )
+    return tuple(opened.values())

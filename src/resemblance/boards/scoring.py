@@ -23,7 +23,7 @@ from ..suites.pinned import PinnedCell, pack_cases, pinned_cells
 from ..suites.scoring import score as suite_score
 from ..suites.study import Progress
 from ..user_modules import OwnFileError
-from .score_files import MeasureCard, ScoredCell, ScoreFile
+from .score_file import MeasureCard, PackScores, ScoredCell
 
 LEFT_OUT = "left out: it takes too long on so many samples"
 DIGITS = 12  # of scores that are kept
@@ -36,7 +36,7 @@ def score(
     *,
     memory: int | str = "half",
     progress: Progress | None = None,
-) -> ScoreFile:
+) -> PackScores:
     """Run a measure on a pack, and return its scores.
 
     Scores are kept to 12 digits. Cells are those of the pack, whatever the measure: where it has no
@@ -57,7 +57,7 @@ def score(
     cells = scored_cells(pack, cases, rows)
     seconds = time.process_time() - start
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return ScoreFile(
+    return PackScores(
         pack.manifest.identity,
         pack.manifest.sha256,
         pack.manifest.suite,
@@ -122,7 +122,6 @@ def card_of(measure: Measure) -> MeasureCard:
         measure.differentiable,
         tuple(sorted(measure.invariant_to)),
         measure.reference,
-        measure.summary,
     )
 
 
@@ -148,7 +147,7 @@ def score_all(
     work: Sequence[tuple[Measure, Pack]],
     executor: Executor | None = None,
     progress: Progress | None = None,
-) -> Iterator[ScoreFile]:
+) -> Iterator[PackScores]:
     """Yield the scores of each measure on its pack, as they are ready.
 
     Each is computed in one process on one thread, so that CPU times can be compared, and each
@@ -186,7 +185,7 @@ def scores_on(
     measures: Iterable[Measure],
     executor: Executor | None = None,
     progress: Progress | None = None,
-) -> tuple[ScoreFile, ...]:
+) -> tuple[PackScores, ...]:
     """Return the scores of all measures on all packs, by measure and then by pack."""
     places, specs = list(packs), list(measures)
     work = [(measure, pack) for pack in places for measure in specs]
@@ -198,7 +197,7 @@ def scores_on(
 
 def _scored(
     measure: Measure, pack: Pack, progress: Progress | None
-) -> tuple[ScoreFile, list[tuple[type[Warning], str]]]:
+) -> tuple[PackScores, list[tuple[type[Warning], str]]]:
     """Return scores, and the warnings that were given, each once."""
     with single_threaded(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("once")

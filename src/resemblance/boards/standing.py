@@ -4,12 +4,11 @@ neighbours."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..citations import PAPERS_OF
-from ..claims import INVARIANCES
 from ..extras import need
 from ..report.numbers import counted, duration, number
 from ..report.terminal import plain_table
@@ -19,7 +18,7 @@ from ..significance import SETTLING, Place, Places
 from ..suites import SUITES
 from ..suites.reliability import LEAST_RELIABILITY
 from .ranking import SERIES, Board, read_board
-from .score_files import MeasureCard, ScoreFile
+from .score_file import MeasureCard
 from .views import REFERENCE, View, chosen_cells, chosen_measures, labels_of, seconds_of, view
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ MARK = "→"  # before the measure in question
 # ------------------------------------------------------------------------------------- for programs
 
 
-def board(*folders: str | Path, series: str = SERIES) -> pandas.DataFrame:
+def board(*files: str | Path, series: str = SERIES) -> pandas.DataFrame:
     """Return the published ranking of measures as a frame, one row a measure, best first.
 
     ``spec``, ``label``, ``version``, ``family``; ``place``, and ``best`` to ``worst``, which run
@@ -44,14 +43,14 @@ def board(*folders: str | Path, series: str = SERIES) -> pandas.DataFrame:
     ``cpu_seconds`` on all packs; then what the measure claims. Suites of fewer than six cells do
     not count towards the mean. Measures without scores in some suite are last, without a place.
 
-    ``folders``: results to add to those that ship with the library, such as those of your own
-    measures, see :func:`resemblance.boards.write_scores`. ``series``: the packs.
+    ``files``: files of scores to add to those that ship with the library, such as those of your own
+    measures, which :func:`resemblance.boards.write_scores` writes. ``series``: the packs.
 
-    Raises ``ValueError`` for a folder without score files, and for files that cannot be joined.
+    Raises ``ValueError`` for files of something else, and for scores that cannot be joined.
     Needs the extra ``frames``.
     """
     pd = need("pandas")
-    scores = read_board(*folders, series=series)
+    scores = read_board(*files, series=series)
     whole = view(scores, chosen_cells(scores), chosen_measures(scores))
     frame: pandas.DataFrame = pd.DataFrame(records_of(scores, whole))
     whole_numbers = dict.fromkeys(("place", "best", "worst"), "Int64")
@@ -101,37 +100,6 @@ def _claim_record(card: MeasureCard) -> dict[str, Any]:
 
 
 # ----------------------------------------------------------------------------------------- in words
-
-
-def claims_of(card: MeasureCard) -> dict[str, str]:
-    """Return what a measure claims, in sentences by their subject."""
-    more = "larger" if card.larger_is_more_similar else "smaller"
-    yes = [name for name in INVARIANCES if name in card.invariant_to]
-    no = [name for name in INVARIANCES if name not in card.invariant_to]
-    return {
-        "direction": f"The {more} its value, the more alike two representations are.",
-        "range": f"Its values lie between {_end(card.range[0], '−∞')} and "
-        f"{_end(card.range[1], '∞')}.",
-        "order": "The order of the two representations does not matter."
-        if card.symmetric
-        else "The order of the two representations matters.",
-        "metric": "It is a metric: it obeys the triangle inequality."
-        if card.metric
-        else "It does not claim to be a metric.",
-        "unchanged by": f"{_names(yes)}.",
-        "changed by": f"{_names(no)}.",
-        "gradients": "It is differentiable."
-        if card.differentiable
-        else "It does not claim to be differentiable.",
-    }
-
-
-def _end(value: float | None, missing: str) -> str:
-    return missing if value is None else number(value)
-
-
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(name.replace("_", " ") for name in names) or "nothing listed"
 
 
 def place_sentence(place: Place, count: int) -> str:
@@ -234,14 +202,6 @@ class Standing(NamedTuple):
         return sum(self.missing.values()) < self.cells
 
 
-def can_rank(files: Sequence[ScoreFile]) -> bool:
-    """Return whether score files are of two suites, and of two measures that both have."""
-    by_suite: dict[str, set[str]] = {}
-    for scores in files:
-        by_suite.setdefault(scores.suite, set()).add(scores.measure.spec)
-    return len(by_suite) > 1 and len(set.intersection(*by_suite.values())) > 1
-
-
 def view_of(board: Board, suite: str | None = None) -> View:
     """Return the view of all cells of a board, or of those of a suite, with all measures."""
     return view(board, chosen_cells(board, suite), chosen_measures(board))
@@ -258,7 +218,7 @@ def standing(board: Board, shown: View, spec: str) -> Standing:
     index = next((i for i, row in enumerate(rows) if row.measure == spec), None)
     place = None if index is None else rows[index]
     labels = labels_of(board)
-    files = [board.files[s][spec] for s in shown.cells.suites if spec in board.files[s]]
+    files = [board.scores[s][spec] for s in shown.cells.suites if spec in board.scores[s]]
     cells = [cell for scores in files for cell in scores.cells]
     return Standing(
         spec,
@@ -298,7 +258,7 @@ def _same(board: Board, shown: View, spec: str) -> Iterable[tuple[str, int]]:
 
 def _scores(board: Board, shown: View, spec: str) -> dict[tuple[str, str, str], float | None]:
     """Return the scores of a measure, by suite, test and cell."""
-    files = [board.files[s][spec] for s in shown.cells.suites if spec in board.files[s]]
+    files = [board.scores[s][spec] for s in shown.cells.suites if spec in board.scores[s]]
     return {(f.suite, cell.test, cell.cell): cell.value for f in files for cell in f.cells}
 
 
@@ -315,19 +275,10 @@ def _suite_ranks(places: Places, spec: str) -> Iterable[SuiteRank]:
 def _times(board: Board, spec: str) -> float | None:
     """Return the CPU time of a measure in multiples of that of CKA on the same packs; None of CKA
     itself, and where its time is not known."""
-    suites = [suite for suite, files in board.files.items() if {spec, REFERENCE} <= files.keys()]
-    reference = sum(board.files[suite][REFERENCE].seconds for suite in suites)
-    seconds = sum(board.files[suite][spec].seconds for suite in suites)
+    suites = [suite for suite, files in board.scores.items() if {spec, REFERENCE} <= files.keys()]
+    reference = sum(board.scores[suite][REFERENCE].seconds for suite in suites)
+    seconds = sum(board.scores[suite][spec].seconds for suite in suites)
     return seconds / reference if reference and spec != REFERENCE else None
-
-
-def moved(before: View, after: View, spec: str) -> dict[str, tuple[int, int]]:
-    """Return the measures whose position among the others changes when a measure joins them: by
-    specification, the position before and after, both counted without the new one."""
-    old = [place.measure for place in before.places.rows if place.measure != spec]
-    new = [place.measure for place in after.places.rows if place.measure in old]
-    positions = {m: (old.index(m) + 1, new.index(m) + 1) for m in new}
-    return {m: pair for m, pair in positions.items() if pair[0] != pair[1]}
 
 
 def standing_sentence(standing: Standing) -> str:

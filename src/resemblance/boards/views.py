@@ -10,25 +10,21 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from ..display import did_you_mean
 from ..significance import Places, places
-from ..suites import SUITES
 from ..suites.joint import CellRanks, shared_ranks
 from .ranking import Board
 
 ALL = "all"
 DOMAINS = ("vision", "language", "graphs")  # a cell is of one if its name has the word
 REFERENCE = "cka"  # the measure that costs are multiples of
-COSTS = (1, 3, 10)  # classes of cost, in multiples of its CPU time
 Ranks: TypeAlias = dict[str, CellRanks]  # of measures among each other, by suite
 IsChosen: TypeAlias = Callable[[str, str, str], bool]  # whether a suite, a test and a cell count
 
 
 class CellSet(NamedTuple):
     """Cells of a board that a reader can choose: all of them, or those of some suites, of a domain
-    or of a test. ``key`` names them in an address, ``group`` is the heading of their kind."""
+    or of a test. ``key`` names them."""
 
     key: str
-    group: str
-    name: str
     suites: tuple[str, ...]
     domain: str = ""
     test: str = ""
@@ -43,8 +39,6 @@ class MeasureSet(NamedTuple):
     """Measures of a board that a reader can choose, by their specifications."""
 
     key: str
-    group: str
-    name: str
     specs: frozenset[str]
 
 
@@ -84,7 +78,7 @@ def tests_of(board: Board, suite: str) -> tuple[str, ...]:
 
 def seconds_of(board: Board, spec: str) -> float:
     """Return the CPU seconds of a measure over the packs on which it has scores."""
-    return sum(files[spec].seconds for files in board.files.values() if spec in files)
+    return sum(files[spec].seconds for files in board.scores.values() if spec in files)
 
 
 def labels_of(board: Board) -> dict[str, str]:
@@ -99,11 +93,11 @@ def labels_of(board: Board) -> dict[str, str]:
 def cell_sets(board: Board) -> tuple[CellSet, ...]:
     """Return what can be chosen of the cells of a board, all of them first."""
     return (
-        CellSet(ALL, "", "all cells", tuple(board.results)),
-        *(CellSet(suite, "suite", SUITES[suite], (suite,)) for suite in board.results),
+        CellSet(ALL, tuple(board.results)),
+        *(CellSet(suite, (suite,)) for suite in board.results),
         *_domains(board),
         *(
-            CellSet(f"{suite}/{test}", f"test of {suite}", test, (suite,), test=test)
+            CellSet(f"{suite}/{test}", (suite,), test=test)
             for suite in board.results
             for test in tests_of(board, suite)
         ),
@@ -118,14 +112,13 @@ def _domains(board: Board) -> Iterator[CellSet]:
     for domain in DOMAINS:
         suites = tuple(suite for suite, domains in present.items() if domain in domains)
         if suites:
-            yield CellSet(domain, "domain", domain, suites, domain)
+            yield CellSet(domain, suites, domain)
 
 
 def measure_sets(board: Board) -> tuple[MeasureSet, ...]:
     """Return what can be chosen of the measures of a board, all of them first.
 
-    A class of cost has the measures that need at most so many times the CPU time of CKA; what is
-    the same as all measures, or fewer than two, is no choice.
+    What is the same as all measures, or fewer than two, is no choice.
     """
     everything = frozenset(board.cards)
     families: dict[str, set[str]] = {}
@@ -133,26 +126,11 @@ def measure_sets(board: Board) -> tuple[MeasureSet, ...]:
         families.setdefault(card.family, set()).add(spec)
     metrics = frozenset(spec for spec, card in board.cards.items() if card.metric)
     sets = [
-        MeasureSet("metrics", "", "metrics only", metrics),
-        *(
-            MeasureSet(family, "family", family.replace("_", " "), frozenset(families[family]))
-            for family in sorted(families)
-        ),
-        *_cost_classes(board),
+        MeasureSet("metrics", metrics),
+        *(MeasureSet(family, frozenset(families[family])) for family in sorted(families)),
     ]
     smaller = (s for s in sets if 1 < len(s.specs) < len(everything))
-    return (MeasureSet(ALL, "", "all measures", everything), *smaller)
-
-
-def _cost_classes(board: Board) -> Iterator[MeasureSet]:
-    seconds = {spec: seconds_of(board, spec) for spec in board.ranks.labels}
-    if REFERENCE not in seconds:
-        return
-    for times in COSTS:
-        most = times * seconds[REFERENCE]
-        specs = frozenset(spec for spec, needed in seconds.items() if needed <= most)
-        words = "at most the CPU time of CKA" if times == 1 else f"up to {times} times that of CKA"
-        yield MeasureSet(f"cost-{times}", "cost", words, specs)
+    return (MeasureSet(ALL, everything), *smaller)
 
 
 # --------------------------------------------------------------------------------------- the views
@@ -189,12 +167,6 @@ def view(board: Board, cells: CellSet, measures: MeasureSet) -> View:
         standing = places_in(board, ranks)
     counts = {suite: len(of_suite) for suite, of_suite in ranks.items()}
     return View(cells, measures, standing, counts, noise)
-
-
-def all_views(board: Board) -> tuple[View, ...]:
-    """Return the views of all choices of cells and measures."""
-    cells = cell_sets(board)
-    return tuple(view(board, c, measures) for measures in measure_sets(board) for c in cells)
 
 
 def chosen_cells(

@@ -43,7 +43,6 @@ PANELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Board": {
         "board": ("board", "The ranking of all measures on the same pinned features."),
         "rank": ("ranking", "Score a measure, and print where it stands among all others."),
-        "submit": ("submitting", "Add a measure to a repository of results."),
         "check": ("comparing", "Check measures against what they claim, on small data."),
     },
     "Information": {

@@ -1,4 +1,4 @@
-"""The commands of the board: show the ranking, and build the site."""
+"""The command that shows the board."""
 
 from __future__ import annotations
 
@@ -9,33 +9,26 @@ import typer
 
 from ..boards import Board, read_board
 from ..boards.ranking import SERIES
-from ..boards.repository import results_in
-from ..boards.site import build_site
 from ..boards.standing import own_suites, own_words, records_of, view_words
 from ..boards.views import View, chosen_cells, chosen_measures, labels_of, seconds_of, view
-from ..extras import check
 from ..report.numbers import duration
 from ..report.output import Output
 from ..report.terminal import plain_table
 from ..results.standing import PLACES, place_words
-from .ending import show_page
 from .options import Help, add_command, new_group, writing
-from .submitting import HELP as REPOSITORY
-from .submitting import INIT, VERIFY, init_command, verify_command
 
 SHOW = (
     "board show",
     "board show --suite resi --family cca",
-    "board show my-results --metrics -o ranking.csv",
+    "board show mine.jsonl --metrics -o ranking.csv",
 )
-BUILD = ("board build --output site", "board build my-results --output site --open")
 HEADER = ("place", "measure", "mean rank", "95 %", "CPU time")
 
 
 @writing()
 def show_command(
     progress: bool,
-    results: list[Path] | None = None,
+    scores: list[Path] | None = None,
     suite: str | None = None,
     domain: str | None = None,
     test: str | None = None,
@@ -47,7 +40,7 @@ def show_command(
 
     The chosen measures are ranked anew, among each other alone, in the chosen cells alone.
     """
-    board = read_board(*results_in(results or ()), series=series)
+    board = read_board(*(scores or ()), series=series)
     shown = view(
         board, chosen_cells(board, suite, domain, test), chosen_measures(board, family, metrics)
     )
@@ -55,26 +48,11 @@ def show_command(
     return Output(_tables(board, shown), _document(board, shown, records), records)
 
 
-def build_command(
-    output: Path,
-    results: list[Path] | None = None,
-    series: str = SERIES,
-    opened: bool = False,
-    quiet: bool = False,
-) -> None:
-    """Write the board as a static site, which needs neither a server nor a network."""
-    check("jinja2")
-    page = build_site(*results_in(results or ()), output=output, series=series)
-    if not quiet:
-        print(f"Open {page.resolve()}")
-    show_page(page, opened)
-
-
 # -------------------------------------------------------------------------------------- the ranking
 
 
 def _document(board: Board, shown: View, records: list[dict[str, Any]]) -> dict[str, Any]:
-    packs = {f.pack: f.manifest for of in board.files.values() for f in of.values()}
+    packs = {f.pack: f.manifest for of in board.scores.values() for f in of.values()}
     return {
         "cells": shown.cells.key,
         "measures": shown.measures.key,
@@ -105,23 +83,17 @@ def _tables(board: Board, shown: View) -> list[Any]:
 
 
 HELP: Help = {
-    "results": typer.Argument(
-        help="Folders of results to add to those that ship with the library."
-    ),
+    "scores": typer.Argument(help="Files of scores to add to those that ship with the library."),
     "suite": "Only the cells of this suite.",
     "domain": "Only cells of vision, language or graphs.",
     "test": "Only the cells of this test of --suite.",
     "family": "Only the measures of this family.",
     "metrics": "Only measures that claim to be metrics.",
     "series": "The packs: one of each suite, with this ending.",
-    "build.output": typer.Option("--output", "-o", help="The folder of the site."),
 }
 
 
 commands = typer.Typer()
 _group = new_group("The ranking of all measures on the same pinned features.", SHOW[0])
 add_command(_group, "show", show_command, *SHOW, help=HELP)
-add_command(_group, "build", build_command, *BUILD, help=HELP)
-add_command(_group, "init", init_command, *INIT, help=REPOSITORY)
-add_command(_group, "verify", verify_command, *VERIFY, help=REPOSITORY)
 commands.add_typer(_group, name="board")

@@ -9,9 +9,9 @@ from typing import Any
 
 import typer
 
-from ..boards import Board, ScoreFile, board_of, write_scores
-from ..boards.ranking import SERIES, current, read_files, series_of
-from ..boards.repository import packs_for, results_in
+from ..boards import Board, PackScores, board_of, read_scores, write_scores
+from ..boards.ranking import SERIES, current, packs_of, read_all_scores
+from ..boards.score_file import saved_scores
 from ..boards.scoring import scores_on
 from ..boards.standing import (
     Standing,
@@ -36,12 +36,13 @@ from .options import ALL_JOBS, Help, commands_of, writing
 RANK = (
     "rank mine.py:my_measure",
     "rank mine.py:my_measure --only resi --format json",
-    "rank mine.py:first mine.py:second --against results --html ranks.html",
+    "rank mine.py:my_measure --save mine.jsonl",
+    "rank mine.py:first mine.py:second --against mine.jsonl --html ranks.html",
 )
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 
 
-@writing(FORMATS, folder="save", page="Write the whole ranking as a page.")
+@writing(FORMATS, save="save", page="Write the whole ranking as a page.")
 def rank_command(
     measures: list[str],
     context: typer.Context,
@@ -62,12 +63,13 @@ def rank_command(
         if html is not None:
             raise ValueError("--html shows the ranking over all suites: leave out --only")
     tested = chosen_measures(measures) or []
-    packs = packs_for(against, series)
+    if save is not None:
+        saved_scores(save)  # a file of something else is an error before the work
+    packs = packs_of(series, () if against is None else read_scores(against))
     scores = _scored(tested, _chosen(packs, only), jobs, progress)
     if save is not None:
-        for of_pack in scores:
-            attempt(context, "scores", save, partial(write_scores, save, of_pack))
-    board = board_of([*known_scores(packs, against), *scores])
+        attempt(context, "scores", save, partial(write_scores, save, scores))
+    board = board_of([*_known_scores(packs, against, series), *scores])
     shown = view_of(board, only)
     standings = [standing(board, shown, m.spec) for m in tested]
     page = html and result_of_ranks(board.ranks, tuple(map(standing_sentence, standings)))
@@ -83,17 +85,17 @@ def _chosen(packs: Sequence[Pack], only: str | None) -> list[Pack]:
 
 def _scored(
     measures: Sequence[Measure], packs: Sequence[Pack], jobs: int | None, progress: bool
-) -> tuple[ScoreFile, ...]:
+) -> tuple[PackScores, ...]:
     with executors(jobs) as (executor, _), bars(not progress) as shown:
         return scores_on(packs, measures, executor, shown)
 
 
-def known_scores(packs: Sequence[Pack], against: Path | None) -> list[ScoreFile]:
+def _known_scores(packs: Sequence[Pack], against: Path | None, series: str) -> list[PackScores]:
     """Return the known scores on packs: those that ship, and those to rank against."""
     manifests = {pack.manifest.identity: pack.manifest.sha256 for pack in packs}
-    folders = [] if against is None else results_in([against])
-    files = read_files(*folders, series=series_of(next(iter(manifests))))
-    return [s for s in current(files) if manifests.get(s.pack) == s.manifest]
+    files = () if against is None else (against,)
+    scores = current(read_all_scores(*files, series=series))
+    return [s for s in scores if manifests.get(s.pack) == s.manifest]
 
 
 # --------------------------------------------------------------------------------------- the output
@@ -127,10 +129,9 @@ HELP: Help = {
     "jobs": ALL_JOBS,
     "measures": "FILE.py:NAME, which is run, or measures of the catalogue.",
     "series": "The packs: one of each suite.",
-    "against": "Rank also among the measures in this repository or folder of results; the packs "
-    "are those of the repository.",
+    "against": "Rank also among the measures in this file of scores, on its packs.",
     "only": f"Only the cells of this suite: {', '.join(SUITES)}.",
-    "save": "Keep the scores in this folder, one file for each pack.",
+    "save": "Add the scores to this file (.jsonl), one line for each measure.",
 }
 
 

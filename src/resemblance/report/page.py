@@ -43,7 +43,6 @@ KINDS: Mapping[str, str] = {
     NO_DATA: "dim",
 }
 COMMANDS: Mapping[str, str] = {
-    "board": "resemblance board build",
     "joint": "resemblance joint STUDY ...",
     "drift": "resemblance drift REFERENCE CURRENT",
     "upgrade": "resemblance upgrade OLD NEW OLD_QUERIES NEW_QUERIES",
@@ -51,7 +50,6 @@ COMMANDS: Mapping[str, str] = {
     "evidence": "resemblance evidence",
 }
 MOST_TEXT = 3_000_000  # characters of the document that a page holds
-PAGE = Path(__file__).with_name("page.html.j2")  # the template of all pages
 MANY_MAPS = 6  # more of them are smaller
 
 
@@ -111,26 +109,16 @@ def write_page(
             f"write_page: result must be a result; got {type(result).__name__}{remedy}"
         )
     result = replace(result, provenance={**result.provenance, **(provenance or {})})
-    text = page_text(result, title, introduction, facts or {})
+    text = _page_text(result, title, introduction, facts or {})
     write_atomically(Path(path), legible(text, keep="\n\t"))
     return Path(path)
 
 
-def page_text(
-    result: Result,
-    title: str = "",
-    introduction: str = "",
-    facts: Mapping[str, str] = {},
-    template: Path = PAGE,
-    **more: Any,
-) -> str:
-    """Return the page of a result.
-
-    ``template``: one that extends that of all pages, with what ``more`` it shows.
-    """
-    content = _content(result, facts) | {"introduction": introduction} | more
+def _page_text(result: Result, title: str, introduction: str, facts: Mapping[str, str]) -> str:
+    """Return the page of a result as HTML."""
+    content = _content(result, facts) | {"introduction": introduction}
     content["title"] = title or result.title or f"The {result.suite} suite"
-    html: str = environment(template.parent).get_template(template.name).render(**content)
+    html: str = _template().render(**content)
     return html
 
 
@@ -215,16 +203,11 @@ def _standing(result: Result) -> tuple[Bars, str, str] | None:
 
 
 @cache
-def environment(folder: Path) -> Any:
-    """Return the environment of the templates of pages, those of this package and of a folder.
-
-    Insertions are escaped, and a missing one is an error. All have the style ``css`` and the script
-    ``js`` of our pages. Needs the extra ``report``.
-    """
+def _template() -> Any:
+    """Return the template of all pages. Insertions are escaped, and a missing one is an error."""
     jinja2, here = need("jinja2"), Path(__file__).parent
-    loader = jinja2.FileSystemLoader([here, folder])
     templates = jinja2.Environment(
-        loader=loader,
+        loader=jinja2.FileSystemLoader(here),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -237,7 +220,7 @@ def environment(folder: Path) -> Any:
     common |= {"written": written, "signs": SIGNS, "kinds": KINDS, "worth": worth_a_legend}
     templates.globals |= common
     templates.filters["minus"] = minus
-    return templates
+    return templates.get_template("page.html.j2")
 
 
 def written(value: Any) -> str:
