@@ -326,7 +326,8 @@ def write_bomb(path):
 def test_every_mistake_is_one_line(refused, folder):
     prepare_bad_files(folder)
     refused("""
-        compare | Missing argument
+        compare | nothing to compare: give files or folders
+        compare --stream | nothing to stream
         compare a.npy | a comparison needs two representations
         compare missing.npy a.npy | missing.npy does not exist
         compare empty a.npy | empty holds no .npy or .npz file
@@ -434,7 +435,7 @@ def test_a_file_of_ones_own_that_cannot_be_loaded(call, folder):
         (folder / "broken.py").write_text(text)
         for words in (
             ("compare", "a.npy", "b.npy", "-m"), ("check",), ("rank",),
-            ("stream", "a.npy", "b.npy", "-m"),
+            ("compare", "--stream", "a.npy", "b.npy", "-m"),
         ):  # fmt: skip
             code, out, err = call(*words, "broken.py:x")
             assert (code, out) == (3, ""), words
@@ -742,7 +743,7 @@ def test_every_command_reads_them(call, folder):
         "evidence feats.npz store.parquet -m cka",
         "evidence feats.npz --against lines.jsonl -m cka",
         "across feats.npz bytes.npz --models store.parquet",
-        "stream feats.npz lines.jsonl -m cka",
+        "compare --stream feats.npz lines.jsonl -m cka",
         "drift feats.npz/features store.parquet/vec --draws 10",
         "compare store.parquet feats.npz/features -m cka --plan",
     ):

@@ -146,7 +146,7 @@ def test_explain_links_to_the_paper(call):
     [
         "compare a.npy b.npy --measures cka",
         "evidence a.npy b.npy --measures cka",
-        "stream a.npy b.npy --measures cka",
+        "compare a.npy b.npy --measures cka --stream",
         "drift a.npy a.npy --draws 10",
         "upgrade a.npy a.npy q.npy q.npy",
     ],
@@ -214,7 +214,7 @@ def test_examples_of_every_help_are_calls_that_parse(subtests):
         "evidence a.npy b.npy c.npy -m cka,rsa -q --draws 19",
         "drift a.npy a.npy -q --draws 10",
         "compare a.npy b.npy c.npy -m cka,rsa --plan -q",
-        "stream a.npy b.npy c.npy -m cka,procrustes -q",
+        "compare --stream a.npy b.npy c.npy -m cka,procrustes -q",
     ],
 )
 def test_every_command_fits_80_columns(words, capsys, monkeypatch):

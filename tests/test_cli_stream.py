@@ -1,4 +1,4 @@
-"""The command that streams: files, folders, parts of the samples, a user's function, states."""
+"""``compare --stream``: files, folders, parts of the samples, a user's function, states."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import resemblance as rs
@@ -29,7 +30,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 def values(capsys, *arguments: str) -> dict[str, float]:
     capsys.readouterr()
-    code = run(["stream", *arguments, "--format", "json"])
+    code = run(["compare", "--stream", *arguments, "--format", "json"])
     output, errors = capsys.readouterr()
     assert code == 0, errors
     records = json.loads(output)["records"] if "records" in output else json.loads(output)
@@ -45,7 +46,7 @@ def test_files_folders_parts_states_and_functions_give_the_same(folder, capsys):
     (folder / "mine.py").write_text(own)
     for arguments in (
         ["all"],
-        ["all/a.npy", "all/b.npy", "--rows", "7"],
+        ["all/a.npy", "all/b.npy", "--batch-size", "7"],
         ["one", "two", "--parts", "--method", "qr", "--directions"],
         ["mine.py:batches"],
     ):
@@ -53,7 +54,8 @@ def test_files_folders_parts_states_and_functions_give_the_same(folder, capsys):
         assert found == pytest.approx(EXPECTED, rel=1e-9)
         assert rs.Stream.load("all.npz").n_samples == 300
     for part in ("one", "two"):
-        assert run(["stream", part, "--state", f"{part}.npz", "-q", "-m", "cka"]) == 0
+        save = ["--state", f"{part}.npz", "-q", "-m", "cka"]
+        assert run(["compare", "--stream", part, *save]) == 0
     merged = values(capsys, "--merge", "one.npz", "--merge", "two.npz", "-m", "cka,procrustes")
     assert merged == pytest.approx(EXPECTED, rel=1e-9)
     more = values(capsys, "two", "--merge", "one.npz", "-m", "cka,procrustes")
@@ -70,22 +72,118 @@ def test_files_folders_parts_states_and_functions_give_the_same(folder, capsys):
         (["absent.py:f"], "absent.py does not exist", 2),
         (["absent.py:f", "all"], "gives all layers", 2),
         (["--merge", "absent.npz"], "no stream at absent.npz", 2),
+        (["one/a.npy", "--state", "one/a.npy"], "one/a.npy is given twice", 2),
+        (["all", "--state", "none/all.npz"], "the folder none does not exist", 2),
     ],
 )
 def test_mistakes_are_one_line(folder, capsys, arguments, message, code):
-    assert run(["stream", *arguments]) == code
+    assert run(["compare", "--stream", *arguments]) == code
     assert message in capsys.readouterr().err
 
 
-def test_compare_streams_with_the_defaults_of_the_command(folder, capsys):
-    arguments = ["all", "-m", "cka,procrustes", "--format", "csv"]
-    assert run(["stream", *arguments]) == 0
-    expected = capsys.readouterr().out
-    assert run(["compare", "--stream", *arguments]) == 0
-    assert capsys.readouterr().out == expected
-
-
-@pytest.mark.parametrize("option", [["--save", "r.db"], ["--jobs", "2"], ["--plan"]])
-def test_compare_refuses_what_streams_do_not_have(folder, capsys, option):
+@pytest.mark.parametrize(
+    ("option", "remedy"),
+    [
+        (["--save", "r.db"], "--state FILE saves the sums"),
+        (["--jobs", "2"], "add the states by --merge"),
+        (["--scheduler", "tcp://host:8786"], "add the states by --merge"),
+        (["--plan"], "leave --plan out"),
+        (["--pool", "mean"], "save arrays (samples, features)"),
+    ],
+)
+def test_options_that_streams_do_not_have_are_refused(folder, capsys, option, remedy):
     assert run(["compare", "--stream", "all", *option]) == 2
-    assert f"{option[0]} does not go with --stream" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert f"{option[0]} does not go with --stream" in error
+    assert remedy in error
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--state", "a.npz"],
+        ["--merge", "a.npz"],
+        ["--parts"],
+        ["--batch-size", "10"],
+        ["--method", "gram"],
+        ["--directions"],
+    ],
+)
+def test_options_of_streams_need_stream(folder, capsys, option):
+    assert run(["compare", "all", *option]) == 2
+    assert f"{option[0]} is an option of streams: add --stream" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["--method", "qr"], "made with --method gram; leave --method qr out"),
+        (["--directions"], "made without --directions; leave --directions out"),
+    ],
+)
+def test_options_that_a_state_was_not_made_with_are_refused(folder, capsys, option, message):
+    assert run(["compare", "--stream", "one", "--state", "one.npz", "-q", "-m", "cka"]) == 0
+    assert run(["compare", "--stream", "two", "--merge", "one.npz", *option]) == 2
+    assert message in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------ names of columns and of samples
+
+
+@pytest.fixture
+def tables(folder) -> Path:
+    """Both layers as tables with named columns, in two parts, the second in another order."""
+    for part, rows in (("one", slice(100)), ("two", slice(100, None))):
+        for layer, x in LAYERS.items():
+            names = [f"{layer}{letter}" for letter in "vwxyz"[: x.shape[1]]]
+            table = pd.DataFrame(x[rows], index=[f"{part}{i}" for i in range(len(x[rows]))])
+            table.columns = pd.Index(names)
+            order = names if part == "one" else names[::-1]
+            table[order].to_parquet(folder / part / f"{layer}.parquet")
+    return folder
+
+
+def parquet(part: str) -> list[str]:
+    return [f"{part}/a.parquet", f"{part}/b.parquet"]
+
+
+def test_columns_of_equal_names_are_put_in_the_order_of_a_saved_state(tables, capsys):
+    small = ["--batch-size", "30", "-m", "cka,procrustes"]
+    assert run(["compare", "--stream", *parquet("one"), "--state", "one.npz", *small]) == 0
+    assert "Note" not in capsys.readouterr().out
+    later = ["compare", "--stream", *parquet("two"), "--merge", "one.npz", *small]
+    assert run(later) == 0
+    note = "Note: the columns of 'a', 'b' were put in the order of earlier batches."
+    assert capsys.readouterr().out.splitlines()[0] == note
+    assert run([*later, "--format", "csv"]) == 0
+    assert capsys.readouterr().err.splitlines()[0] == note
+    assert values(capsys, *later[2:]) == pytest.approx(EXPECTED, rel=1e-9)
+
+
+def test_states_are_merged_by_the_names_of_columns(tables, capsys):
+    for part in ("one", "two"):
+        save = ["--state", f"{part}.npz", "-q", "-m", "cka"]
+        assert run(["compare", "--stream", *parquet(part), *save]) == 0
+    merge = ["--merge", "one.npz", "--merge", "two.npz", "-m", "cka,procrustes"]
+    capsys.readouterr()
+    assert run(["compare", "--stream", *merge]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == "Note: the columns of 'a', 'b' were put in the order of the first stream."
+    assert values(capsys, *merge) == pytest.approx(EXPECTED, rel=1e-9)
+
+
+def test_a_later_part_with_columns_of_other_names_is_refused(tables, capsys):
+    assert run(["compare", "--stream", *parquet("one"), "--state", "one.npz", "-m", "cka"]) == 0
+    other = pd.read_parquet(tables / "two" / "a.parquet").rename(columns={"ax": "ay2"})
+    other.to_parquet(tables / "two" / "a.parquet")
+    capsys.readouterr()
+    assert run(["compare", "--stream", *parquet("two"), "--merge", "one.npz", "-m", "cka"]) == 2
+    error = capsys.readouterr().err
+    assert "layer 'a' has 'ay2' where layer 'a' of earlier batches has 'ax'" in error
+
+
+def test_layers_of_other_samples_are_refused_by_their_ids(tables, capsys):
+    table = pd.read_parquet(tables / "one" / "b.parquet")
+    table[::-1].to_parquet(tables / "one" / "b.parquet")
+    assert run(["compare", "--stream", *parquet("one"), "-m", "cka"]) == 2
+    assert "has the samples of representation 'a' in another order" in capsys.readouterr().err

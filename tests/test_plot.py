@@ -527,6 +527,44 @@ def test_the_names_of_both_models_of_a_rectangle_are_in_the_picture(first, is_st
     assert all(b.x0 >= 0 and b.y0 >= 0 and b.x1 <= width and b.y1 <= height for b in boxes)
 
 
+@pytest.mark.parametrize(("width", "inches"), [("single", 3.4), ("double", 7.0), (5, 5.0)])
+def test_new_figures_have_the_width_of_the_style(
+    layered, evidence, rectangle, report, width, inches
+):
+    of = {"layered": layered, "evidence": evidence, "rectangle": rectangle, "report": report}
+    for name, draw in FIGURES.items():
+        with plot.style(width=width):
+            ax = draw(of)
+        assert ax.figure.get_size_inches()[0] == pytest.approx(inches), name
+        ax.figure.canvas.draw()
+        size = ax.figure.canvas.get_width_height()
+        boxes = [t.get_window_extent() for t in ax.get_yticklabels() if t.get_visible()]
+        assert all(box.x0 >= -1 and box.x1 <= size[0] + 1 for box in boxes), name
+        plt.close(ax.figure)
+    with plot.style(width=width):
+        assert plt.subplots()[0].get_size_inches()[0] == pytest.approx(inches)
+        assert plt.rcParams["font.size"] == 8
+    plt.close("all")
+
+
+def test_the_width_of_a_style_ends_with_it_and_the_ax_of_the_user_keeps_its_own(layered):
+    figure, ax = plt.subplots(figsize=(4, 3))
+    usual = plot.mds(layered, "cka").figure.get_size_inches()
+    with plot.style(width="double"):
+        plot.heatmap(layered, "cka", ax=ax)
+    with pytest.raises(KeyError), plot.style(width="double"):
+        plot.heatmap(layered, "absent")
+    assert tuple(figure.get_size_inches()) == (4, 3)
+    assert tuple(plot.mds(layered, "cka").figure.get_size_inches()) == tuple(usual)
+    plt.close("all")
+
+
+@pytest.mark.parametrize("width", ["triple", 0, -3.4, True, [3], float("nan")])
+def test_other_widths_are_refused(width):
+    with pytest.raises(ValueError, match="width must be 'single', 'double' or 1 to 100 inches"):
+        plot.style(width=width)
+
+
 def test_lines_can_be_told_without_colours():
     looks = [look(i) for i in range(len(COLOURS))]
     assert len({(seen.mark, seen.dash) for seen in looks}) == len(looks)

@@ -1,25 +1,13 @@
-"""What is published fits the project: the recipe for conda, the citation, the workflows."""
+"""The citation and the workflows fit the project."""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 
 import resemblance as rs
 
 ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-
-
-def test_the_recipe_for_conda_asks_for_what_the_project_needs():
-    recipe = (ROOT / "conda" / "meta.yaml").read_text()
-    needed = re.findall(r"^    - (\S+ >=\S+)$", recipe.split("run:")[1], flags=re.MULTILINE)
-    assert [line.replace(" ", "") for line in needed] == [
-        f"python{PROJECT['requires-python']}",
-        *PROJECT["dependencies"],
-    ]
-    assert f'version = "{rs.__version__}"' in recipe
 
 
 def test_the_citation_names_the_version():

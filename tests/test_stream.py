@@ -758,3 +758,38 @@ def test_a_stream_says_what_is_doubtful_about_its_samples():
         stream.update(batch)
         scores = stream.compare("cka", progress=False)
         assert any(caution.startswith(words) for caution in scores.cautions)
+
+
+def test_columns_are_in_one_order_between_layers_batches_and_merged_streams():
+    rng = np.random.default_rng(3)
+    x = pd.DataFrame(rng.standard_normal((90, 4)), columns=list("abcd"))
+    y = x + 0.3 * rng.standard_normal(x.shape)
+    streams = [rs.Stream(), rs.Stream()]
+    for stream, rows in zip(streams, (slice(40), slice(40, None))):
+        order = list("abcd") if rows.start is None else list("dbca")
+        stream.update({"x": x[order][rows], "y": y[list("cadb")][rows]})
+    assert streams[0].cautions() == (
+        "the columns of 'y' were put in the order of representation 'x'",
+    )
+    streams[0].merge(streams[1])
+    assert "the columns of 'x', 'y' were put in the order of the first stream" in (
+        streams[0].cautions()
+    )
+    value = rs.permutation_procrustes(*streams[0].representations().values())
+    assert value == pytest.approx(rs.permutation_procrustes(x, y), rel=1e-10)
+    with pytest.raises(ValueError, match=r"has 'z' where .* has 'a'; 3 names are equal"):
+        rs.Stream().update({"x": x, "y": y.rename(columns={"a": "z"})})
+
+
+def test_representations_are_layers_under_the_name_of_the_batch():
+    x, y = related(n=60).values()
+    named = {"a": rs.Representation(x, "other", ids=range(60)), "b": rs.Representation(y)}
+    stream = streamed({"a": x, "b": y})
+    same = rs.Stream()
+    same.update(named)
+    assert same.layers == ("a", "b")
+    assert rs.cka(*same.representations().values()) == rs.cka(*stream.representations().values())
+    with pytest.raises(ValueError, match="is of a stream"):
+        rs.Stream().update(stream.representations())
+    with pytest.raises(ValueError, match="holds dissimilarities"):
+        rs.Stream().update({"a": rs.from_dissimilarities(1 - np.eye(60)), "b": y})

@@ -109,10 +109,14 @@ def half_of_variance(names: Sequence[str], shares: Sequence[np.ndarray]) -> tupl
 
 def moved_columns(representations: Sequence[Representation]) -> tuple[str, ...]:
     """Return whose columns were put in which order."""
+    return moved_columns_of((r.name, r.column_order) for r in representations if r.column_order)
+
+
+def moved_columns_of(moved: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return whose columns were put in which order, from pairs of a name and an order."""
     orders: dict[str, list[str]] = {}
-    for r in representations:
-        if r.column_order:
-            orders.setdefault(r.column_order, []).append(repr(r.name))
+    for name, order in moved:
+        orders.setdefault(order, []).append(repr(name))
     return tuple(
         f"the columns of {_listed(names)} were put in the order of {order}"
         for order, names in orders.items()

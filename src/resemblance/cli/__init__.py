@@ -21,7 +21,6 @@ PANELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Compare": {
         "compare": ("comparing", "Compare layers of the same samples by many measures."),
         "models": ("models", "Run models over the same samples and compare all their layers."),
-        "stream": ("comparing", "Compare layers of any number of samples, read in batches."),
         "demo": ("models", "Train small networks, compare all their layers, write a page."),
     },
     "Certainty": {

@@ -17,10 +17,17 @@ from ..inference.result import Evidence
 from ..report.output import Output
 from ..report.outputs import across_output
 from ..representation import Representation
-from .comparing import read_inputs
 from .ending import run_provenance
 from .executors import executors
-from .inputs import Choice, check_count, check_inputs, chosen_measures, read_labels, rewording
+from .inputs import (
+    Choice,
+    check_count,
+    check_inputs,
+    chosen_measures,
+    read_inputs,
+    read_labels,
+    rewording,
+)
 from .options import Help, commands_of, writing
 
 EVIDENCE = (

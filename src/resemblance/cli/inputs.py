@@ -244,6 +244,9 @@ def check_targets(
     )
 
 
+OF_PYTHON = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")  # advice that names a function
+
+
 class Choice(NamedTuple):
     """What ``--column`` and ``--ids`` choose in archives and tables; "" for what is not given."""
 
@@ -265,6 +268,22 @@ def check_inputs(inputs: Sequence[str], choice: Choice) -> None:
             raise ValueError(
                 f"{text} is a measure, not a file: give measures as one list, -m cka,{text}"
             )
+
+
+def read_inputs(inputs: list[str], pool: str, choice: Choice) -> dict[str, Any]:
+    """Return the representations in files; a refusal names the options of the command."""
+    from ..sources.files import read_files
+
+    with rewording(in_options):
+        return dict(read_files(inputs, pool=pool, column=choice.column, ids=choice.ids))
+
+
+def in_options(text: str) -> str:
+    """Return a refusal of files with the options of a command in place of those of functions."""
+    text = OF_PYTHON.sub("--pool mean", text).replace("pool=", "--pool ")
+    text = re.sub(r"rs\.Representation\(X, ids='?([^')]*)'?\)", r"--ids \1", text)
+    text = re.sub(r"X\.set_index\('?([^')]*)'?\)", r"--ids \1", text)
+    return re.sub(r"column='([^']*)'( to rs.Representation)?", r"--column \1", text)
 
 
 def _is_measure(text: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..display import printable
 from ..report.output import FORMATS, Output, emit
 from ..results.result import Result
 from .ending import attempt, finish, interrupted, run_provenance, silence, unwritten, verdict
@@ -142,6 +143,7 @@ def writing(
     *,
     files: Sequence[str] = (),
     save: str = "",
+    state: str = "",
     folder: str = "",
     page: str = "",
     place: Path | None = None,
@@ -156,7 +158,8 @@ def writing(
     ``--output``, ``--quiet``, and with a ``page``, which is the help of it, ``--html`` and
     ``--open``; ``place`` is where the page goes without ``--html``. ``files`` and ``save`` name the
     parameters with files that are read, and with the file that the function writes; ``folder`` in
-    place of it that with its folder. ``resumed``: what an interrupted run has saved there, if the
+    place of it that with its folder. ``state``: the parameter with the file of a stream, which a
+    call has in place of ``save``. ``resumed``: what an interrupted run has saved there, if the
     same command continues from it. ``needs``: packages that the function needs.
     """
 
@@ -168,6 +171,7 @@ def writing(
             asked, output = words.pop("format"), words.pop("output")
             quiet, opened = words.pop("quiet"), words.pop("opened", False)
             html, target = words.pop("html", None), words.get(save or folder)
+            target = target or words.get(state)
             if opened and html is None:
                 raise ValueError("--open needs a page: give --html FILE, such as --html page.html")
             planned = words.get("planned", False)
@@ -176,19 +180,19 @@ def writing(
             silence(quiet)
             inputs = list(_files(words, files))
             check_targets(kind, inputs, output, html, target if save else None, needs)
-            state = {"context": context, "progress": not quiet, "html": html}
+            about = {"context": context, "progress": not quiet, "html": html}
             try:
-                content = function(**words, **{name: state[name] for name in wanted})
+                content = function(**words, **{name: about[name] for name in wanted})
                 has_no_place = kind != "table" or output is not None
-                if isinstance(content, Output) and content.shown and has_no_place and not quiet:
-                    print(content.shown[0], file=sys.stderr)
+                if has_no_place and not quiet:
+                    _print_first_lines(content)
                 try:
                     emit(content, kind, output)
                 finally:  # a file that the disk does not take costs no other
                     if html:
                         attempt(context, "page", html, lambda: _write_page(content, html, context))
             except KeyboardInterrupt:
-                if not resumed:
+                if not resumed or words.get("streamed", False):
                     raise
                 return interrupted(target, resumed, is_folder=bool(folder))
             return _ended(content, kind, context, (output, html, target), opened, planned, quiet)
@@ -204,6 +208,18 @@ def writing(
         return with_parameters(command, CONTEXT, *chosen, *more, keyword("quiet", bool, False))
 
     return declared
+
+
+def _print_first_lines(content: Any) -> None:
+    """Print on standard error the lines that a table begins with, for an answer that is no table or
+    goes to a file."""
+    from ..comparison import Comparison
+
+    if isinstance(content, Output):
+        print(*content.shown[:1], sep="\n", end="\n" * bool(content.shown), file=sys.stderr)
+    elif isinstance(content, Comparison):
+        for caution in content.cautions:
+            print(printable(f"Note: {caution}."), file=sys.stderr)
 
 
 def _ended(

@@ -20,6 +20,7 @@ from .style import (
     WIDTH,
     Axes,
     axes,
+    figure_width,
     legend,
     letter_size,
     look,
@@ -57,7 +58,8 @@ def mds(
     info = measure_of("mds", data, measure)
     plane = arrangements.plane(data, info.spec)
     models = models_of(plane.names)
-    with axes(ax, WIDTH, WIDTH) as chosen:
+    side = figure_width() or WIDTH
+    with axes(ax, side, side) as chosen:
         handles = [_path(chosen, plane, i, at) for i, at in enumerate(models.values())]
         if len(models) > 1:
             legend(chosen, handles, [name or "other" for name in models])

@@ -32,6 +32,7 @@ from .style import (
     Axes,
     axes,
     colour_map,
+    figure_width,
     letter_size,
     plain,
     plain_names,
@@ -45,6 +46,7 @@ PITCH, WRITTEN_PITCH = 0.14, 0.31  # inches of a cell, without and with its valu
 FLATTEST = 4.0  # cells are squares up to this ratio of the sides
 MANY = 10_000  # cells; more are stored as an image
 SMALLEST, LEAST_MODEL = 4.8, 5.5  # sizes of letters: of names of cells, and of models
+BAR = 0.75  # inches of the colour bar
 LONGEST = 24  # characters of a name
 
 
@@ -95,10 +97,13 @@ def heatmap(
     cells = _cells(data, info, sure, order)
     is_written = max(cells.values.shape) <= FEW if values is None else values
     pitch = _pitch(cells, ax, is_written)
-    left = side_names(cells.rows, pitch, 7 if ax is None else _size(), is_below=False)
-    bottom = side_names(cells.columns, pitch, 7 if ax is None else _size(), is_below=True)
+    size = 7 if ax is None else _size()
+    if ax is None and (inches := figure_width()):
+        pitch = _pitch_in_width(inches, cells.rows, len(cells.columns), size)
+    left = side_names(cells.rows, pitch, size, is_below=False)
+    bottom = side_names(cells.columns, pitch, size, is_below=True)
     rows, columns = cells.values.shape
-    width = (columns * pitch + left.room) / POINTS + 0.75
+    width = (columns * pitch + left.room) / POINTS + BAR
     height = (max(rows * pitch, 24) + bottom.room) / POINTS + 0.1 + 0.2 * cells.unsure.any()
     with axes(ax, max(width, 2.2), max(height, 1.1)) as chosen:
         mesh = _coloured(chosen, cells, stretch)
@@ -146,9 +151,11 @@ def rdm(
         names = [f"{labels[i]}/{names[i]}" for i in order]
     pitch = float(np.clip(len(values) * PITCH, *SIDE)) * POINTS / len(values)
     size = 7 if ax is None else _size()
+    if ax is None and (inches := figure_width()):
+        pitch = _pitch_in_width(inches, names, len(values), size)
     left, bottom = (side_names(names, pitch, size, is_below=b) for b in (False, True))
     side = len(values) * pitch
-    with axes(ax, (side + left.room) / POINTS + 0.75, (side + bottom.room) / POINTS + 0.1) as drawn:
+    with axes(ax, (side + left.room) / POINTS + BAR, (side + bottom.room) / POINTS + 0.1) as drawn:
         low, high = min(float(values.min()), 0.0), float(values.max()) or 1.0
         mesh = _mesh(drawn, values, (low, high), colour_map(is_diverging=False, is_reversed=True))
         label = f"dissimilarity: {x.signed.kind if x.signed else kind}"
@@ -189,6 +196,14 @@ def _pitch(cells: MapCells, ax: Axes | None, is_written: bool) -> float:
     most = max(rows, columns)
     side = np.clip(most * (WRITTEN_PITCH if is_written else PITCH), *SIDE)
     return float(side * POINTS / most)
+
+
+def _pitch_in_width(inches: float, rows: Sequence[str], columns: int, size: float) -> float:
+    """Return the size of a cell in points in a figure of a width, with room for the names of rows,
+    which depends on the size, and the colour bar."""
+    across = (inches - BAR) * POINTS
+    room = side_names(rows, across / columns, size, is_below=False).room
+    return max(across - room, across / 4) / columns
 
 
 def _coloured(ax: Axes, cells: MapCells, stretch: bool) -> Any:

@@ -5,8 +5,7 @@ They need no package, no style sheet and no program; letters have the colour of 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from html import escape
 from typing import Any
@@ -15,7 +14,7 @@ from ..comparison import Comparison, MeasureInfo, label_of
 from ..drift import DriftReport
 from ..inference.result import Evidence
 from ..report.chapters import standing
-from ..report.colours import LEVELS, colour_table
+from ..report.colours import class_colours
 from ..report.comparing.figures import HATCHING, heat_map, marked
 from ..report.comparing.stats import chance_words
 from ..report.evidence_words import readings_of
@@ -28,23 +27,32 @@ from ..results.result import Result
 MOST_CELLS = 4096  # of all maps together: a notebook keeps what it shows
 MOST_MAPS, MOST_ROWS = 4, 10
 MAP, ROWS = 370, 440  # widths in pixels
-STYLE = {  # of the classes of figures, where a page has a style sheet
-    "chart": 'fill="currentColor" font-family="sans-serif" font-size="11"',
-    "end": 'text-anchor="end" fill-opacity=".7"', "end name": 'text-anchor="end"',
-    "mid": 'text-anchor="middle" fill-opacity=".7"', "mid name": 'text-anchor="middle"',
-    "mid axis": 'text-anchor="middle"', "count": 'text-anchor="middle" fill="#1c2530"',
-    "count light": 'text-anchor="middle" fill="#fff"', "missing": 'fill="#8884"',
-    "cells": 'shape-rendering="crispEdges"', "scale": 'shape-rendering="crispEdges"',
-    "unsure": 'fill="none" stroke="#1c2530" vector-effect="non-scaling-stroke"',
-    "unsure light": 'fill="none" stroke="#fff" vector-effect="non-scaling-stroke"',
-    "edge": 'fill="none" stroke="#fff" stroke-width="1.8"',
-    "stem": 'stroke="#0072B2" stroke-width="5" stroke-opacity=".28"', "dot": 'fill="#0072B2"',
-    "stem over": 'stroke="#D55E00" stroke-width="5" stroke-opacity=".5"',
-    "dot over": 'fill="#D55E00"', "range": 'fill="none" stroke="currentColor"',
-    "grid": 'fill="none" stroke="currentColor" stroke-opacity=".2"',
-    "grid zero": 'fill="none" stroke="currentColor" stroke-opacity=".4"',
-    "limit": 'fill="none" stroke="currentColor" stroke-dasharray="5 3"', "reach": 'stroke="none"',
-}  # fmt: skip
+INK, BLUE, RED = "#1c2530", "#0072B2", "#D55E00"
+STYLE: Mapping[str, Mapping[str, str]] = {  # of the kinds of elements that say how they look
+    "chart": {"fill": "currentColor", "font_family": "sans-serif", "font_size": "11"},
+    "end": {"text_anchor": "end", "fill_opacity": ".7"},
+    "end name": {"text_anchor": "end"},
+    "mid": {"text_anchor": "middle", "fill_opacity": ".7"},
+    "mid name": {"text_anchor": "middle"},
+    "mid axis": {"text_anchor": "middle"},
+    "count": {"text_anchor": "middle", "fill": INK},
+    "count light": {"text_anchor": "middle", "fill": "#fff"},
+    "missing": {"fill": "#8884"},
+    "cells": {"shape_rendering": "crispEdges"},
+    "scale": {"shape_rendering": "crispEdges"},
+    "unsure": {"fill": "none", "stroke": INK, "vector_effect": "non-scaling-stroke"},
+    "unsure light": {"fill": "none", "stroke": "#fff", "vector_effect": "non-scaling-stroke"},
+    "edge": {"fill": "none", "stroke": "#fff", "stroke_width": "1.8"},
+    "stem": {"stroke": BLUE, "stroke_width": "5", "stroke_opacity": ".28"},
+    "dot": {"fill": BLUE},
+    "stem over": {"stroke": RED, "stroke_width": "5", "stroke_opacity": ".5"},
+    "dot over": {"fill": RED},
+    "range": {"fill": "none", "stroke": "currentColor"},
+    "grid": {"fill": "none", "stroke": "currentColor", "stroke_opacity": ".2"},
+    "grid zero": {"fill": "none", "stroke": "currentColor", "stroke_opacity": ".4"},
+    "limit": {"fill": "none", "stroke": "currentColor", "stroke_dasharray": "5 3"},
+    "reach": {"stroke": "none"},
+}
 
 
 def picture(thing: Any) -> str:
@@ -74,7 +82,7 @@ def _maps(thing: Comparison | Evidence) -> Iterator[str]:
             heat = marked(heat, readings_of(thing, info))
         yield (
             f"<div style='display:inline-block;width:{MAP}px;margin:8px 16px 0 0'>"
-            f"<b>{escape(label_of(comparison, info))}</b>{still(still_map(heat))}"
+            f"<b>{escape(label_of(comparison, info))}</b>{still_map(heat, notebook_style)}"
             f"<small>{escape(_reading(comparison, info))}</small></div>"
         )
     rest = comparison.measures[count:]
@@ -107,27 +115,28 @@ def _standing(result: Result) -> str:
 
 
 def _dots(figure: Bars) -> str:
-    return f"<div style='width:{ROWS}px'>{still(bars(figure))}</div>" if figure.bars else ""
+    return (
+        f"<div style='width:{ROWS}px'>{bars(figure, notebook_style)}</div>" if figure.bars else ""
+    )
 
 
 # ----------------------------------------------------------------------------------------- drawings
 
 
-def still(svg: str) -> str:
-    """Return a figure of a page with attributes in place of the classes of its style sheet."""
-    rows = re.sub(r'<g class="row over">.*?</g>', _over, svg)
-    return re.sub(r' class="([^"]*)"', lambda match: _attributes(match[1]), rows)
-
-
-def _over(row: re.Match[str]) -> str:
-    return re.sub(r'class="(dot|stem)"', r'class="\1 over"', row[0])
+def notebook_style(kind: str, inside: str = "") -> Mapping[str, str]:
+    """Return the attributes of an element of a figure, for which there is no style sheet: the
+    colour of a cell of a map, or as in ``STYLE``."""
+    if colour := _colours().get(kind):
+        return {"fill": colour}
+    kind = kind.removesuffix(" matrix")
+    over = f"{kind} over" if inside.endswith(" over") else kind
+    return STYLE.get(over, STYLE.get(kind, {}))
 
 
 @cache
-def _attributes(kind: str) -> str:
-    """Return the attributes of a class: of a colour of a map, or as in ``STYLE``."""
-    if re.fullmatch(r"[qo]\d+", kind) is None:
-        attributes = STYLE.get(kind.removesuffix(" matrix"))
-        return f" {attributes}" if attributes else ""
-    colour = colour_table(LEVELS, opposite=kind[0] == "o")[int(kind[1:])]
-    return ' fill="#{:02x}{:02x}{:02x}"'.format(*(round(255 * part) for part in colour.tolist()))
+def _colours() -> Mapping[str, str]:
+    """Return the colours of the cells of maps by their kinds, in hexadecimal numbers."""
+    return {
+        kind: "#{:02x}{:02x}{:02x}".format(*(round(255 * part) for part in colour.tolist()))
+        for kind, colour in class_colours().items()
+    }

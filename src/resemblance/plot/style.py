@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeAlias
+from contextvars import ContextVar
+from numbers import Real
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,6 +17,9 @@ from ..report.svg import distinct_names
 Axes: TypeAlias = Any  # matplotlib.axes.Axes, which this package does not import
 POINTS = 72  # of an inch
 WIDTH = 3.4  # of a column of a paper, in inches
+WIDTHS = {"single": WIDTH, "double": 7.0}  # of one column and of two
+FLATNESS = 0.62  # height of figures of matplotlib that have no height of their own, per width
+_figure_width: ContextVar[float | None] = ContextVar("width of new figures", default=None)
 CHARACTER = 0.6  # of the size of letters: mean width of one
 GREY, PALE = "#7b8794", "#eef1f4"
 # Okabe and Ito 2008: safe for colour-blind readers; neighbours differ in lightness
@@ -44,16 +49,43 @@ class Look(NamedTuple):
     dash: Any
 
 
-def style() -> Any:
+def style(*, width: float | Literal["single", "double"] | None = None) -> Any:
     """Return a context in which matplotlib draws and saves as the figures of this package are.
 
     Small letters, thin lines, and no frame at the top and the right; letters in SVG and PDF stay
     letters, which a program for drawings can edit: ``with rs.plot.style():
     ax.figure.savefig("figure.svg")``. Nothing outside the context changes.
 
-    Raises ``ImportError`` without matplotlib (extra ``plot``).
+    ``width``: of new figures, in inches, ``"single"`` (3.4 inches, one column of a paper) or
+    ``"double"`` (7 inches, two columns); by default each figure has the width that its names need,
+    and at least one column. Letters keep their size. Axes that are passed as ``ax`` keep their
+    width.
+
+    Raises ``ImportError`` without matplotlib (extra ``plot``), ``ValueError`` for another width.
     """
-    return need("matplotlib").rc_context(STYLE)
+    if width is None:
+        return need("matplotlib").rc_context(STYLE)
+    inches = WIDTHS.get(width) if isinstance(width, str) else width
+    if isinstance(inches, bool) or not isinstance(inches, Real) or not 1 <= inches <= 100:
+        raise ValueError(
+            f"plot.style: width must be 'single', 'double' or 1 to 100 inches; got {width!r}"
+        )
+    return _style_of_width(need("matplotlib"), float(inches))
+
+
+@contextmanager
+def _style_of_width(matplotlib: Any, inches: float) -> Iterator[None]:
+    token = _figure_width.set(inches)
+    try:
+        with matplotlib.rc_context(STYLE | {"figure.figsize": (inches, FLATNESS * inches)}):
+            yield
+    finally:
+        _figure_width.reset(token)
+
+
+def figure_width() -> float | None:
+    """Return the width of new figures in inches that :func:`style` was given, if any."""
+    return _figure_width.get()
 
 
 @contextmanager
@@ -71,7 +103,7 @@ def axes(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
         return
     pyplot = need("matplotlib.pyplot")  # whose figures notebooks show
     # Outside the style, which would undo that the first figure of a notebook makes it interactive.
-    size = {"figsize": (width, height), "dpi": STYLE["figure.dpi"]}
+    size = {"figsize": (figure_width() or width, height), "dpi": STYLE["figure.dpi"]}
     figure = pyplot.figure(**size, layout="constrained")
     with style():
         try:

@@ -288,7 +288,7 @@ def _cloud(cloud: Cloud, side: float, scale: float) -> str:
     for group in dict.fromkeys(groups):
         members = [place for place, g in zip(ends, groups) if g == group]
         parts.append(_dots(members, f"p p{group % CLOUD_COLOURS}" if group >= 0 else "p new"))
-    return drawing(side, side, parts, f"points: {cloud.name}", class_=f"cloud s{side:.0f}")
+    return drawing(side, side, parts, f"points: {cloud.name}", kind=f"cloud s{side:.0f}")
 
 
 def _place(point: Point, side: float, scale: float) -> Point:

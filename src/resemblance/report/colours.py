@@ -68,14 +68,15 @@ def css_class(step: int | None) -> str:
     return f"q{step}" if step >= 0 else f"o{-step}"
 
 
+def class_colours() -> dict[str, np.ndarray]:
+    """Return the colours of values by the names of :func:`css_class`, each (3,) in 0..1."""
+    ramps = (("q", colour_table(LEVELS)), ("o", colour_table(LEVELS, opposite=True)))
+    return {f"{name}{i}": colour for name, table in ramps for i, colour in enumerate(table)}
+
+
 def style_sheet() -> str:
     """Return the classes of all colours."""
-    ramps = (("q", colour_table(LEVELS)), ("o", colour_table(LEVELS, opposite=True)))
-    rules = [
-        f".{name}{i}{{fill:{rgb(colour)}}}"
-        for name, table in ramps
-        for i, colour in enumerate(table)
-    ]
+    rules = [f".{name}{{fill:{rgb(colour)}}}" for name, colour in class_colours().items()]
     ends = ((".ramp", "right", False), (".ramp.opposite", "left", True))
     for name, side, opposite in ends:
         steps = ", ".join(rgb(colour) for colour in colour_table(9, opposite=opposite))

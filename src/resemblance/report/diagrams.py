@@ -51,7 +51,7 @@ def diagram(figure: Diagram) -> str:
         _bar(figure, group, x, AXIS + LEVEL * (level + 1))
         for group, level in zip(figure.groups, levels)
     ]
-    return drawing(WIDTH, first + ROW * better, parts, _label(figure), class_="chart ties")
+    return drawing(WIDTH, first + ROW * better, parts, _label(figure), kind="chart ties")
 
 
 def bar_levels(groups: Sequence[tuple[int, int]]) -> list[int]:
@@ -148,7 +148,7 @@ def dendrogram(figure: Dendrogram) -> str:
         parts.append(_joined(figure, one, other, at, merge.height))
         branches.append(Branch(at, (one.y + other.y) / 2, (*one.leaves, *other.leaves)))
     kind = "chart tree" if pitch == LEAF else "chart tree dense"
-    return drawing(WIDTH, tall + 42, parts, label_of(figure), class_=kind)
+    return drawing(WIDTH, tall + 42, parts, label_of(figure), kind=kind)
 
 
 def label_of(figure: Dendrogram) -> str:

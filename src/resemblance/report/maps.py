@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..results.figures import Choice, HeatMap
 from .colours import DARK, LEVELS, css_class, is_dark, level, limits, picture
 from .numbers import number
-from .svg import distinct_names, drawing, tag, text, title
+from .svg import Style, distinct_names, drawing, page_style, tag, text, title
 
 WIDTH = 480.0
 SCALE = 62.0  # room for the colour scale at the right
@@ -73,9 +73,8 @@ class Cells(NamedTuple):
 
 def heat_map(heat: HeatMap, data: str) -> str:
     """Draw a heat map; ``data`` is the name of its numbers in the data of the page."""
-    return _frame(
-        heat, _squares(heat), limits(heat), class_="chart matrix", data_map=data, tabindex=0
-    )
+    squares = _squares(heat, page_style)
+    return _frame(heat, squares, limits(heat), page_style, data_map=data, tabindex=0)
 
 
 def empty_map(rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
@@ -84,10 +83,10 @@ def empty_map(rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
     _, _, cells = _geometry(heat)
     places = f"{cells.left:.1f} {cells.pitch_x:.3f} {cells.pitch_y:.3f}"
     data = {"data_cells": places, "data_lines": json.dumps(_lines(cells))}
-    return _frame(heat, [], (0.0, 1.0), class_="chart matrix", tabindex=0, **data)
+    return _frame(heat, [], (0.0, 1.0), page_style, tabindex=0, **data)
 
 
-def still_map(heat: HeatMap) -> str:
+def still_map(heat: HeatMap, style: Style) -> str:
     """Draw a heat map where no program reads it: the pointer reads the titles of the cells, unless
     they are many."""
     unseen = {"width": 1, "height": 1, "fill": "none", "pointer_events": "all"}
@@ -95,24 +94,26 @@ def still_map(heat: HeatMap) -> str:
     if max(len(heat.rows), len(heat.columns)) > MOST_READ:
         cells = []
     titles = [tag("rect", title(words), x=j, y=i, **unseen) for i, j, words in cells if words]
-    return _frame(heat, [*_squares(heat), *titles], limits(heat), class_="chart matrix")
+    return _frame(heat, [*_squares(heat, style), *titles], limits(heat), style)
 
 
-def _frame(heat: HeatMap, inside: list[str], ends: tuple[float, float], **attributes: Any) -> str:
+def _frame(
+    heat: HeatMap, inside: list[str], ends: tuple[float, float], style: Style, **attributes: Any
+) -> str:
     """Draw names, borders between models, and the scale around cells."""
     left, bottom, cells = _geometry(heat)
     transform = f"translate({cells.left:.2f} 4) scale({cells.pitch_x:.4f} {cells.pitch_y:.4f})"
-    cursor = tag("path", class_="cursor")
-    inside = [*inside, *_hatching(heat, cells, ends)]
-    parts = [tag("g", *inside, cursor, class_="cells", transform=transform)]
-    parts += _written(heat, cells, ends) if inside else []
-    parts += [*_left(left, cells), *_below(bottom, cells)]
-    parts += [*_borders(left, bottom, cells), *_scale(heat, cells, ends)]
+    cursor = tag("path", **style("cursor"))
+    inside = [*inside, *_hatching(heat, cells, ends, style)]
+    parts = [tag("g", *inside, cursor, **style("cells"), transform=transform)]
+    parts += _written(heat, cells, ends, style) if inside else []
+    parts += [*_left(left, cells, style), *_below(bottom, cells, style)]
+    parts += [*_borders(left, bottom, cells, style), *_scale(heat, cells, ends, style)]
     keys = "; arrow keys read single values" if "tabindex" in attributes else ""
     label = f"Heat map: {heat.title}{keys}"
     # Few cells are not drawn large
-    attributes["style"] = f"--columns:{max(len(heat.columns), 1)}"
-    return drawing(WIDTH, cells.height + 8 + bottom.room, parts, label, **attributes)
+    attributes |= {"style_": f"--columns:{max(len(heat.columns), 1)}", "kind": "chart matrix"}
+    return drawing(WIDTH, cells.height + 8 + bottom.room, parts, label, style, **attributes)
 
 
 def _geometry(heat: HeatMap) -> tuple[Names, Names, Cells]:
@@ -125,7 +126,7 @@ def _geometry(heat: HeatMap) -> tuple[Names, Names, Cells]:
     return left, bottom, Cells(left.room, width, height, width / columns, height / rows)
 
 
-def _squares(heat: HeatMap) -> list[str]:
+def _squares(heat: HeatMap, style: Style) -> list[str]:
     """Return the cells in units of cells, a path for every colour; equal neighbours are one."""
     ends, paths = limits(heat), dict[str, list[str]]()
     levels = [[level(heat, value, ends) for value in row] for row in heat.values]
@@ -137,7 +138,7 @@ def _squares(heat: HeatMap) -> list[str]:
                 continue
             width = stop - start
             paths.setdefault(kinds[start], []).append(f"M{start} {i}h{width}v1h-{width}z")
-    squares = [tag("path", d="".join(paths[kind]), class_=kind) for kind in sorted(paths)]
+    squares = [tag("path", d="".join(paths[kind]), **style(kind)) for kind in sorted(paths)]
     return [_picture(levels), *squares] if is_large else squares
 
 
@@ -148,7 +149,7 @@ def _picture(levels: Sequence[Sequence[int | None]]) -> str:
     return tag("image", href=picture(levels), **size, **more)
 
 
-def _hatching(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[str]:
+def _hatching(heat: HeatMap, cells: Cells, ends: tuple[float, float], style: Style) -> list[str]:
     """Draw lines across the corners of hatched cells, so that their numbers can be read; in small
     cells one line across the middle. Lines are white on dark colours."""
     paths: dict[str, list[str]] = {}
@@ -156,7 +157,7 @@ def _hatching(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[st
         kind = "unsure light" if is_dark(level(heat, heat.values[i][j], ends)) else "unsure"
         lines = (f"M{j + x:g} {i + y:g}l{s} -{s}" for x, y, s in _lines(cells))
         paths.setdefault(kind, []).extend(lines)
-    return [tag("path", d="".join(paths[kind]), class_=kind) for kind in sorted(paths)]
+    return [tag("path", d="".join(paths[kind]), **style(kind)) for kind in sorted(paths)]
 
 
 def _lines(cells: Cells) -> tuple[tuple[float, float, float], ...]:
@@ -169,7 +170,7 @@ def _runs(kinds: Sequence[str]) -> Iterable[tuple[int, int]]:
     return zip(starts, [*starts[1:], len(kinds)])
 
 
-def _written(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[str]:
+def _written(heat: HeatMap, cells: Cells, ends: tuple[float, float], style: Style) -> list[str]:
     """Write the numbers into the cells if all have room."""
     words, font = _cell_texts(heat, cells, ends)
     parts = []
@@ -177,9 +178,10 @@ def _written(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[str
         for j, value in enumerate(row):
             x, y = cells.left + (j + 0.5) * cells.pitch_x, 4 + (i + 0.5) * cells.pitch_y + font / 3
             kind = "count light" if is_dark(level(heat, value, ends)) else "count"
-            style = f"font-size:{font:.1f}px"
+            size = f"font-size:{font:.1f}px"
             if words[i][j]:
-                parts.append(text(words[i][j], round(x, 1), round(y, 1), class_=kind, style=style))
+                looks = {**style(kind), "style": size}
+                parts.append(text(words[i][j], round(x, 1), round(y, 1), **looks))
     return parts
 
 
@@ -271,44 +273,45 @@ def text_width(name: str, font: float) -> float:
     return len(name) * font * CHARACTER
 
 
-def _left(left: Names, cells: Cells) -> list[str]:
+def _left(left: Names, cells: Cells, style: Style) -> list[str]:
     parts = []
     for name in left.names:
         y = 4 + (name.place + 0.5) * cells.pitch_y + name.font / 3
-        parts.append(_name(name, cells.left - name.offset, y, "end"))
+        parts.append(_name(name, cells.left - name.offset, y, "end", style))
     return parts
 
 
-def _below(bottom: Names, cells: Cells) -> list[str]:
+def _below(bottom: Names, cells: Cells, style: Style) -> list[str]:
     parts = []
     for name in bottom.names:
         x = cells.left + (name.place + 0.5) * cells.pitch_x
         y = 4 + cells.height + name.offset
         if name.is_upright:
             x += name.font / 3
-            parts.append(_name(name, x, y, "end", transform=f"rotate(-90 {x:.1f} {y:.1f})"))
+            turned = f"rotate(-90 {x:.1f} {y:.1f})"
+            parts.append(_name(name, x, y, "end", style, transform=turned))
         else:
-            parts.append(_name(name, x, y + name.font, "mid"))
+            parts.append(_name(name, x, y + name.font, "mid", style))
     return parts
 
 
-def _name(name: Name, x: float, y: float, anchor: str, **attributes: object) -> str:
+def _name(name: Name, x: float, y: float, anchor: str, style: Style, **attributes: object) -> str:
     kind = anchor if name.is_muted else f"{anchor} name"
-    style = f"font-size:{name.font:.1f}px"
-    return text(name.name, round(x, 1), round(y, 1), class_=kind, style=style, **attributes)
+    attributes = {**style(kind), "style": f"font-size:{name.font:.1f}px", **attributes}
+    return text(name.name, round(x, 1), round(y, 1), **attributes)
 
 
-def _borders(left: Names, bottom: Names, cells: Cells) -> list[str]:
+def _borders(left: Names, bottom: Names, cells: Cells, style: Style) -> list[str]:
     """Draw lines between models."""
     across = [
         f"M{cells.left:.1f} {4 + i * cells.pitch_y:.2f}h{cells.width:.1f}" for i in left.borders
     ]
     down = [f"M{cells.left + j * cells.pitch_x:.2f} 4v{cells.height:.1f}" for j in bottom.borders]
     d = "".join([*across, *down])
-    return [tag("path", d=d, class_="edge"), tag("path", d=d, class_="thread")] if d else []
+    return [tag("path", d=d, **style(kind)) for kind in ("edge", "thread")] if d else []
 
 
-def _scale(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[str]:
+def _scale(heat: HeatMap, cells: Cells, ends: tuple[float, float], style: Style) -> list[str]:
     """Draw the colours with their numbers, dark on top."""
     x, tall = cells.left + cells.width + 14, min(cells.height, 1.6 * cells.width)
     tall_step = tall / STEPS
@@ -317,14 +320,14 @@ def _scale(heat: HeatMap, cells: Cells, ends: tuple[float, float]) -> list[str]:
         tag(
             "path",
             d=f"M{x:.1f} {4 + i * tall_step:.2f}h10v{tall_step + 0.25:.2f}h-10z",
-            class_=css_class(step),
+            **style(css_class(step)),
         )
         for i, step in enumerate(levels)
     ]
     for i, words in enumerate(ticks):
         y = 4 + max(8.0, min(tall * i / (len(ticks) - 1) + 3.5, tall))
-        parts.append(text(words, round(x + 14, 1), round(y, 1), class_="tick"))
-    return [tag("g", *parts, class_="scale")]
+        parts.append(text(words, round(x + 14, 1), round(y, 1), **style("tick")))
+    return [tag("g", *parts, **style("scale"))]
 
 
 def _scale_marks(

@@ -12,12 +12,14 @@ from .numbers import counted, decimals, digits, number, span
 from .svg import (
     NOTHING,
     Axis,
+    Style,
     apart,
     axis_ticks,
     columns,
     distinct_names,
     drawing,
     limit,
+    page_style,
     positive_ends,
     reach,
     room,
@@ -33,7 +35,7 @@ COLOURS, ACROSS = 10, 3  # colours of groups, and their names side by side
 NAMES, NUMBERS = 184.0, 46.0  # room at the left and at the right
 
 
-def bars(figure: Bars) -> str:
+def bars(figure: Bars, style: Style = page_style) -> str:
     """Draw estimates below each other in their order, each with its interval and its number.
 
     Raises ``ValueError`` for a negative value on a logarithmic axis.
@@ -44,15 +46,16 @@ def bars(figure: Bars) -> str:
     x = _bar_axis(figure, shown)
     base = math.inf if figure.is_dotted else _base(figure, x)
     tall = ROW * len(figure.bars)
-    parts = _columns(x, tall, figure.x, base)
+    parts = _columns(x, tall, figure.x, base, style)
     if figure.threshold is not None:
-        parts.append(limit(figure.threshold, f"M{x(figure.threshold):.1f} 0V{tall:g}"))
+        parts.append(limit(figure.threshold, f"M{x(figure.threshold):.1f} 0V{tall:g}", style))
     places = decimals([abs(bar.value) for bar in shown])
     names = distinct_names([bar.name for bar in figure.bars])
     for i, (bar, name) in enumerate(zip(figure.bars, names)):
         value, kind = digits(bar.value, places), _kind(bar, figure)
-        parts.append(_bar(bar, name, x, ROW * i, value, base, kind))
-    return drawing(WIDTH, tall + 42, parts, f"{figure.title}: {figure.x} of {len(figure.bars)}")
+        parts.append(_bar(bar, name, x, ROW * i, value, base, kind, style))
+    label = f"{figure.title}: {figure.x} of {len(figure.bars)}"
+    return drawing(WIDTH, tall + 42, parts, label, style)
 
 
 def _bar_axis(figure: Bars, shown: Sequence[Bar]) -> Axis:
@@ -87,7 +90,7 @@ def _kind(bar: Bar, figure: Bars) -> str:
     return "row over" if is_over else "row"
 
 
-def _columns(x: Axis, tall: float, name: str, base: float) -> list[str]:
+def _columns(x: Axis, tall: float, name: str, base: float, style: Style = page_style) -> list[str]:
     """Draw the lines of the axis, with one where bars begin, and the numbers below.
 
     Without bars, as for ranks, where ``base`` is infinite, both ends of the axis have one.
@@ -98,26 +101,31 @@ def _columns(x: Axis, tall: float, name: str, base: float) -> list[str]:
         at = [x.low, *(t for t in at if x.low + width / 2 < t < x.high - width / 2), x.high]
     elif base and not x.is_log:
         at = [base, *(t for t in at if t > base + width / 2)]
-    return columns(x, at, tall, name, base)
+    return columns(x, at, tall, name, base, style)
 
 
-def _bar(bar: Bar, name: str, x: Axis, top: float, value: str, base: float, kind: str) -> str:
+def _bar(
+    bar: Bar, name: str, x: Axis, top: float, value: str, base: float, kind: str, style: Style
+) -> str:
     middle, has_value = top + ROW / 2, math.isfinite(bar.value)
     ends = f", {span(bar.low, bar.high)}" if bar.low is not None and bar.high is not None else ""
     parts = [title(bar.note or f"{bar.name}: {number(bar.value)}{ends}")]
-    parts += [text(name, round(x.start - 12, 1), middle + 3.5, class_="end name")]
+    parts += [text(name, round(x.start - 12, 1), middle + 3.5, **style("end name"))]
     if has_value and x.low <= base <= x.high:
-        parts.append(tag("path", d=f"M{x(base):.1f} {middle:g}H{x(bar.value):.1f}", class_="stem"))
+        stem = f"M{x(base):.1f} {middle:g}H{x(bar.value):.1f}"
+        parts.append(tag("path", d=stem, **style("stem", kind)))
     if has_value and bar.low is not None and bar.high is not None:
-        parts.append(_range(x(bar.low), x(bar.high), middle))
+        parts.append(_range(x(bar.low), x(bar.high), middle, style))
     if has_value:
-        parts.append(tag("circle", cx=round(x(bar.value), 1), cy=middle, r=3.6, class_="dot"))
-    return tag("g", *parts, text(value, WIDTH - 4, middle + 3.5, class_="end name"), class_=kind)
+        place = {"cx": round(x(bar.value), 1), "cy": middle, "r": 3.6}
+        parts.append(tag("circle", **place, **style("dot", kind)))
+    parts.append(text(value, WIDTH - 4, middle + 3.5, **style("end name")))
+    return tag("g", *parts, **style(kind))
 
 
-def _range(low: float, high: float, y: float) -> str:
+def _range(low: float, high: float, y: float, style: Style) -> str:
     ends = f"M{low:.1f} {y - 3:g}v6M{high:.1f} {y - 3:g}v6"
-    return tag("path", d=f"M{low:.1f} {y:g}H{high:.1f}{ends}", class_="range")
+    return tag("path", d=f"M{low:.1f} {y:g}H{high:.1f}{ends}", **style("range"))
 
 
 # -------------------------------------------------------------------------------------------- boxes

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -49,6 +49,19 @@ class Axis(NamedTuple):
         return self.start + min(max(share, -SLACK), 1 + SLACK) * (self.end - self.start)
 
 
+class Style(Protocol):
+    """How the elements of a figure look."""
+
+    def __call__(self, kind: str, inside: str = "") -> Mapping[str, str]:
+        """Return the attributes of an element of a kind, such as ``"dot"``, in a group of the kind
+        ``inside``."""
+
+
+def page_style(kind: str, inside: str = "") -> dict[str, str]:
+    """Return the class of an element, which the style sheet of a page describes."""
+    return {"class_": kind}
+
+
 def tag(element: str, *children: str, **attributes: object) -> str:
     """Return an SVG element.
 
@@ -81,9 +94,17 @@ def note(content: str) -> str:
     return f'<p class="part">{escape(content)}</p>' if content else ""
 
 
-def drawing(width: float, height: float, parts: Iterable[str], label: str, **more: object) -> str:
+def drawing(
+    width: float,
+    height: float,
+    parts: Iterable[str],
+    label: str,
+    style: Style = page_style,
+    kind: str = "chart",
+    **more: object,
+) -> str:
     """Return the SVG element around the parts of a figure; ``label`` is read aloud in its place."""
-    attributes: dict[str, object] = {"class_": "chart", "role": "img", "aria_label": label, **more}
+    attributes: dict[str, object] = {**style(kind), "role": "img", "aria_label": label, **more}
     return tag("svg", *parts, viewBox=f"0 0 {width:g} {height:g}", **attributes)
 
 
@@ -280,32 +301,39 @@ def label_places(
     return places
 
 
-def numbers_below(axis: Axis, at: Iterable[float], y: float) -> list[str]:
+def numbers_below(
+    axis: Axis, at: Iterable[float], y: float, style: Style = page_style
+) -> list[str]:
     """Return numbers below a horizontal axis, without those that would touch the one before."""
     parts, end = [], -math.inf
     for tick in at:
         place, half = axis(tick), CHARACTER * len(number(tick)) / 2
         if place - half > end + 5:
-            parts.append(text(number(tick), round(place, 1), y, class_="mid"))
+            parts.append(text(number(tick), round(place, 1), y, **style("mid")))
             end = place + half
     return parts
 
 
 def columns(
-    x: Axis, at: Sequence[float], tall: float, name: str, base: float = math.nan
+    x: Axis,
+    at: Sequence[float],
+    tall: float,
+    name: str,
+    base: float = math.nan,
+    style: Style = page_style,
 ) -> list[str]:
     """Draw the upright lines of an axis, a darker one at ``base``, with numbers and name below."""
     kinds = ("grid zero" if tick == base else "grid" for tick in at)
-    lines = [tag("path", d=f"M{x(t):.1f} 0V{tall:g}", class_=kind) for t, kind in zip(at, kinds)]
+    lines = [tag("path", d=f"M{x(t):.1f} 0V{tall:g}", **style(kind)) for t, kind in zip(at, kinds)]
     middle = round((x.start + x.end) / 2, 1)
     return [
         *lines,
-        *numbers_below(x, at, tall + 16),
-        text(name, middle, tall + 36, class_="mid axis"),
+        *numbers_below(x, at, tall + 16, style),
+        text(name, middle, tall + 36, **style("mid axis")),
     ]
 
 
-def limit(at: float, d: str) -> str:
+def limit(at: float, d: str, style: Style = page_style) -> str:
     """Draw the line of a threshold, and an invisible broad one for the pointer."""
-    wide = tag("path", d=d, class_="reach")
-    return tag("g", title(f"threshold {number(at)}"), wide, tag("path", d=d), class_="limit")
+    wide = tag("path", d=d, **style("reach"))
+    return tag("g", title(f"threshold {number(at)}"), wide, tag("path", d=d), **style("limit"))

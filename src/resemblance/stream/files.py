@@ -14,7 +14,7 @@ import numpy as np
 from ..array_files import explained
 from ..json_files import replacing
 
-KIND, VERSION = "resemblance stream", 2
+KIND, VERSION = "resemblance stream", 3
 ABOUT = {"method", "pairs", "directions", "layers", "n_samples", "batches", "cautions"}
 
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import Array, device, is_torch, namespace, on_processor, scalar, to_numpy
-from ..cautions import moved_columns
 from ..columns import order_of_columns
-from ..joining import with_columns
-from ..representation import Representation, Undefined, check_same_samples, finite
+from ..joining import columns_in_one_order, with_columns
+from ..representation import Representation, Undefined, check_same_samples, finite, with_rows
+from ..streamed import need_features
 from ..views.digits import resolution
 from ..views.points import directed, unit_rows
 
@@ -24,14 +24,14 @@ NUMBERS = 2**22  # of the rows that are added at a time, if these are not too fe
 class LayerFacts(NamedTuple):
     """The width of a layer, the coarsest precision that its data came in, by name and by the
     distance between neighbouring numbers, its largest magnitude, the names of its columns, and
-    what is doubtful about it."""
+    whose order the columns of some samples were put in."""
 
     width: int
     dtype: str
     resolution: float
     largest: float
     columns: tuple[str | int, ...] | None = None
-    cautions: tuple[str, ...] = ()
+    column_orders: tuple[str, ...] = ()
 
 
 def joined_facts(one: LayerFacts, other: LayerFacts) -> LayerFacts:
@@ -40,7 +40,7 @@ def joined_facts(one: LayerFacts, other: LayerFacts) -> LayerFacts:
     return coarser._replace(
         largest=max(one.largest, other.largest),
         columns=one.columns or other.columns,
-        cautions=tuple(dict.fromkeys((*one.cautions, *other.cautions))),
+        column_orders=tuple(dict.fromkeys((*one.column_orders, *other.column_orders))),
     )
 
 
@@ -62,11 +62,24 @@ def received(
     layers = {}
     for name in known or named:
         try:
-            layers[name] = Representation(named[name], name)
+            layers[name] = _layer(named[name], name)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from error
     _check_samples(where, layers, known)
-    return {name: _in_order(where, r, known.get(name)) for name, r in layers.items()}
+    if not known:
+        return dict(zip(layers, columns_in_one_order(where, list(layers.values()))))
+    return {name: _in_order(where, r, known[name]) for name, r in layers.items()}
+
+
+def _layer(data: Any, name: str) -> Representation:
+    """Return an array or a representation as a layer of this name; ``ValueError`` for one that
+    stands for something else than samples."""
+    if not isinstance(data, Representation):
+        return Representation(data, name)
+    need_features("Stream.update", data)
+    layer = with_rows(data, data.source, data.ids)
+    layer.name = name
+    return layer
 
 
 def _names(r: Representation) -> tuple[str | int, ...] | None:
@@ -76,12 +89,10 @@ def _names(r: Representation) -> tuple[str | int, ...] | None:
     )
 
 
-def _in_order(where: str, r: Representation, known: LayerFacts | None) -> Representation:
+def _in_order(where: str, r: Representation, known: LayerFacts) -> Representation:
     """Return a layer of a batch with its columns in the order of earlier batches; ``ValueError``
     for columns of other names."""
     names = _names(r)
-    if known is None:
-        return r
     earlier, now = f"layer {r.name!r} of earlier batches", f"layer {r.name!r}"
     order = order_of_columns(where, earlier, known.columns, now, names, is_one_model=True)
     return r if order is None else with_columns(r, order, "earlier batches")
@@ -116,8 +127,8 @@ def facts_of(r: Representation, number: int) -> LayerFacts:
             f"Stream.update: batch {number}: layer {r.name!r} has values up to {largest:.3g}, "
             "whose fourth powers overflow; rescale it in all batches"
         )
-    cautions = moved_columns([r])
-    return LayerFacts(r.shape[1], kind, resolution(r), largest, _names(r), cautions)
+    orders = (r.column_order,) if r.column_order else ()
+    return LayerFacts(r.shape[1], kind, resolution(r), largest, _names(r), orders)
 
 
 def place_of(source: Array) -> Array:

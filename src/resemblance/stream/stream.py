@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import Array, detach
 from ..catalogue import preset
-from ..cautions import half_of_variance, squares_and_copies
+from ..cautions import half_of_variance, moved_columns_of, squares_and_copies
 from ..columns import order_of_columns
 from ..compare import compare_many
 from ..comparison import Comparison
@@ -107,11 +107,13 @@ class Stream:
     # -------------------------------------------------------------------------------------- samples
 
     def update(self, batch: Mapping[str, Any]) -> None:
-        """Add a batch: by layer, an array (rows, features) of any library, the same rows in all.
+        """Add a batch: by layer, an array (rows, features) of any library or a representation, the
+        same rows in all.
 
         Raises ``ValueError``, and adds nothing, for other layers or widths than before, for layers
-        with different numbers of rows, without rows, or of other samples by their ids, and for NaN
-        or infinite values.
+        with different numbers of rows, without rows, or of other samples by their ids, for columns
+        of other names, and for NaN or infinite values. Columns of equal names in another order are
+        put in the order of earlier batches, and the cautions say so.
         """
         layers = received(batch, self._batches, self._facts)
         facts = {name: facts_of(r, self._batches) for name, r in layers.items()}
@@ -127,18 +129,25 @@ class Stream:
     def merge(self, other: Stream) -> None:
         """Add the samples of another stream, which stays as it is.
 
-        Raises ``ValueError``, and adds nothing, if its layers, method, pairs or directions differ.
+        Columns of equal names in another order are put in the order here, and the cautions say so.
+
+        Raises ``ValueError``, and adds nothing, if its layers, method, pairs or directions differ,
+        or the names of columns.
         """
         self._check_alike(other)
         if other._state is not None:
             state, orders = self._begun(other._facts, np.zeros(0)), []
+            merged = dict(other._facts)
             for name, facts in self._facts.items():
                 theirs, where = other._facts[name], f"layer {name!r}"
                 names = f"{where} here", facts.columns, f"{where} there", theirs.columns
                 order = order_of_columns("Stream.merge", *names, is_one_model=True)
                 orders.append(np.arange(facts.width) if order is None else np.array(order))
+                if order is not None:
+                    moved = (*theirs.column_orders, "the first stream")
+                    merged[name] = theirs._replace(column_orders=moved)
             state.merge(other._state, orders)
-            self._learn(other._facts)
+            self._learn(merged)
             self._cautions = tuple(dict.fromkeys((*self._cautions, *other._cautions)))
             self._batches += other._batches
 
@@ -192,14 +201,14 @@ class Stream:
     def cautions(self) -> tuple[str, ...]:
         """Return what is doubtful about the samples so far: columns that were put in order, copies
         and matrices of samples inside a batch, and features with half of the variance."""
-        moved = (caution for facts in self._facts.values() for caution in facts.cautions)
+        moved = moved_columns_of((n, o) for n, f in self._facts.items() for o in f.column_orders)
         shares = [] if self._state is None else self._state.closed().shares(self.n_samples)
-        return (*dict.fromkeys(moved), *self._cautions, *half_of_variance(self.layers, shares))
+        return (*moved, *self._cautions, *half_of_variance(self.layers, shares))
 
     # ---------------------------------------------------------------------------------------- files
 
     def save(self, path: str | Path) -> None:
-        """Write the state to a ``.npz`` file, completely or not at all.
+        """Write the state, with the names of columns, to a ``.npz`` file, completely or not at all.
 
         Raises ``ValueError`` for a folder, ``OSError`` where the file cannot be written.
         """
@@ -224,9 +233,10 @@ class Stream:
         try:
             stream = cls(about["method"], pairs=about["pairs"], directions=about["directions"])
             facts = {
-                name: LayerFacts(*values)._replace(columns=columns and (*columns,), cautions=words)
-                for name, *values, columns, cautions in about["layers"]
-                for words in [tuple(cautions)]
+                name: LayerFacts(*values)._replace(
+                    columns=columns and (*columns,), column_orders=(*orders,)
+                )
+                for name, *values, columns, orders in about["layers"]
             }
             check_types(facts, Mapping[str, LayerFacts], "layers")
             stream._cautions = tuple(about["cautions"])

@@ -1,0 +1,140 @@
+"""The streams of ``compare --stream``: layers of any number of samples, read in batches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import typer
+
+from ..comparison import Comparison
+from ..measure import Measure
+from ..progress import counted, reporting
+from ..representation import Representation, with_rows
+from ..stream import Stream
+from .ending import attempt
+from .inputs import Choice, check_choice, check_inputs, own_function, read_inputs
+
+BATCH_SIZE = 4096  # samples that are read from files at a time
+# The options of compare that a stream does not have, with the remedy.
+REFUSED = {
+    "--save": "--state FILE saves the sums of the stream",
+    "--jobs": "stream each part by a command with --state, and add the states by --merge",
+    "--scheduler": "stream each part by a command with --state, and add the states by --merge",
+    "--plan": "leave --plan out; the memory of a stream does not grow with the samples",
+    "--pool": "save arrays (samples, features), such as those of rs.from_tokens",
+}
+
+
+class StreamOptions(NamedTuple):
+    """The options of ``compare --stream``; ``None``, false and empty for an option that is not
+    given."""
+
+    merge: Sequence[Path] | None
+    state: Path | None
+    parts: bool
+    batch_size: int | None
+    method: str | None
+    directions: bool
+
+
+def check_stream_options(
+    is_stream: bool, options: StreamOptions, of_compare: Mapping[str, Any]
+) -> None:
+    """Raise ``ValueError`` for an option of streams without ``--stream``, and for one of
+    ``of_compare`` with it."""
+    given = [name for name, value in options._asdict().items() if value]
+    if given and not is_stream:
+        raise ValueError(f"--{given[0].replace('_', '-')} is an option of streams: add --stream")
+    refused = [name for name, value in of_compare.items() if value]
+    if refused and is_stream:
+        raise ValueError(f"{refused[0]} does not go with --stream: {REFUSED[refused[0]]}")
+    if options.method is not None:
+        check_choice("method", options.method, ("gram", "qr"))
+
+
+def stream_files(
+    context: typer.Context,
+    inputs: Sequence[str],
+    choice: Choice,
+    measures: Sequence[Measure] | None,
+    options: StreamOptions,
+    memory: str,
+    progress: bool,
+) -> Comparison:
+    """Return the comparison of the layers in files, in states, and of a function of the user.
+
+    Raises ``ValueError`` for no input, and for layers that do not fit each other.
+    """
+    if not inputs and not options.merge:
+        raise ValueError("nothing to stream: give files or folders, or states by --merge")
+    check_inputs(inputs, choice)
+    stream = _started(options)
+    batches, count = batches_of(inputs, choice, options)
+    with reporting(progress, count, "streaming") as report:
+        for batch in counted(batches, report):
+            stream.update(batch)
+    if (state := options.state) is not None:
+        attempt(context, "state", state, lambda: stream.save(state))
+    return stream.compare(measures, progress=progress, memory=memory)
+
+
+def _started(options: StreamOptions) -> Stream:
+    """Return an empty stream, or the sum of the states to merge; ``ValueError`` for states of
+    another method, or without the directions that the options ask for."""
+    if not options.merge:
+        return Stream(options.method or "gram", directions=options.directions)  # type: ignore[arg-type]
+    stream = Stream.load(options.merge[0])
+    method, place = options.method or stream.method, options.merge[0]
+    if method != stream.method:
+        raise ValueError(
+            f"{place} was made with --method {stream.method}; leave --method {method} out"
+        )
+    if options.directions and not stream.directions:
+        raise ValueError(f"{place} was made without --directions; leave --directions out")
+    for other in options.merge[1:]:
+        stream.merge(Stream.load(other))
+    return stream
+
+
+def batches_of(
+    inputs: Sequence[str], choice: Choice, options: StreamOptions
+) -> tuple[Iterable[Mapping[str, Any]], int | None]:
+    """Return the batches in files or from a user's function, and their number if it is known."""
+    functions = [text for text in inputs if re.fullmatch(r".+\.py:\w+", text)]
+    if functions and len(inputs) > 1:
+        raise ValueError(f"{functions[0]} gives all layers; leave out the other inputs")
+    if functions:
+        batches: Iterable[Mapping[str, Any]] = own_function(functions[0])()
+        return batches, None
+    groups = [[text] for text in inputs] if options.parts else [list(inputs)] * bool(inputs)
+    layers = [read_inputs(group, "", choice) for group in groups]
+    sizes, rows = [_number_of_samples(part) for part in layers], options.batch_size or BATCH_SIZE
+    blocks = (_blocks(part, n, rows) for part, n in zip(layers, sizes))
+    return chain.from_iterable(blocks), sum(-(-n // rows) for n in sizes)
+
+
+def _number_of_samples(layers: Mapping[str, Representation]) -> int:
+    (first, n), *others = [(name, r.shape[0]) for name, r in layers.items()]
+    for name, size in others:
+        if size != n:
+            raise ValueError(
+                f"{first!r} has {n} samples and {name!r} has {size}; give layers of the same "
+                "samples, or --parts"
+            )
+    return n
+
+
+def _blocks(
+    layers: Mapping[str, Representation], n: int, rows: int
+) -> Iterator[dict[str, Representation]]:
+    """Yield batches of rows with the names of columns and the ids of samples."""
+    for start in range(0, n, rows):
+        stop = start + rows
+        yield {
+            name: with_rows(r, r.source[start:stop], r.ids and r.ids[start:stop])
+            for name, r in layers.items()
+        }
