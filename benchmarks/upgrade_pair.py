@@ -214,12 +214,16 @@ def table_of(found: dict[str, Any]) -> str:
         lines.append([words, interval(options[f"part[{share:g}]"]), *["–"] * len(COUNTS)])
     head = ("option", "recall", *(f"first {count}, re-ranked" for count in COUNTS))
     old, new, difference, low, high, queries = found["phrases"]["gain"]
+    judged = '"stay"' if low <= 0 else "the same"  # the new model is not shown to find more
+    decisions = [f'"{found[asked]["decision"]}"' for asked in ("queries", "phrases")]
     under = (
         (
             f"{found['documents']:,} documents, {found['queries']['number']} queries, half of the "
             f"documents for the maps. Of {queries:.0f} phrases, the old model finds {old:.1%} of "
             f"the sentences that contain them among ten, the new one {new:.1%}: a difference of "
-            f"{100 * difference:.1f} ({100 * low:.1f} to {100 * high:.1f}) points."
+            f"{100 * difference:.1f} ({100 * low:.1f} to {100 * high:.1f}) points. The decision "
+            f"for the queries is {decisions[0]}. That for the phrases is {decisions[1]}, and "
+            f"{judged} with these sentences as `relevant`."
         )
         .replace("%", " %")
         .replace(" -", " −")

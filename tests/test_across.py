@@ -352,6 +352,23 @@ def test_distances_are_shown_the_most_similar_first() -> None:
         rs.plot.intervals(result)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("estimator", ["features", "debiased"])
+def test_the_claim_of_chance_says_whether_models_score_above_0(estimator: str) -> None:
+    rng = np.random.default_rng(0)
+    seen, unseen = rng.standard_normal((2, 40, 4))
+
+    def features(of: np.ndarray) -> np.ndarray:
+        return of @ rng.standard_normal((4, 60)) + rng.standard_normal((40, 60))
+
+    subjects = {f"s{i}": features(seen) for i in range(4)}
+    models = {"true": features(seen), "other": features(unseen)}
+    result = rs.across(subjects, models, measure=f"cka[estimator={estimator}]")
+    assert result.is_0_by_chance
+    p = dict(zip(result.models, result.above_0(None)))
+    assert p["true"] < 0.01 < p["other"]
+    assert not rs.across(subjects, models, measure="cka").is_0_by_chance
+
+
 def test_models_equal_but_for_rounding_do_not_differ(subtests: Any) -> None:
     subjects, models = experiment(count=4)
     x = models["true"]

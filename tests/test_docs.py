@@ -10,6 +10,7 @@ import re
 import shlex
 import sys
 import textwrap
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ import write_tables
 from pieces import FAMILY_TITLES
 
 import resemblance as rs
+from resemblance.extras import packages_of
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -283,6 +285,23 @@ def test_views_for_measures_of_ones_own_are_in_the_reference() -> None:
         f"| `{field}` |" in page and f"``{field}``" in (Decomposition.__doc__ or "")
         for field in Decomposition._fields
     )
+
+
+def test_the_table_of_extras_has_all_extras_of_users_and_no_others() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = set(project["optional-dependencies"]) - {"docs", "dev"}
+    table = (DOCS / "start.md").read_text().split("## What needs what")[1]
+    assert set(re.findall(r"^\| .* \| `(\w+)`", table, flags=re.MULTILINE)) == extras
+
+
+def test_the_first_install_of_the_readme_serves_its_examples() -> None:
+    """Two models, a page, figures and the demonstration; with the extras that these include."""
+    text = (ROOT / "README.md").read_text()
+    first = re.search(r"pip install ['\"]?\.\[([\w,]+)\]", text)
+    assert first is not None
+    packages = {package for extra in first[1].split(",") for package in packages_of(extra)}
+    assert packages >= {"torch", "jinja2", "transformers", "safetensors", "PIL", "matplotlib"}
+    assert text.index("pip install") < text.index("$ resemblance")
 
 
 def test_links_between_pages_exist() -> None:

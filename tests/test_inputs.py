@@ -23,6 +23,7 @@ from sklearn.decomposition import PCA
 import resemblance as rs
 from resemblance import representation
 from resemblance import stability as st
+from resemblance.representation import fingerprint
 from resemblance.views import points
 from resemblance.views.points import centered, scaled, size
 
@@ -100,6 +101,27 @@ def test_ids_that_cannot_be_compared_are_refused():
         ValueError, match="representation 'x': ids must be words, numbers or tuples of them"
     ):
         rs.Representation(X, "x", ids=[[i] for i in range(30)])
+
+
+@pytest.mark.parametrize(
+    ("ids", "same"),
+    [
+        ((3, 3, 8), list(np.array([3, 3, 8]))),
+        (("a", "a", "b"), list(np.array(["a", "a", "b"]))),
+        ((("a", 1), ("a", 2)), [(np.str_("a"), np.int64(1)), (np.str_("a"), np.int64(2))]),
+    ],
+)
+def test_ids_are_equal_whatever_list_or_array_they_come_in(ids, same):
+    """Repeated ids are a part of the fingerprint, by which a saved score is found again."""
+    rows = X[: len(ids)]
+    plain, listed = (rs.Representation(rows, ids=of) for of in (ids, same))
+    assert repr(plain.ids) == repr(listed.ids) == repr(ids)
+    assert fingerprint(plain) == fingerprint(listed) != fingerprint(rs.Representation(rows))
+
+
+def test_lists_of_times_keep_their_unit_as_ids():
+    times = list(np.array(["2026-01-01", "2026-01-02", "2026-01-03"], "datetime64[ns]"))
+    assert rs.Representation(X[:3], ids=times).ids == tuple(times)
 
 
 def test_values_of_tables_are_those_of_their_arrays():

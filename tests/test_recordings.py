@@ -106,6 +106,16 @@ def test_any_symmetric_matrix_comes_back_and_its_rows_move(subtests: Any) -> Non
             assert np.allclose(rs.rdm(chosen), matrix[np.ix_(rows, rows)], rtol=0, atol=slack)
 
 
+@pytest.mark.parametrize(
+    "compare", ["spearman", "pearson", "cosine", "whitened_cosine", "whitened_pearson"]
+)
+def test_rsa_of_a_representation_with_itself_is_1_to_the_last_digit(compare: Any) -> None:
+    for seed in range(12):
+        x = np.random.default_rng(seed).standard_normal((20 + seed, 5))
+        given = rs.from_dissimilarities(rs.rdm(x, "sqeuclidean"))
+        assert rs.rsa(x, x, compare=compare) == rs.rsa(given, given, compare=compare) == 1
+
+
 def test_dissimilarities_are_compared_with_features_and_with_each_other(recording: Any) -> None:
     x, given = recording.true, rs.from_dissimilarities(rs.rdm(recording.true, "sqeuclidean"))
     y = np.random.default_rng(1).standard_normal((N, 5))

@@ -330,6 +330,27 @@ def test_a_constant_layer_is_undefined_and_has_no_size():
         assert_same(rs.procrustes_size_shape, layers, stream)
 
 
+@pytest.mark.parametrize("method", ["gram", "qr"])
+def test_a_stream_has_no_value_of_lost_digits(method):
+    """As the samples at once, far from the origin in one column or in all, by the stored dtype."""
+    layers = related(n=300)
+    for columns in (slice(0, 1), slice(None)):
+        far = {name: x.copy() for name, x in layers.items()}
+        far["a"][:, columns] += 3e7 if columns.stop else 1e7
+        stored = far | {"a": far["a"].astype(np.float32)}
+        (failure,) = rs.compare([stored["a"]], [stored["b"]], measures="cka").failures
+        with pytest.raises(rs.Undefined, match="the rounding of float32: centre first"):
+            rs.cka(*streamed(stored, size=64, method=method).representations().values())
+        assert "the rounding of float32: centre first" in failure.reason
+        value = rs.cka(*streamed(far, size=64, method=method).representations().values())
+        assert value == pytest.approx(rs.cka(*layers.values()), rel=1e-6)
+    constant = layers["a"].astype(np.float32)
+    constant[:, 0] = 1e8
+    assert_same(
+        rs.cka, {"a": constant, "b": layers["b"]}, streamed({"a": constant, "b": layers["b"]})
+    )
+
+
 def test_torch_tensors_half_precision_integers_and_read_only_arrays():
     torch = pytest.importorskip("torch")
     layers = related(n=200)

@@ -135,7 +135,17 @@ def plain_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
     if isinstance(ids, set | frozenset):
         raise ValueError(f"ids must be a list, one for each row; got {type(ids).__name__}")
     kind = getattr(getattr(ids, "dtype", None), "kind", "")  # lists of times lose their unit
-    return tuple(ids.tolist() if hasattr(ids, "tolist") and kind not in ("m", "M") else ids)
+    return tuple(
+        ids.tolist() if hasattr(ids, "tolist") and kind not in ("m", "M") else map(_plain_id, ids)
+    )
+
+
+def _plain_id(value: Any) -> Any:
+    """Return an id, or each part of an id that is a tuple, without the type of NumPy."""
+    if isinstance(value, tuple):
+        return tuple(map(_plain_id, value))
+    is_number_or_word = isinstance(value, np.generic) and value.dtype.kind not in ("m", "M")
+    return value.item() if is_number_or_word else value
 
 
 def check_shape(called: str, array: Array, order: Order, features: Names) -> None:

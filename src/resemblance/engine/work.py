@@ -134,7 +134,19 @@ class Work:
         ``about``: what else its provenance says.
         """
         rows, columns = sides_of(representations, other)
-        chosen, uninstalled = select_measures(measures)
+        return cls.of_checked(rows, columns, *select_measures(measures), about=about)
+
+    @classmethod
+    def of_checked(
+        cls,
+        rows: Sequence[Representation],
+        columns: Sequence[Representation] | None,
+        chosen: list[Measure],
+        uninstalled: list[Measure],
+        *,
+        about: Mapping[str, Any] = {},
+    ) -> Work:
+        """Return the comparison for what :func:`sides_of` and :func:`select_measures` returned."""
         for m in chosen:
             if m.family == "outputs":  # it is cheap, and labels among its parameters may not fit
                 with suppress(Undefined):

@@ -111,7 +111,7 @@ def evidence(
     if not isinstance(exact, bool | np.bool_):
         raise ValueError(f"evidence: exact must be True or False; got {exact!r}")
     rows, columns = sides_of(representations, other, "evidence")
-    chosen, _ = select_measures(DEFAULT if measures is None else measures)
+    chosen, uninstalled = select_measures(DEFAULT if measures is None else measures)
     layout = _layout(rows, columns, within, blocks)
     design = design_of(
         layout.n, within=within, blocks=blocks, series=series, draws=draws, seed=seed
@@ -120,7 +120,9 @@ def evidence(
     options |= {"save": save, "spill": spill, "progress": False}
 
     def compared() -> Comparison:
-        (comparison,) = compare_many([Work.of(rows, chosen, columns)], **options)
+        (comparison,) = compare_many(
+            [Work.of_checked(rows, columns, chosen, uninstalled)], **options
+        )
         return comparison
 
     result = _evidence(layout, chosen, design, options, progress, level, exact, compared)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..arrays import Array, as_float64, at_most_one, inner, row_blocks, to_numpy
+from ..arrays import Array, as_float64, at_most_one, carries_gradient, inner, row_blocks, to_numpy
 from ..claims import COSINE, SHAPE, AllPairs, Product, Scores
 from ..measure import measure
 from ..representation import Representation, title, view
@@ -157,9 +157,12 @@ def rsa(
         raise ValueError(f"rsa: variances are for whitened comparisons, not {compare!r}")
     if compare.startswith("whitened"):
         a, b = (whitened_gram(r, rdm, compare, variances) for r in (x, y))
-        return min(1.0, float(np.vdot(a, b)))
+        return 1.0 if x is y else min(1.0, float(np.vdot(a, b)))
     a, b = rdm_vectors(x, y, rdm, compare)
-    return kendall(a, b, compare) if compare.startswith("kendall") else at_most_one(inner(a, b))
+    if compare.startswith("kendall"):
+        return kendall(a, b, compare)
+    is_itself = x is y and compare != "rho_a" and not carries_gradient(x.source)
+    return 1.0 if is_itself else at_most_one(inner(a, b))  # a product of its own is off by rounding
 
 
 def kendall(x_ranks: Array, y_ranks: Array, compare: str) -> float:

@@ -18,14 +18,16 @@ import numpy as np
 
 from ..representation import Representation, StreamOrigin, fingerprint
 from ..streamed import standing_for
-from ..views.digits import resolution
+from ..views.digits import EPSILON, resolution, rounding_share
 from ..views.grams import gram_diagonal, gram_trace
 from ..views.points import centered, directed, mean, mean_direction, unit_rows
 from .rows import LayerFacts
 from .state import State
 from .sums import LayerMoments
 
-VIEWS = (mean, centered, resolution, fingerprint, unit_rows, mean_direction, directed)
+VIEWS = (
+    mean, centered, resolution, rounding_share, fingerprint, unit_rows, mean_direction, directed,
+)  # fmt: skip
 OF_KERNELS = (gram_diagonal, gram_trace)
 NAMES = {unwrap(view): view.__name__ for view in (*VIEWS, *OF_KERNELS)}
 
@@ -61,6 +63,7 @@ def stand_ins(
         views["fingerprint"] = hashlib.sha256(f"{digest} {name}".encode()).hexdigest()[:32]
         views |= {"resolution": facts[i].resolution, "mean": points.means[i]}
         views["centered"] = _spread(points.factors[i])
+        views["rounding_share"] = _rounding_share(points, i, n, facts[i].resolution)
     for directions in parts[1:]:
         both = _vectors_with(state.counts[np.ix_(positions, positions)])
         for i, views in enumerate(known):
@@ -85,6 +88,15 @@ def _of_kernels(parts: Sequence[LayerMoments]) -> list[dict[str | tuple[str, str
         for views, diagonal, trace in zip(layers, diagonals, traces / sizes):
             views |= {("gram_diagonal", kernel): diagonal, ("gram_trace", kernel): trace}
     return layers
+
+
+def _rounding_share(known: LayerMoments, layer: int, n: int, stored: float) -> float:
+    """Return the :func:`rounding_share` of the samples, from the means and variances of columns."""
+    means, squares = known.means[layer], np.sum(known.factors[layer] ** 2, axis=0)
+    eps, spread = max(stored, EPSILON), float(squares.sum())
+    is_exact = (squares == 0) | (np.abs(np.abs(means) - 1) <= 4 * eps)
+    total = float(np.sum(np.where(is_exact, 0.0, squares + n * means**2)))
+    return eps * math.sqrt(total / spread) if spread else 0.0
 
 
 def _rows(known: LayerMoments, layer: int, n: int) -> np.ndarray:

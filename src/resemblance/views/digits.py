@@ -39,7 +39,7 @@ def check_digits(x: Representation) -> None:
 
     Constant columns, rows that are equal and units that are saturated have lost nothing.
     """
-    if not (x.origin or x.signed or has_no_values(x.source)) and rounding_share(x) > SHARE:
+    if not (x.signed or has_no_values(x.source)) and rounding_share(x) > SHARE:
         raise Undefined(below_rounding(x))
 
 
@@ -53,7 +53,8 @@ def in_double_precision(x: Representation) -> Representation:
 def below_rounding(x: Representation) -> str:
     """The sentence that says that differences lie below rounding, and what to do."""
     is_stored = resolution(x) >= float(np.finfo(x.precision).eps)
-    dtype = str(x.source.dtype).rpartition(".")[2] if is_stored else x.precision
+    stored = x.origin.dtype if x.origin else str(x.source.dtype).rpartition(".")[2]
+    dtype = stored if is_stored else x.precision
     remedy = f"before the data are stored in {dtype}" if is_stored else "or take dtype='float64'"
     return (
         f"the samples of {title(x)} differ by less than the rounding of {dtype}: centre first "
