@@ -386,9 +386,6 @@ SLIPS = {
     "a flag in words": (lambda: streamed(directions="no"), "directions must be True or False"),
     "pairs as words": (lambda: streamed(pairs=["ab"]), "two names each"),
     "layers in a list": (lambda: streamed().representations(["a", "b"]), "one by one"),
-    "samples as a float": (lambda: rs.recommend(n=1e3, d=9), "n must be at least 2 and a whole"),
-    "metric in words": (lambda: rs.recommend(metric="no"), "metric must be True or False"),
-    "a frame for a board": (lambda: rs.recommend(board=TABLE), "read_board returns"),
     "detect in words": (lambda: rs.samples_for(detect="0.1"), "detect must be between"),
     "infinite dimensions": (
         lambda: rs.samples_for(chance=0.1, dimensions=(np.inf, 5)), "two participation ratios"

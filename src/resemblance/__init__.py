@@ -16,7 +16,6 @@ if _TYPE_CHECKING:
     from .catalogue import list_measures as list_measures
     from .catalogue import list_statistics as list_statistics
     from .catalogue import preset as preset
-    from .choosing import recommend as recommend
     from .citations import cite as cite
     from .claims import AllPairs as AllPairs
     from .claims import Product as Product
@@ -81,7 +80,6 @@ __version__ = "0.1.0"
 _MODULES = {
     "boards.standing": ("board",),
     "catalogue": ("get_measure", "get_statistic", "list_measures", "list_statistics", "preset"),
-    "choosing": ("recommend",),
     "citations": ("cite",),
     "claims": ("AllPairs", "Product", "Scores"),
     "compare": ("compare",),

@@ -47,7 +47,6 @@ PANELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "check": ("comparing", "Check measures against what they claim, on small data."),
     },
     "Information": {
-        "choose": ("choosing", "Recommend measures for your case."),
         "measures": ("comparing", "List the measures with their claims."),
         "explain": ("comparing", "Explain a measure: definition, claims, parameters."),
         "cite": ("comparing", "Print what to cite."),
