@@ -311,8 +311,6 @@ MUTANTS = (
            "test_choosing.py::test_a_measure_that_does_not_see_a_change_is_excluded_with_its_number"),
     Mutant("a budget for one pair", "choosing/recommending.py", "*needs.size, pairs=needs.pairs)", "*needs.size)",
            "test_choosing.py::test_a_budget_is_for_all_pairs_and_needs_a_size"),
-    Mutant("views once a pair", "engine/costs.py", "math.ceil((1 + math.sqrt(1 + 8 * pairs)) / 2)", "pairs + 1",
-           "test_choosing.py::test_costs_grow_with_pairs_and_views_are_shared"),
     Mutant("distances turned round", "choosing/sizes.py", "1 - (chance - low) / (high - low)",
            "(chance - low) / (high - low)", "test_choosing.py::test_chance_is_that_of_unrelated_representations"),
     Mutant("saturated measures come first", "choosing/recommending.py", "(False, is_saturated, *positions",

@@ -16,7 +16,7 @@ from ..checks import check_measure, check_statistic
 from ..citations import SOFTWARE, cite, keys_of
 from ..compare import compare
 from ..comparison import Comparison
-from ..engine.forecast import Forecast, plan
+from ..engine.forecast import plan
 from ..engine.memory import parse_bytes
 from ..measure import Measure
 from ..progress import counted, reporting
@@ -38,7 +38,6 @@ from .inputs import (
 from .options import Help, commands_of, writing
 
 OF_PYTHON = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")  # advice that names a function
-LONG = 60  # seconds of work that are announced
 ROWS = 4096  # samples that a stream reads from files at a time
 COMPARE = (
     "compare layer1.npy layer2.npy -m cka,procrustes",
@@ -86,8 +85,6 @@ def compare_command(
         work["executor"] = executor
         if planned:
             return forecast_output(plan(representations, **work))
-        if progress:
-            announce(plan(representations, **work))
         return compare(representations, progress=progress, **work)
 
 
@@ -132,12 +129,6 @@ def in_options(text: str) -> str:
     text = re.sub(r"rs\.Representation\(X, ids='?([^')]*)'?\)", r"--ids \1", text)
     text = re.sub(r"X\.set_index\('?([^')]*)'?\)", r"--ids \1", text)
     return re.sub(r"column='([^']*)'( to rs.Representation)?", r"--column \1", text)
-
-
-def announce(forecast: Forecast) -> None:
-    """Say on standard error what a long comparison will take."""
-    if forecast.seconds > LONG:
-        print(f"{forecast.line}; --plan shows more", file=sys.stderr)
 
 
 # ----------------------------------------------------------------------------------------- measures
