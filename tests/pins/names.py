@@ -13,7 +13,7 @@ import typer
 import resemblance as rs
 from resemblance.cli import commands
 
-MODULES = ("", ".boards", ".choosing", ".packs", ".plot", ".report", ".stability", ".suites")
+MODULES = ("", ".boards", ".packs", ".plot", ".report", ".stability", ".suites")
 
 
 def names(scratch: Path) -> dict[str, Any]:
