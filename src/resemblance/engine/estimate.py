@@ -23,7 +23,7 @@ WIDTHS = 3  # groups of representations by their number of features
 CANDIDATES = 64  # representations of a group among which the first pairs are chosen
 DEAREST = 3  # measures that an estimate names
 
-PairOfData = frozenset[str]
+PairOfData = frozenset[str]  # what identifies the data of both
 Places = tuple[int, ...]
 
 
@@ -52,12 +52,10 @@ class Rate:
         self.pairs = Counter(self.steps.values())
         self.seconds, self.missing = defaultdict[int, float](float), set(self.steps)
 
-    def add(self, pairs: Iterable[PairOfData], seconds: float) -> None:
+    def add(self, pairs: set[PairOfData], seconds: float) -> None:
         """Add the seconds of pairs of one step."""
-        for pair in pairs:
-            step = self.steps[pair]
-            self.missing.discard(pair)
-        self.seconds[step] += seconds
+        self.seconds[self.steps[next(iter(pairs))]] += seconds
+        self.missing -= pairs
 
     @property
     def of_representation(self) -> float:
@@ -191,9 +189,9 @@ class Estimate:
         """Take in the seconds of scores that are among the first pairs."""
         for column in columns:
             ends = zip(column.x.tolist(), column.y.tolist())
-            pairs = [frozenset((column.data[x], column.data[y])) for x, y in ends]
-            rate = self.by_pair.get((column.measure, pairs[0])) if pairs else None
-            if rate is not None:
+            pairs = {frozenset((column.data[x], column.data[y])) for x, y in ends}
+            rate = self.by_pair.get((column.measure, next(iter(pairs), frozenset())))
+            if rate is not None and pairs <= rate.missing:
                 rate.add(pairs, column.seconds)
 
     @property
@@ -299,7 +297,7 @@ def _share(
     is_square = work.columns is None
     pairs = np.array([[np.count_nonzero(todo[np.ix_(a, b)]) for b in columns] for a in rows], float)
     pairs /= 2 if is_square and not m.symmetric else 1  # both orders are timed as one pair
-    by_row, by_column = todo.any(axis=1), todo.any(axis=0)
+    by_row, by_column = (np.asarray(todo.any(axis=axis)) for axis in (1, 0))
     if is_square:
         counts = [np.count_nonzero((by_row | by_column)[a]) for a in rows]
     else:
