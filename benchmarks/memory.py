@@ -2,12 +2,14 @@
 
     python benchmarks/memory.py budget --samples 10000 --memory 2GB
     python benchmarks/memory.py each memory_50000.csv --samples 50000
+    python benchmarks/memory.py table                     # only write the table of docs/how-big.md
     python benchmarks/memory.py many --count 10000        # of 200 x 32: 50 million pairs
     python benchmarks/memory.py many --count 1000 --kill
 
 ``budget`` compares a few representations under a byte budget. ``each`` compares two by each measure
 of the catalogue in a process of its own that may take ``LIMIT`` bytes, and writes a row of the
-table as soon as it has it; what the table has already is not measured again. ``many`` compares by
+table as soon as it has it; what the table has already is not measured again. ``table`` writes the
+page's table from the rows of 50,000 samples. ``many`` compares by
 linear CKA into a file; with ``--kill`` the process is killed once half of the pairs are in the
 file, and a second one goes on.
 """
@@ -28,12 +30,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from bench import alone, clocked, command, measured, peak
+from bench import GENERATED, alone, clocked, command, grid, measured, peak
 
 import resemblance as rs
 from resemblance.engine.store import Store
 
 LIMIT = 16 * 10**9
+LARGE = Path(__file__).with_name("memory_50000.csv")
+ABOUT = (
+    "CPU seconds of one thread, on AMD EPYC, 2 cores, 24 GiB; Python 3.11.7, NumPy 2.4.6: one pair "
+    "of 50,000 x 64."
+)
 VARIANTS = (
     "cka[kernel=rbf]",
     "cka[kernel=laplace]",
@@ -123,6 +130,23 @@ def one(spec: str, samples: int = 10_000, features: int = 64) -> None:
     csv.writer(sys.stdout).writerow([f"{seconds:.1f}", peak(), repr(value), failure])
 
 
+def table() -> None:
+    """Write the table of what each measure takes for one pair of 50,000 samples."""
+    with LARGE.open() as stream:
+        rows = sorted(csv.DictReader(stream), key=lambda row: row["measure"])
+    lines = [
+        [
+            f"`{row['measure']}`",
+            row["failure"] or f"{float(row['cpu_seconds']):.1f}",
+            f"{int(row['peak_bytes'] or 0) / 1e9:.2f}",
+        ]
+        for row in rows
+    ]
+    text = grid(["measure", "CPU seconds", "peak memory of the process, GB"], lines)
+    made = "<!-- made by benchmarks/memory.py; change the code, not this file -->"
+    (GENERATED / "how-big-large.md").write_text(f"{made}\n\n{ABOUT}\n\n{text}\n", "utf-8")
+
+
 # --------------------------------------------------------------------------------------- very many
 
 
@@ -193,4 +217,4 @@ def values_in(save: Path) -> int:
 
 
 if __name__ == "__main__":
-    command(__doc__, budget, each, many, one)
+    command(__doc__, budget, each, many, one, table)

@@ -1,6 +1,6 @@
 """The pages of the measures, one for each, and the tables of docs/measures.md.
 
-A page has text, behaviour, advice, claims, parameters, place, cost, an example and the code: text
+A page has text, behaviour, advice, claims, parameters, place, an example and the code: text
 and advice are the docstring, the table the claims, the code the source of the measure; numbers are
 computed when the pages are built.
 """
@@ -24,7 +24,6 @@ from pieces import FAMILY_TITLES, interval, invariances, markdown, section, shor
 import resemblance as rs
 from resemblance.boards import read_board
 from resemblance.claims import INVARIANCES
-from resemblance.engine.costs import cost_table
 from resemblance.measure import FAMILIES
 from resemblance.significance import Places
 from resemblance.streamed import STREAMS, needs_of
@@ -39,7 +38,7 @@ def measure_page(m: rs.Measure) -> str:
     """Return the whole page of a measure."""
     title = f"{m.label}: {m.name}"
     definition, use, beware = parts_of(m)
-    cost, changed = cost_of(m), change_table(m)
+    changed = change_table(m)
     parts = [
         f".. _measure-{m.name}:\n\n{title}\n{'=' * len(title)}",
         ".. py:currentmodule:: resemblance",
@@ -52,7 +51,6 @@ def measure_page(m: rs.Measure) -> str:
         section("Claims that change with a parameter", changed) if changed else "",
         section("Chance, p-values and intervals", table(None, inference_rows(m).items())),
         section("In the benchmarks", place_of(m)),
-        section("Cost", cost) if cost else "",
         section("The code", source(m)),
         section("See also", see_also(m)),
     ]
@@ -262,7 +260,6 @@ SUITES = {
     "manifolds": ":doc:`Manifolds <../manifolds>`",
     "stability": ":doc:`Stability <../stability-suite>`",
 }
-SIZES = ((500, 128), (1000, 768), (4000, 768))
 
 
 @cache
@@ -285,38 +282,6 @@ def place_of(m: rs.Measure) -> str:
         f"packs that ship; 1 is best, and a measure that guesses has about {(count + 1) / 2:.0f}:"
     )
     return f"{intro}\n\n{table(('suite', 'mean rank'), rows, numbers=True)}"
-
-
-def cost_of(m: rs.Measure) -> str:
-    """Return the CPU time of one pair at three sizes; empty where it was not measured."""
-    if cost_table().name_of(m) is None:
-        return ""
-    head = ("samples × features", "each representation, once", "each pair")
-    rows = list(_costs(m))
-    note = (
-        f"CPU time on one core, from costs measured once ({cost_table().machine}). Other machines "
-        f"differ; the ratio between measures is more reliable than the seconds. "
-        f"``rs.plan`` :doc:`predicts a whole comparison <../how-big>` on your machine."
-    )
-    return f"{table(head, rows, numbers=True)}\n\n{note}"
-
-
-def _costs(m: rs.Measure) -> Iterator[tuple[str, str, str]]:
-    costs = cost_table()
-    for n, d in SIZES:
-        views = costs.seconds("views", [m], n, d)
-        pair = costs.seconds("pair views", [m], n, d) + costs.seconds("values", [m], n, d)
-        yield f"{n:,} × {d}", duration(views), duration(pair)
-
-
-def duration(seconds: float) -> str:
-    """Return a time with two digits and a unit."""
-    if seconds < 5e-6:
-        return "–"
-    for factor, unit in ((1e6, "µs"), (1e3, "ms"), (1, "s")):
-        if seconds * factor < 999:
-            return f"{float(f'{seconds * factor:.2g}'):g} {unit}"
-    return f"{seconds:,.0f} s"
 
 
 # ------------------------------------------------------------------- the tables of docs/measures.md

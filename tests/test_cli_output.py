@@ -15,7 +15,7 @@ from factories.output import assert_fits, on_terminal
 
 import resemblance as rs
 from resemblance import citations, cli
-from resemblance.engine import costs, forecast, memory
+from resemblance.engine import forecast, memory
 from resemblance.report.citing import reference
 from resemblance.report.markup import as_latex
 from resemblance.report.terminal import plain_table
@@ -219,7 +219,6 @@ def test_examples_of_every_help_are_calls_that_parse(subtests):
 )
 def test_every_command_fits_80_columns(words, capsys, monkeypatch):
     monkeypatch.delenv("COLUMNS")
-    monkeypatch.setattr(costs, "yardstick", lambda: 0.01)  # two plans are of one machine
     for module in (forecast, memory):
         monkeypatch.setattr(module, "available_memory", lambda: 8_000_000_000)
     assert_fits(lambda: cli.run(words.split()), capsys, 80)

@@ -240,14 +240,14 @@ def test_a_plan_runs_one_batch_of_each_model():
     assert [model.calls for model in models] == [1, 1]
     assert (planned.samples, planned.features, planned.representations) == (23, (6, 6), 9)
     assert planned.disk == 9 * 23 * 6 * 4
-    parts = planned.models, planned.views, planned.pairs, planned.evidence
-    assert planned.seconds == sum(parts)
     assert planned.models > 0
-    assert planned.permuted > planned.evidence > 0
-    assert planned.unknown == ()
-    assert "if a far sample makes all pairs be permuted" in planned.facts()["evidence"]
+    assert (planned.permutations, planned.permuted) == (0, 36 * 999)
+    assert "exact moments; 35,964 permuted values" in planned.facts()["evidence"]
     drawn = rs.plan_models(*models, SAMPLES, measures=["procrustes"], draws=9999, **options)
-    assert drawn.permuted == drawn.evidence > planned.evidence
+    assert drawn.permutations == drawn.permuted == 36 * 9999
+    assert drawn.facts()["evidence"] == "359,964 permuted values"
+    within = rs.plan_models(*models, SAMPLES, measures=["cka"], within=[0, 1] * 11 + [0], **options)
+    assert within.permutations == within.permuted
     whole = DataLoader(TensorDataset(torch.from_numpy(SAMPLES)), batch_size=5)
     assert rs.plan_models(*models, whole, measures="cka").samples == 23
     with pytest.raises(ValueError, match="number of samples"):

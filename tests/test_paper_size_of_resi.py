@@ -284,7 +284,6 @@ def test_a_plan_costs_more_with_more_models():
     few, many = (plan(size="paper", datasets=["cora"], seeds=seeds) for seeds in (10, 20))
     for a, b in zip(few, many):
         assert 0 < a.cpu_hours < b.cpu_hours
-        assert 0 < a.comparing_hours < b.comparing_hours
         assert 0 < a.representations_gb < b.representations_gb
 
 
@@ -358,12 +357,6 @@ def test_a_study_without_results_names_the_command_of_its_part(study, capsys):
     assert cli.run(["resi", "results", str(study)]) == 2
     assert capsys.readouterr().err.endswith(f": resemblance resi run {study}\n")
     assert run(study).scores()
-
-
-def test_a_plan_of_fewer_samples_compares_in_less_time():
-    everything, few = (plan(size="paper", datasets=["cora"], samples=n) for n in (None, 100))
-    assert all(b.comparing_hours < a.comparing_hours for a, b in zip(everything, few))
-    assert [b.representations_gb for b in few] == [a.representations_gb for a in everything]
 
 
 # ------------------------------------------------------------------- which models make which tests

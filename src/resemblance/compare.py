@@ -15,6 +15,7 @@ from .arrays import on_processor
 from .cautions import cautions_of
 from .comparison import Comparison, describe
 from .display import warn
+from .engine.estimate import Estimate
 from .engine.memory import HALF, available_memory, budget_of, in_units
 from .engine.scores import Column
 from .engine.shared_views import SharedViews, lending
@@ -23,7 +24,7 @@ from .engine.tasks import run_tasks
 from .engine.work import RunOptions, TileTask, Work, read_scores, todos_of
 from .engine.workers import shares_files, single_threaded, workers_of
 from .measure import Measure
-from .progress import Progress, reporting
+from .progress import Progress, announcing, reporting
 from .representation import Representation
 from .significance.resampling import check_whole
 
@@ -71,8 +72,9 @@ def compare(
     tile : largest number of representations in one side of a block. Default: what fits ``memory``;
         with an executor also few enough that there are ten tasks for each worker, or two if each
         task computes its own views.
-    progress : show a bar on standard error, or call ``progress(done, total)``, the first time
-        before anything is computed.
+    progress : show a bar with the time left on standard error, or call ``progress(done, total)``,
+        the first time before anything is computed. Long work begins with the first pairs of each
+        measure, one at a time; one line then says how long the whole takes.
     save : file for the results, each written as soon as it is computed, by the workers themselves
         if these are threads or processes of a pool of Python's own. A later run with the same file
         computes only the missing results: after an interruption, or for more measures and
@@ -136,8 +138,9 @@ def run(works: Sequence[Work], options: RunOptions, described: bool = True) -> N
         todos, budget = todos_of(works), checked_budget(options)
         total = sum(int(np.count_nonzero(mask)) for todo in todos for mask in todo.values())
         lender = stack.enter_context(lending(executor, options.get("spill"), budget))
-        hopeless, streams = schedule(works, todos, options, budget, available_memory(), lender)
-        progress = options.get("progress", True)
+        left, progress = available_memory(), options.get("progress", True)
+        hopeless, streams = schedule(works, todos, options, budget, left, lender)
+        estimate = _estimate(works, todos, options, budget, left)
         advance = stack.enter_context(reporting(progress, total, "comparing"))
         if total:
             advance(0)  # says how much there is before the first of it is done
@@ -148,10 +151,51 @@ def run(works: Sequence[Work], options: RunOptions, described: bool = True) -> N
         # closed before what is lent is removed
         keep = options.get("keep", False)
         scores = stack.enter_context(
-            closing(run_tasks(streams, executor, lender, save, workers_write, keep=keep))
+            closing(
+                run_tasks(
+                    streams,
+                    executor,
+                    lender,
+                    save,
+                    workers_write,
+                    keep=keep,
+                    first=estimate.tasks if estimate else (),
+                )
+            )
         )
         for batch in scores:
             _take(batch, works, store, advance)
+            if estimate:
+                estimate.take(batch)
+                if estimate.is_complete:
+                    _announce(estimate, options)
+                    estimate = None
+
+
+def _estimate(
+    works: Sequence[Work],
+    todos: Sequence[dict[str, np.ndarray]],
+    options: RunOptions,
+    budget: int,
+    left: int | None,
+) -> Estimate | None:
+    """Return the estimate of the work, whose first pairs are computed first; None where nobody
+    reads it or there is little work."""
+    if options.get("progress", True) is not True and "announce" not in options:
+        return None
+    executor = options.get("executor")
+    is_here = all(_is_here(executor, work.all) for work in works)
+    available = left if left is not None and is_here else math.inf
+    workers = workers_of(executor) if executor else 1
+    estimate = Estimate(works, todos, workers, budget, available)
+    return estimate if estimate.tasks else None
+
+
+def _announce(estimate: Estimate, options: RunOptions) -> None:
+    """Print how long work takes that is long."""
+    announce = options.get("announce") or announcing(options.get("progress", True), "comparing")
+    if estimate.line:
+        announce(estimate.line)
 
 
 def _take(

@@ -24,12 +24,12 @@ from .display import did_you_mean, printable
 from .engine.forecast import Forecast, plan
 from .engine.work import Work
 from .inference.evidence import check_level, evidence_of
-from .inference.seconds import evidence_seconds
+from .inference.exact_pairs import can_be_exact
 from .inputs import TRANSPOSED
 from .measure import Measure
 from .progress import Progress
 from .representation import Representation, with_rows
-from .significance.orders import DRAWS
+from .significance.orders import DRAWS, design_of
 from .sources.extraction import BY_LAYER, VARIES, extract
 from .sources.hooks import row_numbers
 from .sources.models import LoadedModel, Samples, first_batch, load_model, load_samples
@@ -282,11 +282,10 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
 
     Each model is loaded and runs once, over ``batch_size`` samples that are drawn, or over the
     whole of a graph; the comparison follows from the widths of its layers, as by :func:`plan`. All
-    of the work is counted, also what a folder of ``save`` holds already; the evidence of the first
-    measure follows from a few values of random data of this size.
+    of the work is counted, also what a folder of ``save`` holds already.
 
-    Returns the :class:`Forecast`, with the CPU seconds of all ``models`` and the bytes of their
-    features on ``disk``.
+    Returns the :class:`Forecast`, with the CPU seconds of running all ``models``, the bytes of
+    their features on ``disk``, and the permuted values of the evidence of the first measure.
 
     Raises ``ValueError`` as :func:`compare_models` does, and for a loader whose number of samples
     is not known; ``TypeError`` for an option that it does not have.
@@ -317,13 +316,13 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
                 arrays[f"{model}/{name}"] = np.broadcast_to(row, (n_rows, row.shape[1]))
     work: Any = {"executor": of["executor"], "memory": of["memory"]}
     forecast = plan(arrays, measures=measures, **work)
+    first, design = measures[0], design_of(n_rows, draws=of["draws"])
+    pairs = len(arrays) * (len(arrays) - 1) // (2 if first.symmetric else 1)
     is_free = of["within"] is None and of["blocks"] is None
-    size = n_rows, forecast.features[1], len(arrays)
-    sure = evidence_seconds(measures[0], *size, of["draws"], free=is_free)
-    forecast = replace(forecast, models=seconds, disk=disk)
-    if sure is None:
-        return replace(forecast, unknown=(*forecast.unknown, f"evidence of {measures[0]}"))
-    return replace(forecast, evidence=sure.usual, permuted=sure.permuted)
+    is_exact = is_free and first.product is not None and can_be_exact(design, exact=True)
+    permuted = pairs * design.total
+    usual = 0 if is_exact else permuted
+    return replace(forecast, models=seconds, disk=disk, permutations=usual, permuted=permuted)
 
 
 def _without_constants(subject: Subject) -> Subject:

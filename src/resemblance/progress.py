@@ -59,9 +59,30 @@ def _lines(total: int | None, called: str) -> Callable[[int], None]:
             return
         due = passed + INTERVAL
         share = f"{HUNDREDTHS * steps // total} %" if total else f"{steps:,} steps"
-        print(f"{called}: {share} after {passed:.0f} s", file=sys.stderr, flush=True)
+        left = time_left(passed, steps, total)
+        print(f"{called}: {share} after {duration(passed)}{left}", file=sys.stderr, flush=True)
 
     return count
+
+
+def time_left(passed: float, steps: int, total: int | None) -> str:
+    """Write how long the steps that are left take at the speed so far; empty where that is
+    unknown."""
+    if not steps or not total or steps >= total:
+        return ""
+    return f", about {duration(passed / steps * (total - steps))} left"
+
+
+def duration(seconds: float) -> str:
+    """Write seconds as a person would say them: "0.3 s", "12 min", "3.5 h", "40 days"."""
+    for unit, size, above in (("days", 86400, 2), ("h", 3600, 1.5), ("min", 60, 1.5)):
+        if seconds >= above * size:
+            return f"{_brief(seconds / size)} {unit}"
+    return f"{_brief(seconds)} s" if seconds >= 0.01 or not seconds else "< 0.01 s"
+
+
+def _brief(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
 def announcing(progress: Progress, called: str) -> Callable[[str], None]:

@@ -14,7 +14,7 @@ from ..checks import check_measure, check_statistic
 from ..citations import SOFTWARE, cite, keys_of
 from ..compare import compare
 from ..comparison import Comparison
-from ..engine.forecast import Forecast, plan
+from ..engine.forecast import plan
 from ..engine.memory import parse_bytes
 from ..measure import Measure
 from ..report.citing import reference
@@ -35,7 +35,6 @@ from .options import SHARED, Help, commands_of, writing
 from .streaming import BATCH_SIZE, StreamOptions, check_stream_options, stream_files
 
 STREAMS = "Streams"  # the panel of the help
-LONG = 60  # seconds of work that are announced
 COMPARE = (
     "compare layer1.npy layer2.npy -m cka,procrustes",
     'compare run1/ run2/ -m "cka[estimator=debiased]" -o values.csv --html page.html',
@@ -108,8 +107,6 @@ def compare_command(
         work["executor"] = executor
         if planned:
             return forecast_output(plan(representations, **work))
-        if progress:
-            announce(plan(representations, **work))
         return compare(representations, progress=progress, **work)
 
 
@@ -122,12 +119,6 @@ def _read(inputs: list[str], pool: str, choice: Choice) -> Mapping[str, Any]:
     if len(representations) < 2:
         raise ValueError(f"a comparison needs two representations; {inputs[0]} is one")
     return representations
-
-
-def announce(forecast: Forecast) -> None:
-    """Say on standard error what a long comparison will take."""
-    if forecast.seconds > LONG:
-        print(f"{forecast.line}; --plan shows more", file=sys.stderr)
 
 
 # ----------------------------------------------------------------------------------------- measures

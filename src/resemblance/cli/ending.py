@@ -22,6 +22,7 @@ import typer
 
 from ..display import encodable, printable
 from ..extras import NEEDS
+from ..progress import time_left
 from ..user_modules import OWN_MODULE, OwnFileError
 
 USAGE, OWN, INTERNAL = 2, 3, 70
@@ -299,10 +300,5 @@ class Lines:
         if (stage, tenth) == self._last:
             return
         self._last = (stage, tenth)
-        left = (
-            (time.monotonic() - started) / (done - before) * (total - done)
-            if done > before
-            else None
-        )
-        note = f", about {left:.0f} s left" if left is not None and done < total else ""
+        note = time_left(time.monotonic() - started, done - before, total - before)
         print(f"{stage}: {done} of {total}{note}", file=sys.stderr, flush=True)

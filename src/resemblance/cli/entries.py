@@ -29,7 +29,7 @@ from ..suites.resi.models import models_of
 from ..suites.resi.page import result_of
 from ..suites.resi.paper import PORTIONS
 from ..suites.resi.planning import plan, table_of
-from ..suites.resi.rules import FAILURES, PERMUTATIONS, PROTOCOLS
+from ..suites.resi.rules import FAILURES, PERMUTATIONS, PROTOCOLS, Options
 from ..suites.sensitivity import models as sensitivity_models
 from ..suites.sensitivity import suite as sensitivity
 from .inputs import check_choice
@@ -110,8 +110,8 @@ def preview_resi(study: Path, **options: Any) -> bool:
     size = options.get("size", "mini")
     if size not in PORTIONS:
         raise ValueError(f"--plan is for --size {' and '.join(PORTIONS)}; got {size}")
-    chosen = {name: options[name] for name in (*OF_PORTION, "samples") if name in options}
-    rows = plan(study, size, measures=options["measures"], **chosen)
+    Options(samples=options.get("samples"))  # refuses what a run refuses
+    rows = plan(study, size, **{name: options[name] for name in OF_PORTION if name in options})
     if options["plan"] == "json":
         print(json.dumps([row._asdict() for row in rows]))
     else:

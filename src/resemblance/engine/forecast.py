@@ -1,4 +1,4 @@
-"""What a comparison will take, said before it begins: pairs, CPU seconds, memory, tasks."""
+"""What a comparison will take, said before it begins: pairs, memory, tasks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from ..arguments import sides_of
 from ..compare import checked_budget, schedule
 from ..display import card
 from ..extras import need
-from ..measure import Measure, together
+from ..measure import Measure
+from ..progress import duration
 from ..representation import Representation, fingerprint
-from .costs import Kind, cost_table, slowness
 from .memory import available_memory, in_units
 from .scores import LARGE
-from .scoring import SIDE
 from .shared_views import lending
 from .store import Store
 from .view_sizes import bytes_of_views, pair_bytes
@@ -38,18 +37,15 @@ Finds = Literal["previous", "all", "none"]
 
 
 class Expected(NamedTuple):
-    """What one measure will take, by itself: what it shares with others is counted in full.
+    """What one measure will take.
 
-    ``values`` are to be computed, ``stored`` are in the file of ``save`` already. ``views`` and
-    ``pairs`` are CPU seconds, None where they are not known; ``memory`` the bytes of the views of
-    one pair; ``note`` says what else there is to know.
+    ``values`` are to be computed, ``stored`` are in the file of ``save`` already; ``memory`` is the
+    bytes of the views of one pair; ``note`` says whether a pair fits the memory.
     """
 
     measure: str
     values: int
     stored: int
-    views: float | None
-    pairs: float | None
     memory: int
     note: str
 
@@ -58,86 +54,72 @@ class Expected(NamedTuple):
 class Forecast:
     """What a comparison will take, before it begins.
 
-    ``views`` and ``pairs`` are CPU seconds of all measures together, what they share counted once,
-    on one thread of this machine; those of ``unknown`` measures are not in them. ``passes`` is how
-    often the views of a representation are computed on average, for all blocks of pairs. ``memory``
-    is the peak in bytes, besides the arrays themselves: views, and the matrices of values. For
-    :func:`plan_models`, ``models`` are the CPU seconds of running them, ``disk`` the bytes of their
-    features.
+    ``passes`` is how often the views of a representation are computed on average, for all blocks of
+    pairs. ``memory`` is the peak in bytes, besides the arrays themselves: views, and the matrices
+    of values. For :func:`plan_models`, ``models`` are the CPU seconds of running them, ``disk`` is
+    the bytes of their features, ``permutations`` is the number of permuted values of the evidence,
+    and ``permuted`` is that number where no pair has exact moments.
     """
 
     measures: tuple[Expected, ...]
     samples: int
     features: tuple[int, int]
     representations: int
-    views: float
-    pairs: float
     passes: float
     tasks: int
     workers: int
     memory: int
     budget: int
     available: int | None
-    unknown: tuple[str, ...]
-    machine: str
-    slowness: float
     models: float = 0.0
     disk: int = 0
-    evidence: float = 0.0
-    permuted: float = 0.0
+    permutations: int = 0
+    permuted: int = 0
 
     @property
-    def seconds(self) -> float:
-        """The CPU seconds in all."""
-        return self.models + self.views + self.pairs + self.evidence
+    def values(self) -> int:
+        """The number of values to compute."""
+        return sum(m.values for m in self.measures)
 
     @property
     def line(self) -> str:
         """The whole in a few words."""
-        more = "more than " if self.unknown else ""
         at_once = f" on {self.workers} workers" if self.workers > 1 else ""
-        return f"about {more}{duration(self.seconds)} of CPU{at_once}, {in_units(self.memory)}"
+        return f"{self.values:,} values{at_once}, {in_units(self.memory)}"
 
     def facts(self) -> dict[str, str]:
         """Return what concerns all measures, by name, as texts."""
         low, high = self.features
         width = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        values = sum(m.values for m in self.measures)
         stored = sum(m.stored for m in self.measures)
-        models = f"models {duration(self.models)}, " if self.models else ""
         times = "once" if self.passes == 1 else f"{self.passes:.3g} times"
         facts = {
             "data": f"{self.representations:,} representations of {self.samples:,} x {width}",
-            "values": f"{values:,} to compute" + (f", {stored:,} stored" if stored else ""),
-            "CPU": f"{duration(self.seconds)}: {models}views {duration(self.views)}, "
-            f"pairs {duration(self.pairs)}",
+            "models": f"{duration(self.models)} of CPU to run them" if self.models else "",
+            "values": f"{self.values:,} to compute" + (f", {stored:,} stored" if stored else ""),
             "evidence": self._evidence_words(),
             "views": f"computed {times} for each representation",
             "memory": f"{in_units(self.memory)}; budget {in_units(self.budget)}",
             "disk": f"{in_units(self.disk)} of features" if self.disk else "",
             "tasks": f"{self.tasks:,}, on {self.workers} at a time",
-            "not known": ", ".join(self.unknown),
         }
         if self.available is not None:
             facts["memory"] += f", available {in_units(self.available)}"
         return facts
 
     def _evidence_words(self) -> str:
-        if not self.evidence:
+        if not self.permuted:
             return ""
-        words = f"{duration(self.evidence)} for chance levels and intervals, counted in CPU"
-        if self.permuted == self.evidence:
-            return words
-        return f"{words}; {duration(self.permuted)} if a far sample makes all pairs be permuted"
+        if self.permutations == self.permuted:
+            return f"{self.permuted:,} permuted values"
+        return f"exact moments; {self.permuted:,} permuted values if far samples rule them out"
 
     def records(self) -> list[dict[str, Any]]:
         """Return a record for each measure, and one for all together."""
         everything = {
             "measure": "together",
-            "values": sum(m.values for m in self.measures),
+            "values": self.values,
             "stored": sum(m.stored for m in self.measures),
-            "views": self.views,
-            "pairs": self.pairs,
             "memory": self.memory,
             "note": "",
         }
@@ -150,7 +132,7 @@ class Forecast:
     def document(self) -> dict[str, Any]:
         """Return everything by name, as JSON can hold it."""
         names = [name for name in self.__dataclass_fields__ if name != "measures"]
-        document = {name: getattr(self, name) for name in names} | {"seconds": self.seconds}
+        document = {name: getattr(self, name) for name in names} | {"values": self.values}
         return document | {"measures": [m._asdict() for m in self.measures]}
 
     def __repr__(self) -> str:
@@ -175,12 +157,11 @@ def plan(
 
     The order of the work is the one that ``compare`` would follow: so are the numbers of values
     (without those that the file of ``save`` holds already), of tasks, and how often the budget
-    makes views be computed. The CPU seconds follow from those measured for some sizes on another
-    machine, times the ratio of 0.05 s of work here and there; expect them within a factor of two,
-    and less for n or d far from those sizes. Parameters that were not measured cost what the
-    default parameters do; a measure of your own is ``unknown`` and not in the sums. Of arrays in
-    ``.npy`` files only the header is read, unless there is a file of ``save``, whose scores are
-    known by the data; other data are read once, to tell apart what is the same.
+    makes views be computed. A measure that does not fit the memory says so, with the number of
+    samples that would fit. A plan has no seconds: ``compare`` times the first pairs of long work
+    and prints the estimate. Of arrays in ``.npy`` files only the header is read, unless there is a
+    file of ``save``, whose scores are known by the data; other data are read once, to tell apart
+    what is the same.
 
     Raises ``ValueError`` for what ``compare`` refuses. The file of ``save`` is only read.
     """
@@ -204,25 +185,19 @@ def plan(
     is_here = executor is None or shares_files(executor)
     workers = workers_of(executor) if executor else 1
     count = sum(t.tasks for t in tallies)
-    views, pairs = np.sum([(0.0, 0.0), *(t.seconds(*t.measures) for t in tallies)], axis=0)
     uses = sum(len(t.measures) for t in tallies)
-    loads = sum(t.loads.sum() * len(t.measures) for t in tallies)
+    loads = sum(t.loads * len(t.measures) for t in tallies)
     return Forecast(
         measures=tuple(_expected(m, work, missing[m.spec], left, tallies) for m in work.measures),
         samples=work.largest[0],
         features=(min(widths), max(widths)),
         representations=len(widths),
-        views=slowness() * float(views),
-        pairs=slowness() * float(pairs),
         passes=float(loads) / max(1, uses) / len(widths),
         tasks=count,
         workers=workers,
         memory=_peak(work, tallies, min(workers, max(1, count)) if is_here else 1),
         budget=budget,
         available=left,
-        unknown=tuple(m.spec for m in work.measures if cost_table().name_of(m) is None),
-        machine=cost_table().machine,
-        slowness=slowness(),
     )
 
 
@@ -248,86 +223,34 @@ def _unread(x: Representation) -> Representation:
 
 
 class Tally:
-    """The work of the measures that are computed in the same tasks, by the widths of data.
+    """The work of the measures that are computed in the same tasks.
 
-    ``loads``: how many representations get their views, counted anew each time they do; ``blocks``:
-    the same for measures in blocks of samples, which go through the data for each part of a task;
-    both (widths,). ``values`` of each measure, (measures, widths, widths), and ``pairs`` with
-    anything to compute, (widths, widths). ``largest``: the numbers of representations that hold
-    views at a time.
+    ``loads``: how many representations get their views, counted anew each time they do;
+    ``values``: of each measure. ``largest``: the numbers of representations that hold views at a
+    time, by the widths of data.
     """
 
     def __init__(self, first: TileTask, widths: np.ndarray):
         self.measures, self.widths, self.n = first.measures, widths, first.rows[0].shape[0]
-        self.blocked = {m for m in first.measures if m.is_in_blocks(*first.representations)}
-        many = together(first.measures, first.representations)
-        self.are_together = len(many) == len(first.measures)
-        self.loads, self.blocks = np.zeros((2, len(widths)), dtype=int)
-        self.pairs = np.zeros((len(widths), len(widths)), dtype=int)
-        self.values = np.zeros((len(first.measures), *self.pairs.shape), dtype=int)
-        self.largest, self.tasks = set[tuple[int, ...]](), 0
+        self.values = np.zeros(len(first.measures), dtype=int)
+        self.largest, self.tasks, self.loads = set[tuple[int, ...]](), 0, 0
 
-    def add(self, task: TileTask, loaded: Iterable[Representation]) -> None:
-        """Count a task, for which these representations get their views."""
+    def add(self, task: TileTask, loaded: int) -> None:
+        """Count a task, for which so many representations get their views."""
         self.tasks += 1
-        anything = np.zeros((len(task.rows), len(task.columns)), dtype=bool)
+        self.loads += loaded
         for p, block in enumerate(task.forward):
-            blocks = [block]
+            self.values[p] += np.count_nonzero(block)
             if task.backward is not None and not task.is_diagonal:
-                blocks.append(task.backward[p].T)
-            for todo in blocks:
-                self.values[p] += self._pairs(todo, task)
-                anything |= todo
-        if task.is_diagonal:
-            anything = np.triu(anything | anything.T)
-        self.pairs += self._pairs(anything, task)
-        self.loads += self._by_width(loaded)
+                self.values[p] += np.count_nonzero(task.backward[p])
         unique = {id(r): r for r in task.representations}.values()
-        self.largest.add(tuple(self._by_width(unique).tolist()))
-        for part in task.parts(SIDE) if self.blocked else ():
-            self.blocks += self._by_width(part.representations)
-
-    def seconds(self, *measures: Measure) -> tuple[float, float]:
-        """Return the CPU seconds of views and those of pairs: of some of the measures, as if the
-        others were not there."""
-        table, n = cost_table(), self.n
-        blocked = [m for m in measures if m in self.blocked]
-        plain = [m for m in measures if m not in self.blocked]
-        views = pairs = 0.0
-        for d, loads, blocks in zip(self.widths, self.loads, self.blocks):
-            views += loads * table.seconds("views", plain, n, d)
-            views += blocks * table.seconds("views", blocked, n, d)
-        for i, j in np.argwhere(self.pairs + self.values.sum(axis=0)):
-            width = math.sqrt(self.widths[i] * self.widths[j])
-            counts = {m: self.values[self.measures.index(m), i, j] for m in measures}
-            for m, count in counts.items():
-                are_together = self.are_together and m not in self.blocked
-                kind: Kind = "together" if are_together else "values"
-                pairs += count * table.seconds(kind, [m], n, width)
-            if not self.are_together:
-                count = min(self.pairs[i, j], sum(counts.values()))
-                pairs += count * table.seconds("pair views", plain, n, width)
-        return views, pairs
+        places = np.searchsorted(self.widths, [r.shape[1] for r in unique])
+        self.largest.add(tuple(np.bincount(places, minlength=len(self.widths)).tolist()))
 
     def bytes(self, copied: bool) -> int:
         """Return the bytes of the views that are held at a time."""
         sizes = [bytes_of_views(self.measures, self.n, d, copied) for d in self.widths.tolist()]
         return max(int(np.dot(counts, sizes)) for counts in self.largest)
-
-    def _pairs(self, todo: np.ndarray, task: TileTask) -> np.ndarray:
-        """Return how many pairs are to be computed, by the widths of both."""
-        rows, columns = (
-            np.searchsorted(self.widths, [r.shape[1] for r in side])
-            for side in (task.rows, task.columns)
-        )
-        counts = np.zeros_like(self.pairs)
-        for j in np.unique(columns):
-            np.add.at(counts[:, j], rows, np.count_nonzero(todo[:, columns == j], axis=1))
-        return counts
-
-    def _by_width(self, representations: Iterable[Representation]) -> np.ndarray:
-        places = np.searchsorted(self.widths, [r.shape[1] for r in representations])
-        return np.bincount(places, minlength=len(self.widths))
 
 
 def _tallies(tasks: Iterable[TileTask], finds: Finds, widths: Sequence[int]) -> list[Tally]:
@@ -338,8 +261,7 @@ def _tallies(tasks: Iterable[TileTask], finds: Finds, widths: Sequence[int]) -> 
         if task.measures not in tallies:
             tallies[task.measures] = Tally(task, np.unique(widths))
         views = {(id(r), task.measures): r for r in task.representations}
-        loaded = [r for key, r in views.items() if key not in seen]
-        tallies[task.measures].add(task, loaded)
+        tallies[task.measures].add(task, len(views.keys() - seen))
         seen = {"previous": set(views), "all": seen | set(views), "none": set()}[finds]
     return list(tallies.values())
 
@@ -350,20 +272,15 @@ def _tallies(tasks: Iterable[TileTask], finds: Finds, widths: Sequence[int]) -> 
 def _expected(
     m: Measure, work: Work, missing: int, left: int | None, tallies: Sequence[Tally]
 ) -> Expected:
-    """Return what a measure will take by itself; ``missing``: the pairs that have no value yet."""
-    name = cost_table().name_of(m)
+    """Return what a measure will take; ``missing``: the pairs that have no value yet."""
     mine = [t for t in tallies if m in t.measures]
-    values = int(sum(t.values[t.measures.index(m)].sum() for t in mine))
-    views, pairs = np.sum([(0.0, 0.0), *(t.seconds(m) for t in mine)], axis=0) * slowness()
-    note = "cost not known" if name is None else "" if name == m.spec else f"as {name}"
+    values = int(sum(t.values[t.measures.index(m)] for t in mine))
     return Expected(
         m.spec,
         values,
         int(np.count_nonzero(work.wanted(m))) - missing,
-        float(views) if name else None,
-        float(pairs) if name else None,
         work.bytes_of_pair(m),
-        note if values == missing else _fitting(m, work, left or math.inf),
+        "" if values == missing else _fitting(m, work, left or math.inf),
     )
 
 
@@ -390,15 +307,3 @@ def _peak(work: Work, tallies: Sequence[Tally], workers: int) -> int:
     matrix = 8 * len(work.sides[0]) * len(work.sides[1])
     matrices = len(work.measures) if matrix <= LARGE else 0
     return workers * views + matrices * matrix
-
-
-def duration(seconds: float) -> str:
-    """Write seconds as a person would say them: "0.3 s", "12 min", "3.5 h", "40 days"."""
-    for unit, size, above in (("days", 86400, 2), ("h", 3600, 1.5), ("min", 60, 1.5)):
-        if seconds >= above * size:
-            return f"{_brief(seconds / size)} {unit}"
-    return f"{_brief(seconds)} s" if seconds >= 0.01 or not seconds else "< 0.01 s"
-
-
-def _brief(number: float) -> str:
-    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"

@@ -27,21 +27,25 @@ def run_tasks(
     workers_write: bool,
     called: str = "compare",
     keep: bool = False,
+    first: Sequence[TileTask] = (),
 ) -> Generator[list[Column], None, None]:
     """Yield scores as they come: in this process, or task by task from an executor.
 
     ``streams`` are the tasks of each comparison; ``workers_write``: into the file of ``save``.
-    ``called`` is the function that errors name. ``keep``: views are not forgotten.
+    ``called`` is the function that errors name. ``keep``: views are not forgotten. ``first``: tasks
+    that come before all others and compute their own views.
     """
     if executor is None:
-        tasks = chain.from_iterable(streams)
+        tasks = chain(first, *streams)
         yield from chain.from_iterable(map(columns_of, tasks)) if keep else _run_here(tasks)
         return
     checked = set[Measure]()
     call_of = partial(_call_of, file=save if workers_write else None)
     groups = (_travelling(tasks, executor, checked) for tasks in streams)
     calls = (views.calls(g, call_of) if views else map(call_of, g) for g in groups)
-    for call, columns in results_of(chain.from_iterable(calls), executor, save, called):
+    before = map(call_of, _travelling(first, executor, checked))
+    all_calls = chain(before, chain.from_iterable(calls))
+    for call, columns in results_of(all_calls, executor, save, called):
         if views:
             views.done(call)
         if call.function is run_task:

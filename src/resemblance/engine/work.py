@@ -35,6 +35,7 @@ class RunOptions(TypedDict, total=False):
     """How comparisons are computed: the parameters of :func:`compare` of these names.
 
     ``keep``: representations in this process keep their views, and the caller forgets them.
+    ``announce`` takes the estimate of long work; by default, progress prints the estimate.
     """
 
     executor: Executor | None
@@ -44,6 +45,7 @@ class RunOptions(TypedDict, total=False):
     save: str | Path | None
     spill: str | Path | bool | None
     keep: bool
+    announce: Callable[[str], None]
 
 
 Job = Callable[[Any], Iterator[list[Column]]]  # of a task

@@ -18,7 +18,15 @@ from .bench import Bench
 from .exact_pairs import ProfilesOfPairs, exact_pairs, permutations_in_words
 from .layout import Pair
 from .moments import Profile, exact_null
-from .permuted import Guards, draw_tasks, draws_of, guards_of, missing_draws, moves_both
+from .permuted import (
+    Guards,
+    draw_tasks,
+    draws_of,
+    guards_of,
+    missing_draws,
+    moves_both,
+    time_in_words,
+)
 
 EXACT = "exact moments"
 FIXED = "does not depend on the pairing"
@@ -102,7 +110,7 @@ def nulls_of(
     drawn = {m: guards.varying(m, permuted[m]) for m in measures}
     for m in (m for m in measures if drawn[m]):
         if words := permutations_in_words(layout, m, choices.get(m), len(drawn[m]), design):
-            bench.announce(words)
+            bench.announce(words + time_in_words(bench, m, drawn[m], design))
     missing = missing_draws(bench, drawn, design)
     left = sum(len(wanted[m]) for wanted in missing.values() for m in wanted)
     bench.advance(len(missing) * sum(len(layout.pairs(m)) for m in measures) - left)

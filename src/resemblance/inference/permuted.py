@@ -3,7 +3,8 @@ be carried into a permutation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -11,14 +12,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..engine.estimate import LONG
 from ..engine.work import TileTask
+from ..engine.workers import single_threaded, workers_of
 from ..measure import Measure
+from ..progress import duration
+from ..representation import Undefined
 from ..significance.orders import Design
 from .bench import Bench, Wanted
 from .layout import Layout, Pair
-from .reordered_views import moves_of
+from .reorder import Permutation
+from .reordered_views import moves_of, reordered
 from .tasks import CHUNK, Agreement, Draws
 
+WORTH_TIMING = 5000  # permuted values, from where one is timed before the work begins
 NULL, PROBE, GUARD = "null", "probe", "guard"  # what a design is used for
 
 
@@ -103,6 +110,27 @@ def chunks_of(design: Design) -> list[range]:
     """Return the draws that are stored together; shifts begin with the unshifted windows."""
     total = design.total + bool(design.shifts)
     return [range(start, min(start + CHUNK, total)) for start in range(0, total, CHUNK)]
+
+
+def time_in_words(bench: Bench, m: Measure, pairs: Sequence[Pair], design: Design) -> str:
+    """Return how long the draws of pairs take, from one permuted value of the first pair; empty
+    for work that is not long."""
+    values = len(pairs) * design.total
+    if values < WORTH_TIMING or design.shifts:
+        return ""
+    x, y = (bench.layout.all[place] for place in pairs[0])
+    moves, seconds = moves_of(m), 0.0
+    with single_threaded():
+        for draw in (0, 1):  # the first draw also computes the intermediates of both
+            start = time.perf_counter()
+            try:
+                m.evaluate(x, reordered(y, Permutation(design.order(draw, m.spec)), moves))
+            except (Undefined, ValueError):
+                return ""
+            seconds = time.perf_counter() - start
+    workers = workers_of(executor) if (executor := bench.options.get("executor")) else 1
+    total = values * seconds / workers
+    return f", about {duration(total)}" if total > LONG else ""
 
 
 def draw_tasks(

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..checks import Outcome
 from ..checks.checking import CAUSES
-from ..engine.forecast import Forecast, duration
+from ..engine.forecast import Forecast
 from ..engine.memory import in_units
 from ..inference.across import Across
 from ..inference.nulls import p_text
@@ -73,18 +73,10 @@ def _table(outcomes: Sequence[Outcome]) -> Any:
 
 def forecast_tables(forecast: Forecast) -> list[Any]:
     """Return what to print: a line for each measure, then what concerns all."""
-    header = ("measure", "values", "stored", "views", "pairs", "memory", "note")
+    header = ("measure", "values", "stored", "memory", "note")
     columns = [i for i, name in enumerate(header) if name != "stored" or _has_stored(forecast)]
     rows = [
-        (
-            m.measure,
-            f"{m.values:,}",
-            f"{m.stored:,}",
-            "?" if m.views is None else duration(m.views),
-            "?" if m.pairs is None else duration(m.pairs),
-            in_units(m.memory),
-            m.note,
-        )
+        (m.measure, f"{m.values:,}", f"{m.stored:,}", in_units(m.memory), m.note)
         for m in forecast.measures
     ]
     shown = [tuple(row[i] for i in columns) for row in rows]
@@ -92,10 +84,6 @@ def forecast_tables(forecast: Forecast) -> list[Any]:
     return [
         plain_table([header[i] for i in columns], shown, right=range(1, len(columns) - 1)),
         *(f"{name:<10} {text}" for name, text in facts),
-        "",
-        "Seconds of a measure are those it takes alone; views that several share are",
-        f"counted once in the sum. Measured on: {forecast.machine};",
-        f"this machine takes {forecast.slowness:.2g} times as long. Expect a factor of two.",
     ]
 
 

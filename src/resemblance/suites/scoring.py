@@ -18,9 +18,10 @@ import numpy as np
 from ..compare import compare_many
 from ..comparison import Comparison, MeasureInfo
 from ..engine.store import Store
-from ..engine.work import Work, read_scores
+from ..engine.work import RunOptions, Work, read_scores
 from ..grounding import Block, apply
 from ..measure import Measure
+from ..progress import announcing
 from ..significance import known_mean
 from .case import Case, Part, Score
 from .feature_maps import Piece, merged, pieces_of
@@ -60,15 +61,13 @@ def compare_cases(
     memory: int | str = "half",
     progress: Progress | None = None,
     folder: Path | None = None,
-    warn: Callable[[float], None] = lambda share: None,
     stored_only: bool = False,
 ) -> Compared:
     """Compare all parts of all cases in one run, so that no case waits for the one before it.
 
-    ``folder``: where rows that are positions of maps are kept. ``warn``: called before the work
-    with the share of the comparisons that is still to be done. ``stored_only``: what ``save`` lacks
+    ``folder``: where rows that are positions of maps are kept. ``stored_only``: what ``save`` lacks
     has no value. The others as for :func:`resemblance.compare`; ``progress`` is called with
-    ("comparing", done, total).
+    ("comparing", done, total), and a line on standard error says how long work takes that is long.
     """
     chosen = dict[tuple[object, ...], list[Measure]]()
     for case in cases:
@@ -80,8 +79,6 @@ def compare_cases(
     total = sum(map(_comparisons, pieces))
 
     def show(ready: int, missing: int) -> None:
-        if not ready:
-            warn(missing / total)
         if progress:
             progress("comparing", total - missing + ready, total)
 
@@ -92,9 +89,15 @@ def compare_cases(
                 read_scores(store, works)
         comparisons = iter([work.comparison() for work in works])
     else:
-        comparisons = iter(
-            compare_many(works, save=save, executor=executor, memory=memory, progress=show)
-        )
+        options: RunOptions = {
+            "executor": executor,
+            "memory": memory,
+            "save": save,
+            "progress": show,
+        }
+        if progress:
+            options["announce"] = announcing(True, "comparing")
+        comparisons = iter(compare_many(works, **options))
         show(1, 1)
     return {
         part.key: merged(part, of_part, tuple(islice(comparisons, len(of_part))), chosen[part.key])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -29,7 +27,6 @@ from ..scoring import Compared, compare_cases, scores_of
 from ..study import Progress
 from ..training import ModelFamily
 from .cases import Absence, PlannedTests, six_tests, with_reliabilities
-from .costs import advice, of_cases
 from .groups import ModelGroup
 from .rules import PRESETS, Options, scored_cells
 
@@ -182,7 +179,6 @@ def assess(
             memory=memory,
             progress=progress,
             folder=folder,
-            warn=partial(_warn_of_hours, cases, wanted),
             stored_only=stored_only,
         )
         scores = list[Score]()
@@ -195,12 +191,6 @@ def assess(
     scores.sort(key=lambda s: (tests.index((s.test, s.cell[2:])), specs.index(s.measure)))
     infos = tuple(map(info_of, wanted))
     return Evaluation(chosen, infos, tuple(scores), cases, compared, groups, absent)
-
-
-def _warn_of_hours(cases: Sequence[Case], measures: Sequence[Measure], share: float) -> None:
-    """Warn before comparisons that take very long; ``share``: of them, those still to be done."""
-    if text := advice(partial(of_cases, cases), measures, share=share):
-        warnings.warn(text, stacklevel=2)
 
 
 # -------------------------------------------------------------------------------- on fewer samples

@@ -9,59 +9,38 @@ H100 is assumed to take; nobody has measured them here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...catalogue import get_measures, preset
-from ...measure import Measure
 from ...sources.recipe import SETTINGS, Recipe
-from ...sources.training import DATASETS, Portion, tests_of
+from ...sources.training import DATASETS
 from ...sources.training import paper_recipes as recipes
-from ...subject import MapShape
 from ..training import is_written
-from .costs import Workload, all_pairs, brief_estimate, comparing_hours, of_layers
 from .paper import portion_of
-from .rules import Options
 
-HOURS, SPACE = ("GPU h", "CPU h", "comparing, CPU h"), ("weights, GB", "representations, GB")
+HOURS, SPACE = ("GPU h", "CPU h"), ("weights, GB", "representations, GB")
 FLOAT = 4  # bytes
 GIGA = 1e9
 NOTE = (
-    "Hours are estimates: of training on one H100, or one core where that was measured; of "
-    "comparing on one core. Training is of the models that are missing, all else of all. "
-    "The size paper-slice takes seconds a model instead."
+    "Hours are estimates of training the models that are missing, on one H100, or one core where "
+    "that was measured; all else is of all models. The size paper-slice takes seconds a model "
+    "instead. A run times its first comparisons and prints how long the comparisons take."
 )
 
 
 class ModelSize(NamedTuple):
     """The size of a model of an architecture on a data set.
 
-    ``rows``: inputs that are compared. ``width``: features of the last layer. ``layers``: that the
-    test of layers compares. ``features``: of all layers that are written, for one input.
-    ``millions``: of weights. ``poolings``: how many ways a layer of tokens becomes a vector.
-    ``side``: of the maps of all layers but the last.
+    ``rows``: inputs that are compared. ``width``: features of the last layer. ``features``: of all
+    layers that are written, for one input. ``millions``: of weights.
     """
 
     rows: int
     width: int
-    layers: int
     features: int
     millions: float
-    poolings: int = 1
-    side: int = 1
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        """The features of the layers that are compared in a model."""
-        return (*[self.width * self.side**2] * (self.layers - 1), self.width)
-
-    @property
-    def shapes(self) -> tuple[MapShape | None, ...]:
-        """The shapes of these layers where they are maps."""
-        shape = (self.width, self.side, self.side) if self.side > 1 else None
-        return (*[shape] * (self.layers - 1), None)
 
 
 class Speed(NamedTuple):
@@ -113,27 +92,25 @@ ROWS: Mapping[str, int] = {
     "cora": 1000, "flickr": 10_000, "ogbn-arxiv": 10_000, "sst2": 872, "mnli": 9815,
     "cifar100": 10_000, "imagenet100": 5000,
 }  # fmt: skip
-# By architecture: width, layers of test 6, features written for one input, millions of weights,
-# poolings. Maps of 7 x 7 places are counted in the features of convolutional networks.
-SHAPES: Mapping[str, tuple[int, int, int, float, int]] = {
-    "gcn": (256, 5, 512, 0.2, 1), "sage": (256, 5, 512, 0.4, 1), "gat": (256, 5, 512, 0.2, 1),
-    "pgnn": (32, 5, 32, 2.1, 1),
-    "bert": (768, 13, 19_968, 110.0, 2), "albert": (768, 13, 19_968, 11.7, 2),
-    "smollm2": (2048, 25, 51_200, 1711.0, 1),
-    "minilm": (384, 7, 5376, 22.7, 2), "bert-small": (64, 5, 640, 0.7, 2),
-    "resnet18": (512, 5, 75_776, 11.2, 1), "resnet34": (512, 6, 100_864, 21.3, 1),
-    "resnet101": (2048, 6, 403_456, 42.7, 1),
-    "vgg11": (512, 5, 100_864, 9.3, 1), "vgg19": (512, 6, 125_952, 20.1, 1),
-    "vit-b32": (768, 6, 4608, 87.5, 1), "vit-l32": (1024, 6, 6144, 305.6, 1),
+# By architecture: width, features written for one input, millions of weights. Maps of 7 x 7 places
+# are counted in the features of convolutional networks.
+SHAPES: Mapping[str, tuple[int, int, float]] = {
+    "gcn": (256, 512, 0.2), "sage": (256, 512, 0.4), "gat": (256, 512, 0.2), "pgnn": (32, 32, 2.1),
+    "bert": (768, 19_968, 110.0), "albert": (768, 19_968, 11.7),
+    "smollm2": (2048, 51_200, 1711.0),
+    "minilm": (384, 5376, 22.7), "bert-small": (64, 640, 0.7),
+    "resnet18": (512, 75_776, 11.2), "resnet34": (512, 100_864, 21.3),
+    "resnet101": (2048, 403_456, 42.7),
+    "vgg11": (512, 100_864, 9.3), "vgg19": (512, 125_952, 20.1),
+    "vit-b32": (768, 4608, 87.5), "vit-l32": (1024, 6144, 305.6),
 }  # fmt: skip
-SIDES = dict.fromkeys(("resnet18", "resnet34", "resnet101", "vgg11", "vgg19"), 7)  # of maps
 NARROW = 64  # features of a layer on Cora
 
 
 class PlannedModels(NamedTuple):
     """The models of an architecture on a data set: how many by setting, how many are there, what
-    training the others takes in hours of an accelerator or of one core, how long comparing all
-    takes on one core, and the gigabytes of weights and representations."""
+    training the others takes in hours of an accelerator or of one core, and the gigabytes of
+    weights and representations."""
 
     dataset: str
     architecture: str
@@ -141,43 +118,26 @@ class PlannedModels(NamedTuple):
     trained: int
     gpu_hours: float
     cpu_hours: float
-    comparing_hours: float
     weights_gb: float
     representations_gb: float
 
 
 def plan(
-    folder: str | Path | None = None,
-    size: str = "paper",
-    *,
-    measures: Iterable[str | Measure] | None = None,
-    samples: int | None = None,
-    **portion: Any,
+    folder: str | Path | None = None, size: str = "paper", **portion: Any
 ) -> tuple[PlannedModels, ...]:
     """Return what a part of the paper's benchmark takes, by data set and architecture.
 
-    ``folder``: a study, in which some models may be already. ``samples``: how many inputs are
-    compared. ``portion``: the keywords of :func:`resemblance.suites.resi.paper.portion_of`.
+    ``folder``: a study, in which some models may be already. ``portion``: the keywords of
+    :func:`resemblance.suites.resi.paper.portion_of`.
 
-    Raises ``ValueError`` as that does, and for what is no number of samples.
+    Raises ``ValueError`` as :func:`resemblance.suites.resi.paper.portion_of` does.
     """
     wanted = portion_of(size, **portion)
-    Options(samples=samples)
-    compared = get_measures(measures if measures is not None else preset("default"))
     by_models = groupby(recipes(wanted), key=lambda r: (r.dataset, r.architecture))
-    rows = list[PlannedModels]()
-    for (dataset, architecture), some in by_models:
-        size_of_model = size_of(dataset, architecture)
-        if samples is not None:
-            size_of_model = size_of_model._replace(rows=min(samples, size_of_model.rows))
-        works = _works(wanted, dataset, architecture, size_of_model)
-        rows.append(_row(list(some), comparing_hours(works, compared), folder))
-    return tuple(rows)
+    return tuple(_row(list(some), folder) for _, some in by_models)
 
 
-def _row(
-    some: Sequence[Recipe], comparing_hours: float, folder: str | Path | None
-) -> PlannedModels:
+def _row(some: Sequence[Recipe], folder: str | Path | None) -> PlannedModels:
     models = some[0].dataset, some[0].architecture
     size, (gpu_hours, cpu_hours) = size_of(*models), hours_of(*models)
     trained = 0 if folder is None else sum(is_written(Path(folder), r) for r in some)
@@ -189,7 +149,6 @@ def _row(
         trained,
         gpu_hours * (len(some) - trained),
         cpu_hours * (len(some) - trained),
-        comparing_hours,
         len(some) * size.millions * 1e6 * FLOAT / GIGA,
         sum(_written(recipe, size) for recipe in some) * FLOAT / GIGA,
     )
@@ -200,21 +159,6 @@ def _written(recipe: Recipe, size: ModelSize) -> int:
     only."""
     is_whole = recipe.domain != "vision" or recipe.setting == "normal"
     return size.rows * (size.features if is_whole else size.width)
-
-
-def _works(
-    portion: Portion, dataset: str, architecture: str, size: ModelSize
-) -> Iterator[Workload]:
-    """Yield the comparisons of all tests on an architecture."""
-    strengths = DATASETS[dataset].architectures[architecture].strengths
-    for test, members in tests_of(portion, dataset, architecture).items():
-        for _ in range(size.poolings):
-            if test == "layers":
-                for _ in range(members.each):
-                    yield from of_layers(size.rows, size.widths, size.shapes)
-            else:
-                groups = sum(len(strengths.get(setting, (0.0,))) for setting in members.settings)
-                yield all_pairs(size.rows, size.width, members.each * groups)
 
 
 def table_of(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tuple[str, ...]], str]:
@@ -243,11 +187,10 @@ def table_of(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tuple
 
 def size_of(dataset: str, architecture: str) -> ModelSize:
     """Return the size of a model."""
-    width, layers, features, millions, poolings = SHAPES[architecture]
+    width, features, millions = SHAPES[architecture]
     if dataset == "cora" and architecture != "pgnn":
         width, features, millions = NARROW, 2 * NARROW, 0.1
-    side = SIDES.get(architecture, 1)
-    return ModelSize(ROWS[dataset], width, layers, features, millions, poolings, side)
+    return ModelSize(ROWS[dataset], width, features, millions)
 
 
 def hours_of(dataset: str, architecture: str) -> tuple[float, float]:
@@ -256,3 +199,8 @@ def hours_of(dataset: str, architecture: str) -> tuple[float, float]:
     if seconds is not None:
         return 0.0, seconds / 3600
     return SPEEDS[dataset, architecture].hours, 0.0
+
+
+def brief_estimate(value: float) -> str:
+    """Write a number, such as of hours, in as many digits as an estimate has."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

@@ -1,0 +1,350 @@
+"""How long a comparison takes: an estimate from the first pairs that the comparison computes."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..measure import Measure, together
+from ..progress import duration
+from ..representation import fingerprint
+from .scores import Column
+from .scoring import scores_of
+from .work import TileTask, Work
+
+LONG = 60.0  # seconds from which an estimate is printed
+FEWEST = 100  # pairs of a measure from which the first pairs are timed
+SQUARE, RECTANGLE = 3, 2  # representations of a side whose pairs are computed one at a time
+MOST = 12  # representations of a side, for a measure that computes many pairs together
+WIDTHS = 3  # groups of representations by their number of features
+CANDIDATES = 64  # representations of a group among which the first pairs are chosen
+DEAREST = 3  # measures that an estimate names
+
+PairOfData = frozenset[str]  # what identifies the data of both
+Places = tuple[int, ...]
+
+
+class Size(NamedTuple):
+    """A measure, the number of samples, and the features of the rows and of the columns."""
+
+    measure: str
+    samples: int
+    row_features: int
+    column_features: int
+
+
+class Rate:
+    """The seconds that the first pairs of a measure take, and the rates that follow.
+
+    The pairs of the first representations are computed one at a time: the first pair computes the
+    intermediates of two representations, the last pair of none, each other pair of one. ``block``:
+    the pairs that a measure computes together afterwards; ``fresh``: how many representations of
+    the block are new.
+    """
+
+    def __init__(self, single: Sequence[PairOfData], block: Iterable[PairOfData], fresh: int):
+        self.steps = {pair: step for step, pair in enumerate(single)}
+        self.last, self.fresh = len(single) - 1, fresh
+        self.steps |= dict.fromkeys(block, len(single))
+        self.pairs = Counter(self.steps.values())
+        self.seconds, self.missing = defaultdict[int, float](float), set(self.steps)
+
+    def add(self, pairs: set[PairOfData], seconds: float) -> None:
+        """Add the seconds of pairs of one step."""
+        self.seconds[self.steps[next(iter(pairs))]] += seconds
+        self.missing -= pairs
+
+    @property
+    def of_representation(self) -> float:
+        """The seconds of the intermediates of one representation.
+
+        The first pair, which also waits for imports and compilation, does not count.
+        """
+        others = [self.seconds[step] for step in range(1, self.last)]
+        return max(0.0, sum(others) / len(others) - self.seconds[self.last])
+
+    @property
+    def of_pair(self) -> float:
+        """The seconds of a pair whose intermediates are computed."""
+        block = self.last + 1
+        if not self.pairs[block]:
+            return self.seconds[self.last]
+        seconds = self.seconds[block] - self.fresh * self.of_representation
+        return max(0.0, seconds) / self.pairs[block]
+
+
+class Share(NamedTuple):
+    """What a measure has to compute in one comparison, by groups of representations.
+
+    ``representations``: how many there are in each group. ``pairs``: from the groups of the rows to
+    the groups of the columns.
+    """
+
+    sizes: Sequence[Size]
+    representations: np.ndarray
+    pairs: np.ndarray
+
+
+class Estimate:
+    """The first pairs of comparisons as tasks, and the seconds of the comparisons that follow.
+
+    ``tasks`` are computed before all others, and each task one pair at a time. Their pairs are
+    taken out of the pairs that are left.
+    """
+
+    def __init__(
+        self,
+        works: Sequence[Work],
+        todos: Sequence[dict[str, np.ndarray]],
+        workers: int,
+        memory: int,
+        available: float,
+    ):
+        self.workers = max(1, workers)
+        self.rates: dict[Size, Rate] = {}
+        self.by_pair: dict[tuple[str, PairOfData], Rate] = {}
+        groups = list(map(_groups, works))
+        self.shares = [
+            _share(work, m, todo[m.spec], rows, columns)
+            for work, todo, (rows, columns) in zip(works, todos, groups)
+            for m in work.measures
+            if todo[m.spec].any()
+        ]
+        pairs = Counter[tuple[str, int]]()
+        for share in self.shares:
+            pairs[share.sizes[0][:2]] += int(share.pairs.sum())
+        wanted = {s for share in self.shares for s in share.sizes if pairs[s[:2]] >= FEWEST}
+        self.tasks = [
+            task
+            for work, todo, (rows, columns) in zip(works, todos, groups)
+            for side in zip(rows, columns)
+            for task in self._tasks(work, todo, *side, wanted, memory, available)
+        ]
+
+    def _tasks(
+        self,
+        work: Work,
+        todo: dict[str, np.ndarray],
+        rows: np.ndarray,
+        columns: np.ndarray,
+        wanted: set[Size],
+        memory: int,
+        available: float,
+    ) -> Iterator[TileTask]:
+        """Yield the tasks of the first pairs of one group of a comparison, for the sizes that are
+        wanted and have no rate yet."""
+        chosen = defaultdict[tuple[Places, Places], dict[Measure, Size]](dict)
+        for m in work.measures:
+            size = _size(work, m, rows, columns)
+            if size in wanted and size not in self.rates:
+                places = _first(work, todo[m.spec], rows, columns)
+                if places is not None:
+                    chosen[places][m] = size
+        for (i, j), sizes in chosen.items():
+            first, masks = self._first_pairs(work, todo, i, j, sizes)
+            tasks = first.tasks(masks, memory, available)
+            yield from (task._replace(job=one_by_one) for task in tasks)
+
+    def _first_pairs(
+        self,
+        work: Work,
+        todo: dict[str, np.ndarray],
+        i: Places,
+        j: Places,
+        sizes: Mapping[Measure, Size],
+    ) -> tuple[Work, dict[str, np.ndarray]]:
+        """Take the first pairs of measures out of ``todo``, and return them as a comparison."""
+        is_square = work.columns is None
+        few = SQUARE if is_square else RECTANGLE
+        rows, columns = (tuple(side[k] for k in places) for side, places in zip(work.sides, (i, j)))
+        many = together(tuple(sizes), [*rows, *columns])
+        size = MOST if many else few
+        rows, columns = rows[:size], columns[:size]
+        first = Work(rows, None if is_square else columns, list(sizes), [], {})
+        tokens = [list(map(fingerprint, side)) for side in (rows, columns)]
+        places, masks = np.ix_(i[:size], j[:size]), dict[str, np.ndarray]()
+        for m in sizes:
+            mask = todo[m.spec][places]
+            if is_square:
+                np.fill_diagonal(mask, False)
+            if m not in many:
+                mask[few:], mask[:, few:] = False, False
+            todo[m.spec][places] &= ~mask
+            masks[m.spec] = mask
+            single, block = _steps(mask, is_square)
+            names, after = (
+                [frozenset((tokens[0][a], tokens[1][b])) for a, b in pairs]
+                for pairs in (single, block)
+            )
+            fresh = len(rows) - few + (0 if is_square else len(columns) - few)
+            rate = Rate(names, after, fresh)
+            self.rates[sizes[m]] = rate
+            self.by_pair |= {(m.spec, pair): rate for pair in rate.steps}
+        return first, masks
+
+    def take(self, columns: Iterable[Column]) -> None:
+        """Take in the seconds of scores that are among the first pairs."""
+        for column in columns:
+            ends = zip(column.x.tolist(), column.y.tolist())
+            pairs = {frozenset((column.data[x], column.data[y])) for x, y in ends}
+            rate = self.by_pair.get((column.measure, next(iter(pairs), frozenset())))
+            if rate is not None and pairs <= rate.missing:
+                rate.add(pairs, column.seconds)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all first pairs are computed."""
+        return not any(rate.missing for rate in self.rates.values())
+
+    def seconds(self) -> dict[str, float]:
+        """Return the seconds of each measure, on one worker; a size without a rate has none."""
+        seconds = defaultdict[str, float](float)
+        for share in self.shares:
+            rates = [self.rates.get(size) for size in share.sizes]
+            of_pair = np.array([r.of_pair if r else 0.0 for r in rates])
+            of_one = np.array([r.of_representation if r else 0.0 for r in rates])
+            between = np.sqrt(np.outer(of_pair, of_pair))
+            total = share.representations @ of_one + (share.pairs * between).sum()
+            seconds[share.sizes[0].measure] += float(total)
+        return dict(seconds)
+
+    @property
+    def line(self) -> str:
+        """The estimate in one line; empty for work that is not long."""
+        seconds = self.seconds()
+        total = sum(seconds.values()) / self.workers
+        if total <= LONG:
+            return ""
+        values = sum(int(share.pairs.sum()) for share in self.shares)
+        dearest = sorted(seconds, key=lambda spec: -seconds[spec])[:DEAREST]
+        most = ", ".join(f"{spec} {duration(seconds[spec] / self.workers)}" for spec in dearest)
+        workers = f" on {self.workers} workers" if self.workers > 1 else ""
+        above = f", above all {most}" if len(seconds) > 1 else ""
+        return f"{values:,} pairs take about {duration(total)}{workers}{above}"
+
+
+def one_by_one(task: TileTask) -> Iterator[list[Column]]:
+    """Yield the scores of a task: of the pairs of the first representations one pair at a time,
+    then of all other pairs."""
+    size = len(task.rows), len(task.columns)
+    mask = np.zeros(size, dtype=bool)
+    for part in task.forward:
+        mask |= part
+    for part in task.backward or ():
+        mask |= part.T
+    single, block = _steps(mask, task.is_diagonal)
+    for pairs in [*([pair] for pair in single), block]:
+        step = np.zeros(size, dtype=bool)
+        for a, b in pairs:
+            step[a, b] = True
+            if task.is_diagonal:
+                step[b, a] = True
+        forward = tuple(part & step for part in task.forward)
+        backward = task.backward and tuple(part & step.T for part in task.backward)
+        yield from scores_of(task._replace(forward=forward, backward=backward, job=None))
+
+
+Place = tuple[int, int]
+
+
+def _steps(mask: np.ndarray, is_square: bool) -> tuple[list[Place], list[Place]]:
+    """Return the pairs that are computed one at a time, in their order, and the other pairs.
+
+    In a square both orders of a pair are one pair.
+    """
+    few = SQUARE if is_square else RECTANGLE
+    pairs = np.argwhere(np.triu(mask | mask.T) if is_square else mask).tolist()
+    single = sorted(((a, b) for a, b in pairs if max(a, b) < few), key=lambda p: (max(p), p))
+    return single, [(a, b) for a, b in pairs if max(a, b) >= few]
+
+
+# ---------------------------------------------------------------------------------------- groups
+
+
+def _groups(work: Work) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return the places of the rows and of the columns, from the narrow to the wide, in equally
+    many groups."""
+    is_square = work.columns is None
+    widths = [np.array([r.shape[1] for r in side]) for side in work.sides]
+    few = SQUARE if is_square else RECTANGLE
+    count = max(1, min(WIDTHS, *(len(side) // few for side in widths)))
+    if all((side == side[0]).all() for side in widths):
+        count = 1
+    rows, columns = (np.array_split(np.argsort(side, kind="stable"), count) for side in widths)
+    return rows, columns
+
+
+def _size(work: Work, m: Measure, rows: np.ndarray, columns: np.ndarray) -> Size:
+    """Return the size of the pairs of two groups: the features of the middle representations."""
+    features = [
+        sorted(side[k].shape[1] for k in group.tolist())[len(group) // 2]
+        for side, group in zip(work.sides, (rows, columns))
+    ]
+    return Size(m.spec, work.rows[0].shape[0], *features)
+
+
+def _share(
+    work: Work,
+    m: Measure,
+    todo: np.ndarray,
+    rows: Sequence[np.ndarray],
+    columns: Sequence[np.ndarray],
+) -> Share:
+    """Return what a measure has to compute in a comparison."""
+    is_square = work.columns is None
+    pairs = np.array([[np.count_nonzero(todo[np.ix_(a, b)]) for b in columns] for a in rows], float)
+    pairs /= 2 if is_square and not m.symmetric else 1  # both orders are timed as one pair
+    by_row, by_column = (np.asarray(todo.any(axis=axis)) for axis in (1, 0))
+    if is_square:
+        counts = [np.count_nonzero((by_row | by_column)[a]) for a in rows]
+    else:
+        counts = [
+            np.count_nonzero(by_row[a]) + np.count_nonzero(by_column[b])
+            for a, b in zip(rows, columns)
+        ]
+    sizes = [_size(work, m, a, b) for a, b in zip(rows, columns)]
+    return Share(sizes, np.array(counts), pairs)
+
+
+def _first(
+    work: Work, todo: np.ndarray, rows: np.ndarray, columns: np.ndarray
+) -> tuple[Places, Places] | None:
+    """Return the places of rows and columns whose pairs are all to be computed, with others that
+    follow; None where there are too few."""
+    if work.columns is None:
+        return _first_of_square(todo, rows)
+    of_rows = set(map(fingerprint, work.rows))
+    columns = np.array([j for j in columns.tolist() if fingerprint(work.columns[j]) not in of_rows])
+    rows, columns = rows[:CANDIDATES], columns[:CANDIDATES]
+    if not len(columns):
+        return None
+    missing: np.ndarray = todo[np.ix_(rows, columns)]
+    a = int(missing.sum(axis=1).argmax())
+    common: np.ndarray = missing & missing[a]
+    common[a] = False
+    b = int(common.sum(axis=1).argmax())
+    j = np.flatnonzero(common[b])
+    if len(j) < RECTANGLE:
+        return None
+    i = [a, b, *(k for k in range(len(rows)) if k not in (a, b) and missing[k, j].all())]
+    return tuple(rows[i[:MOST]].tolist()), tuple(columns[j[:MOST]].tolist())
+
+
+def _first_of_square(todo: np.ndarray, rows: np.ndarray) -> tuple[Places, Places] | None:
+    """Return three places whose pairs are all to be computed, with later places that follow."""
+    some = rows[:CANDIDATES]
+    part: np.ndarray = todo[np.ix_(some, some)]
+    missing: np.ndarray = part | part.T
+    np.fill_diagonal(missing, False)
+    a = int(missing.sum(axis=1).argmax())
+    common: np.ndarray = missing & missing[a] & missing[a][:, None]
+    b = int(common.sum(axis=1).argmax())
+    if not missing[a, b] or not common[b].any():
+        return None
+    three = sorted(some[[a, b, int(common[b].argmax())]].tolist())
+    later = [k for k in sorted(some.tolist()) if k > three[-1]]
+    places = tuple((three + later)[:MOST])
+    return places, places
