@@ -360,6 +360,10 @@ MUTANTS = (
            "test_columns.py::test_what_is_put_is_on_disk_within_half_a_second"),
     Mutant("chance of a representation with itself", "engine/scoring.py", "if measure.chance is None or x is y:",
            "if measure.chance is None:", "test_chance.py test_compare.py"),
+    Mutant("imports count as work", "engine/estimate.py", "range(1, self.last)", "range(0, self.last)",
+           "test_estimate.py::test_a_square_takes_the_seconds_of_its_representations_and_pairs"),
+    Mutant("first pairs computed twice", "engine/estimate.py", "todo[m.spec][places] &= ~mask", "pass",
+           "test_estimate.py::test_the_first_pairs_are_computed_once_and_values_stay"),
     # ---- checks
     Mutant("what is not claimed is not looked at", "checks/claims.py", "holds = is_claimed == (not counterexample)",
            "holds = not is_claimed or not counterexample",
