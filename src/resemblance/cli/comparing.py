@@ -98,11 +98,11 @@ def compare_command(
     of_compare = {"--save": save, "--jobs": jobs, "--scheduler": scheduler, "--plan": planned}
     check_stream_options(streamed, options, {**of_compare, "--pool": pool})
     parse_bytes(memory)
-    given, choice, chosen = list(inputs or ()), Choice(column, ids), chosen_measures(measures)
+    paths, choice, chosen = list(inputs or ()), Choice(column, ids), chosen_measures(measures)
     if streamed:
-        return stream_files(context, given, choice, chosen, options, memory, progress)
+        return stream_files(context, paths, choice, chosen, options, memory, progress)
     work: dict[str, Any] = {"measures": chosen, "memory": memory, "save": save}
-    representations = _read(given, pool, choice)
+    representations = _read(paths, pool, choice)
     with executors(jobs, scheduler, usual=1) as (executor, _):
         work["executor"] = executor
         if planned:

@@ -46,9 +46,11 @@ def check_stream_options(
 ) -> None:
     """Raise ``ValueError`` for an option of streams without ``--stream``, and for one of
     ``of_compare`` with it."""
-    given = [name for name, value in options._asdict().items() if value]
-    if given and not is_stream:
-        raise ValueError(f"--{given[0].replace('_', '-')} is an option of streams: add --stream")
+    of_streams = [name for name, value in options._asdict().items() if value]
+    if of_streams and not is_stream:
+        raise ValueError(
+            f"--{of_streams[0].replace('_', '-')} is an option of streams: add --stream"
+        )
     refused = [name for name, value in of_compare.items() if value]
     if refused and is_stream:
         raise ValueError(f"{refused[0]} does not go with --stream: {REFUSED[refused[0]]}")
