@@ -648,7 +648,7 @@ def commands_below(command, *words):
 
 
 def test_every_help_has_examples_that_name_it(call, subtests):
-    for words in commands_below(typer.main.get_command(cli.commands)):
+    for words in commands_below(typer.main.get_command(cli.commands())):
         with subtests.test(" ".join(words)):
             code, out, _ = call(*words, "--help")
             assert code == 0
@@ -807,7 +807,7 @@ def test_help_and_version(call):
 
 def test_the_commands_work_as_a_typer_application():
     found = CliRunner().invoke(
-        cli.commands, ["compare", "a.npy", "b.npy", "-m", "cka", "--format", "csv"]
+        cli.commands(), ["compare", "a.npy", "b.npy", "-m", "cka", "--format", "csv"]
     )
     assert found.exit_code == 0
     assert found.stdout.startswith("measure,label,x,y,value,reason,chance\n")

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..boards import Board, read_board
-from ..boards.ranking import SERIES
-from ..boards.repository import results_in
-from ..boards.site import build_site
-from ..boards.standing import own_suites, own_words, records_of, view_words
-from ..boards.views import View, chosen_cells, chosen_measures, labels_of, seconds_of, view
 from ..extras import check
-from ..report.numbers import duration
-from ..report.output import Output
-from ..report.terminal import plain_table
-from ..results.standing import PLACES, place_words
+from .choices import SERIES
 from .ending import show_page
 from .options import Help, add_command, new_group, writing
 from .submitting import HELP as REPOSITORY
 from .submitting import INIT, VERIFY, init_command, verify_command
+
+if TYPE_CHECKING:
+    from ..boards import Board
+    from ..boards.views import View
+    from ..report.output import Output
 
 SHOW = (
     "board show",
@@ -47,6 +43,12 @@ def show_command(
 
     The chosen measures are ranked anew, among each other alone, in the chosen cells alone.
     """
+    from ..boards import read_board
+    from ..boards.repository import results_in
+    from ..boards.standing import records_of
+    from ..boards.views import chosen_cells, chosen_measures, view
+    from ..report.output import Output
+
     board = read_board(*results_in(results or ()), series=series)
     shown = view(
         board, chosen_cells(board, suite, domain, test), chosen_measures(board, family, metrics)
@@ -63,6 +65,9 @@ def build_command(
     quiet: bool = False,
 ) -> None:
     """Write the board as a static site, which needs neither a server nor a network."""
+    from ..boards.repository import results_in
+    from ..boards.site import build_site
+
     check("jinja2")
     page = build_site(*results_in(results or ()), output=output, series=series)
     if not quiet:
@@ -85,6 +90,12 @@ def _document(board: Board, shown: View, records: list[dict[str, Any]]) -> dict[
 
 
 def _tables(board: Board, shown: View) -> list[Any]:
+    from ..boards.standing import own_suites, own_words, view_words
+    from ..boards.views import labels_of, seconds_of
+    from ..report.numbers import duration
+    from ..report.terminal import plain_table
+    from ..results.standing import PLACES, place_words
+
     labels, cards = labels_of(board), board.cards
     words = view_words(shown, labels)
     if not shown.is_settled:

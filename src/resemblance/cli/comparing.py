@@ -7,23 +7,13 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..catalogue import list_measures
-from ..checks import check_measure, check_statistic
-from ..citations import SOFTWARE, cite, keys_of
-from ..compare import compare
-from ..comparison import Comparison
-from ..engine.forecast import Forecast, plan
 from ..engine.memory import parse_bytes
-from ..measure import Measure
 from ..progress import counted, reporting
-from ..report.citing import reference
-from ..report.output import Output, deliver, show
-from ..report.outputs import CHECK_FORMATS, checks_output, forecast_output
-from ..stream import Stream
+from .choices import CHECK_FORMATS
 from .ending import attempt, bars
 from .executors import executors
 from .inputs import (
@@ -37,6 +27,12 @@ from .inputs import (
     split_commas,
 )
 from .options import Help, commands_of, writing
+
+if TYPE_CHECKING:
+    from ..comparison import Comparison
+    from ..engine.forecast import Forecast
+    from ..report.output import Output
+    from ..stream import Stream
 
 OF_PYTHON = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")  # advice that names a function
 LONG = 60  # seconds of work that are announced
@@ -80,6 +76,10 @@ def compare_command(
 
     Results go to standard output, progress to standard error.
     """
+    from ..compare import compare
+    from ..engine.forecast import plan
+    from ..report.outputs import forecast_output
+
     if streamed:
         refused = {"--save": save, "--jobs": jobs, "--scheduler": scheduler, "--plan": planned}
         choice = Choice(column, ids)
@@ -155,6 +155,10 @@ def check_command(measures: list[str], progress: bool) -> Output:
 
     Exit code 1 if a check fails.
     """
+    from ..checks import check_measure, check_statistic
+    from ..measure import Measure
+    from ..report.outputs import checks_output
+
     with bars(not (progress and sys.stderr.isatty())) as shown:
         return checks_output(
             {
@@ -178,7 +182,9 @@ def measures_command(
     n_features: int | None = None,
 ) -> Output:
     """List the measures that have the requested properties, with their claims, which are tested."""
+    from ..catalogue import list_measures
     from ..report.explain import measure_legend, measure_record, measure_table
+    from ..report.output import Output
 
     measures = list_measures(
         family=family,
@@ -197,6 +203,7 @@ def measures_command(
 def explain_command(measure: str) -> None:
     """Explain a measure or a statistic: definition, claims, parameters."""
     from ..report.explain import explain
+    from ..report.output import show
 
     for entry in chosen_entries([measure]):
         show(explain(entry))
@@ -207,6 +214,10 @@ def cite_command(names: list[str] | None = None, format: str = "bibtex") -> None
 
     Each entry is printed once. Without a name it is the entry of the software.
     """
+    from ..citations import SOFTWARE, cite, keys_of
+    from ..report.citing import reference
+    from ..report.output import deliver, show
+
     check_choice("format", format, ("bibtex", "text"))
     chosen = names or [SOFTWARE]
     if format == "text":
@@ -245,6 +256,8 @@ def stream_command(
     samples in memory. Only measures that can be computed from sums have values: resemblance
     measures --invariant-to sample_rotation lists them.
     """
+    from ..stream import Stream
+
     check_choice("method", method, ("gram", "qr"))
     if not inputs and not merge:
         raise ValueError("nothing to stream: give files, folders, or states by --merge")
@@ -278,6 +291,8 @@ def _update(
 
 
 def _merged(states: Iterable[str]) -> Stream:
+    from ..stream import Stream
+
     streams = map(Stream.load, states)
     first = next(iter(streams))
     for other in streams:

@@ -5,33 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..boards import Board, ScoreFile, board_of, write_scores
-from ..boards.ranking import SERIES, current, read_files, series_of
-from ..boards.repository import packs_for, results_in
-from ..boards.scoring import scores_on
-from ..boards.standing import (
-    Standing,
-    records_of,
-    standing,
-    standing_parts,
-    standing_sentence,
-    unranked_words,
-    view_of,
-)
-from ..boards.views import View, labels_of
-from ..measure import Measure
-from ..packs import Pack
-from ..report.output import Output
-from ..suites import SUITES
-from ..suites.joint import result_of_ranks
+from .choices import SERIES, SUITES
 from .ending import attempt, bars
 from .executors import executors
 from .inputs import check_choice, chosen_measures
 from .options import ALL_JOBS, Help, commands_of, writing
+
+if TYPE_CHECKING:
+    from ..boards import Board, ScoreFile
+    from ..boards.standing import Standing
+    from ..boards.views import View
+    from ..measure import Measure
+    from ..packs import Pack
+    from ..report.output import Output
 
 RANK = (
     "rank mine.py:my_measure",
@@ -57,6 +47,11 @@ def rank_command(
 
     Nothing is trained, and PyTorch is not needed. The scores of the other measures are known.
     """
+    from ..boards import board_of, write_scores
+    from ..boards.repository import packs_for
+    from ..boards.standing import standing, standing_sentence, view_of
+    from ..suites.joint import result_of_ranks
+
     if only is not None:
         check_choice("only", only, tuple(SUITES))
         if html is not None:
@@ -84,12 +79,17 @@ def _chosen(packs: Sequence[Pack], only: str | None) -> list[Pack]:
 def _scored(
     measures: Sequence[Measure], packs: Sequence[Pack], jobs: int | None, progress: bool
 ) -> tuple[ScoreFile, ...]:
+    from ..boards.scoring import scores_on
+
     with executors(jobs) as (executor, _), bars(not progress) as shown:
         return scores_on(packs, measures, executor, shown)
 
 
 def known_scores(packs: Sequence[Pack], against: Path | None) -> list[ScoreFile]:
     """Return the known scores on packs: those that ship, and those to rank against."""
+    from ..boards.ranking import current, read_files, series_of
+    from ..boards.repository import results_in
+
     manifests = {pack.manifest.identity: pack.manifest.sha256 for pack in packs}
     folders = [] if against is None else results_in([against])
     files = read_files(*folders, series=series_of(next(iter(manifests))))
@@ -100,6 +100,10 @@ def known_scores(packs: Sequence[Pack], against: Path | None) -> list[ScoreFile]
 
 
 def _output(board: Board, shown: View, standings: Sequence[Standing]) -> Output:
+    from ..boards.standing import records_of, standing_parts, unranked_words
+    from ..boards.views import labels_of
+    from ..report.output import Output
+
     labels, specs = labels_of(board), {s.spec for s in standings}
     parts = [part for s in standings for part in (*standing_parts(s, labels), "")]
     parts += filter(None, [unranked_words(shown)])

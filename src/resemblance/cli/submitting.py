@@ -9,27 +9,23 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..boards.apart import LIMITS, Limits
-from ..boards.ranking import SERIES
-from ..boards.report import joined_parts, report_text
-from ..boards.repository import REPORT, AuthorsCard, packs_for, read_card
-from ..boards.skeleton import init
-from ..boards.submission import Submission, submit
-from ..boards.verifying import Verified, summary_of, verify_repository, verify_shipped
-from ..checks import check_measure
-from ..json_files import write_atomically
-from ..measure import Measure
-from ..packs import Pack
-from ..report.output import deliver, show
+from .choices import SERIES
 from .ending import bars, silence
 from .executors import executors
 from .inputs import check_choice, chosen_measures
 from .options import ALL_JOBS, Help, commands_of
 from .ranking import known_scores
+
+if TYPE_CHECKING:
+    from ..boards.repository import AuthorsCard
+    from ..boards.submission import Submission
+    from ..boards.verifying import Verified
+    from ..measure import Measure
+    from ..packs import Pack
 
 SUBMIT = (
     "submit mine.py:my_measure --authors Ada --licence MIT --tuned-on none",
@@ -69,6 +65,10 @@ def submit_command(
 
     Nothing is sent anywhere: the git commands that remain are printed.
     """
+    from ..boards.repository import packs_for
+    from ..boards.submission import submit
+    from ..checks import check_measure
+
     silence(quiet)
     tested = _only(chosen_measures([measure]) or [])
     options = {"title": title, "authors": authors, "paper": paper, "bib": bib}
@@ -91,6 +91,11 @@ def _only(measures: list[Measure]) -> Measure:
 
 def _report(submission: Submission, packs: tuple[Pack, ...], root: Path, quiet: bool) -> None:
     """Write the report of a submission, and print where it stands and what remains to be done."""
+    from ..boards.report import joined_parts, report_text
+    from ..boards.repository import REPORT
+    from ..json_files import write_atomically
+    from ..report.output import show
+
     known = known_scores(packs, root)
     others = [scores for scores in known if scores.measure.spec != submission.spec]
     where, shifts = joined_parts(others, submission)
@@ -104,6 +109,8 @@ def _report(submission: Submission, packs: tuple[Pack, ...], root: Path, quiet: 
 
 
 def _git_commands(submission: Submission, root: Path) -> list[str]:
+    from ..boards.repository import REPORT
+
     git = shlex.join(["git", "-C", str(root)])
     branch = submission.spec.partition("[")[0]
     files = [path.relative_to(root).as_posix() for path in submission.files]
@@ -122,6 +129,8 @@ def card_of_options(file: Path | None, options: Mapping[str, object], label: str
 
     Raises ``ValueError`` for what is missing where nobody can be asked.
     """
+    from ..boards.repository import AuthorsCard, read_card
+
     card = read_card(file) if file is not None else AuthorsCard()
     chosen = {name: value for name, value in options.items() if value}
     entries: dict[str, Any] = {
@@ -155,6 +164,9 @@ def _asked(name: str) -> str | tuple[str, ...]:
 
 def init_command(folder: Path, series: str = SERIES, quiet: bool = False) -> None:
     """Write the files of a new repository of results, with a workflow that verifies submissions."""
+    from ..boards.repository import packs_for
+    from ..boards.skeleton import init
+
     files = init(folder, packs_for(None, series))
     if not quiet:
         git = shlex.join(["git", "-C", str(folder)])
@@ -169,7 +181,7 @@ def verify_command(
     measure: list[str] | None = None,
     pack: list[str] | None = None,
     tolerance: float | None = None,
-    seconds: float = LIMITS.seconds,
+    seconds: float = 1800.0,
     memory: str = "half",
     jobs: int | None = None,
     format: str = "table",
@@ -182,6 +194,10 @@ def verify_command(
     own that may start no others: verify a stranger's submission only where it can do no harm, such
     as in a job without secrets.
     """
+    from ..boards.apart import Limits
+    from ..boards.verifying import summary_of, verify_repository, verify_shipped
+    from ..report.output import deliver
+
     check_choice("format", format, ("table", "json"))
     if results is None and base is not None:
         raise ValueError("--base is the state of a repository before: name the repository, too")
