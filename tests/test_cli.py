@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import importlib.util
 import io
 import itertools
@@ -29,11 +30,13 @@ from typer.testing import CliRunner
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.cli import comparing, ending, executors, options
+from resemblance.cli import ending, executors
 from resemblance.cli.inputs import chosen_measures
 from resemblance.engine.store import Store
 from resemblance.extras import install_hint
 from resemblance.report.output import csv_text
+
+COMPARE = importlib.import_module("resemblance.compare")  # the module, not the function
 
 OWN = '''
 import time
@@ -382,7 +385,7 @@ def test_a_defect_of_the_library_has_its_own_exit_code(call, monkeypatch):
     def broken(*args, **named):
         raise TypeError("a defect")
 
-    monkeypatch.setattr(comparing, "compare", broken)
+    monkeypatch.setattr(COMPARE, "compare", broken)
     code, out, err = call("compare a.npy b.npy -m cka")
     assert (code, out) == (70, "")
     first, second = err.splitlines()
@@ -405,7 +408,7 @@ def test_a_value_error_that_this_package_does_not_raise_is_a_defect(call, monkey
         for code, act in ((c, partial(*one)) for c in calls for one in calls[c]):
             for here in (act, lambda act=act: pool.submit(act).result()):
                 with subtests.test(act=act):
-                    monkeypatch.setattr(comparing, "compare", lambda *_, here=here, **__: here())
+                    monkeypatch.setattr(COMPARE, "compare", lambda *_, here=here, **__: here())
                     assert call("compare a.npy b.npy -m cka")[0] == code
 
 
@@ -466,7 +469,7 @@ def test_parameters_of_a_measure_of_ones_own(call):
 )
 def test_missing_packages_are_found_before_the_work(call, monkeypatch, words, package, extra):
     without(monkeypatch, package)
-    monkeypatch.setattr(comparing, "compare", None)
+    monkeypatch.setattr(COMPARE, "compare", None)
     code, _, err = call("compare", "a.npy", "b.npy", *words.split())
     assert code == 2
     assert err == f"error: {package} is not installed: {install_hint(extra, package)}\n"
@@ -566,7 +569,7 @@ def test_an_interruption_says_what_was_saved(call, monkeypatch):
         rs.compare(representations, measures=["cka"], save=save, progress=False)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(comparing, "compare", interrupted)
+    monkeypatch.setattr(COMPARE, "compare", interrupted)
     code, _, err = call("compare a.npy b.npy --save r.db")
     assert (code, err) == (
         130,
@@ -983,7 +986,7 @@ def test_an_interrupt_after_the_work_says_what_was_saved(call, folder, monkeypat
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(options, "emit", interrupt)
+    monkeypatch.setattr("resemblance.report.output.emit", interrupt)
     code, _, err = call("compare a.npy b.npy -m cka --save r.db")
     assert code == 130
     assert (
