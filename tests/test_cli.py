@@ -402,7 +402,7 @@ def test_a_value_error_that_this_package_does_not_raise_is_a_defect(call, monkey
     x = np.ones((2, 3))
     calls = {
         70: [(np.concatenate, [x, x[0]]), (np.linalg.inv, np.ones((3, 3))), (np.matmul, x, x)],
-        2: [(rs.get_measure, "ckaa"), (rs.compare, ["a", "a"])],
+        2: [(rs.get_measure, "ckaa"), (rs.plan, ["a", "a"])],
     }
     with ProcessPoolExecutor(1) as pool:
         for code, act in ((c, partial(*one)) for c in calls for one in calls[c]):
@@ -565,8 +565,10 @@ def test_where_this_package_was_installed_from(monkeypatch, tmp_path):
 
 
 def test_an_interruption_says_what_was_saved(call, monkeypatch):
+    compare = rs.compare
+
     def interrupted(representations, *, save, **options):
-        rs.compare(representations, measures=["cka"], save=save, progress=False)
+        compare(representations, measures=["cka"], save=save, progress=False)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(COMPARE, "compare", interrupted)
