@@ -26,10 +26,10 @@ import numpy as np
 from bench import alone, clocked, command, cpu_seconds, grid, peak
 
 import resemblance as rs
+from resemblance.arrays import row_blocks
 from resemblance.stability import rdm
 from resemblance.stability.rdm import mean_agreement
 from resemblance.stability.splits import feature_split, halves
-from resemblance.arrays import row_blocks
 from resemblance.views.search import nearest_to, search
 from resemblance.views.similarities import Similarity, similarity_of
 from resemblance.views.ties import Nearest, stacked

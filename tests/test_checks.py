@@ -559,7 +559,7 @@ def test_mistakes_are_one_line(call, own):
 def test_the_table_fits_a_terminal(capsys, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     outcomes = check_measure(too_invariant)  # once, as the seconds differ from time to time
-    monkeypatch.setattr("resemblance.cli.comparing.check_measure", lambda m, progress: outcomes)
+    monkeypatch.setattr("resemblance.checks.check_measure", lambda m, progress: outcomes)
     shown = assert_fits(lambda: cli.run(["check", "cka"]), capsys)
     assert shown.count("✗") == 2
     assert f"{len(outcomes) - 3} checks hold, 2 fail, 1 could not be decided" in shown

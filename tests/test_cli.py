@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import importlib.util
 import io
 import itertools
@@ -29,11 +30,13 @@ from typer.testing import CliRunner
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.cli import comparing, ending, executors, options
+from resemblance.cli import ending, executors
 from resemblance.cli.inputs import chosen_measures
 from resemblance.engine.store import Store
 from resemblance.extras import install_hint
 from resemblance.report.output import csv_text
+
+COMPARE = importlib.import_module("resemblance.compare")  # the module, not the function
 
 OWN = '''
 import time
@@ -383,7 +386,7 @@ def test_a_defect_of_the_library_has_its_own_exit_code(call, monkeypatch):
     def broken(*args, **named):
         raise TypeError("a defect")
 
-    monkeypatch.setattr(comparing, "compare", broken)
+    monkeypatch.setattr(COMPARE, "compare", broken)
     code, out, err = call("compare a.npy b.npy -m cka")
     assert (code, out) == (70, "")
     first, second = err.splitlines()
@@ -400,13 +403,13 @@ def test_a_value_error_that_this_package_does_not_raise_is_a_defect(call, monkey
     x = np.ones((2, 3))
     calls = {
         70: [(np.concatenate, [x, x[0]]), (np.linalg.inv, np.ones((3, 3))), (np.matmul, x, x)],
-        2: [(rs.get_measure, "ckaa"), (rs.compare, ["a", "a"])],
+        2: [(rs.get_measure, "ckaa"), (rs.plan, ["a", "a"])],
     }
     with ProcessPoolExecutor(1) as pool:
         for code, act in ((c, partial(*one)) for c in calls for one in calls[c]):
             for here in (act, lambda act=act: pool.submit(act).result()):
                 with subtests.test(act=act):
-                    monkeypatch.setattr(comparing, "compare", lambda *_, here=here, **__: here())
+                    monkeypatch.setattr(COMPARE, "compare", lambda *_, here=here, **__: here())
                     assert call("compare a.npy b.npy -m cka")[0] == code
 
 
@@ -467,7 +470,7 @@ def test_parameters_of_a_measure_of_ones_own(call):
 )
 def test_missing_packages_are_found_before_the_work(call, monkeypatch, words, package, extra):
     without(monkeypatch, package)
-    monkeypatch.setattr(comparing, "compare", None)
+    monkeypatch.setattr(COMPARE, "compare", None)
     code, _, err = call("compare", "a.npy", "b.npy", *words.split())
     assert code == 2
     assert err == f"error: {package} is not installed: {install_hint(extra, package)}\n"
@@ -563,11 +566,13 @@ def test_where_this_package_was_installed_from(monkeypatch, tmp_path):
 
 
 def test_an_interruption_says_what_was_saved(call, monkeypatch):
+    compare = rs.compare
+
     def interrupted(representations, *, save, **options):
-        rs.compare(representations, measures=["cka"], save=save, progress=False)
+        compare(representations, measures=["cka"], save=save, progress=False)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(comparing, "compare", interrupted)
+    monkeypatch.setattr(COMPARE, "compare", interrupted)
     code, _, err = call("compare a.npy b.npy --save r.db")
     assert (code, err) == (
         130,
@@ -649,7 +654,7 @@ def commands_below(command, *words):
 
 
 def test_every_help_has_examples_that_name_it(call, subtests):
-    for words in commands_below(typer.main.get_command(cli.commands)):
+    for words in commands_below(typer.main.get_command(cli.commands())):
         with subtests.test(" ".join(words)):
             code, out, _ = call(*words, "--help")
             assert code == 0
@@ -808,7 +813,7 @@ def test_help_and_version(call):
 
 def test_the_commands_work_as_a_typer_application():
     found = CliRunner().invoke(
-        cli.commands, ["compare", "a.npy", "b.npy", "-m", "cka", "--format", "csv"]
+        cli.commands(), ["compare", "a.npy", "b.npy", "-m", "cka", "--format", "csv"]
     )
     assert found.exit_code == 0
     assert found.stdout.startswith("measure,label,x,y,value,reason,chance\n")
@@ -984,7 +989,7 @@ def test_an_interrupt_after_the_work_says_what_was_saved(call, folder, monkeypat
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(options, "emit", interrupt)
+    monkeypatch.setattr("resemblance.report.output.emit", interrupt)
     code, _, err = call("compare a.npy b.npy -m cka --save r.db")
     assert code == 130
     assert (

@@ -186,7 +186,7 @@ def leaves(command, *words):
         yield from leaves(command.get_command(None, name), *words, name)
 
 
-LEAVES = dict(leaves(typer.main.get_command(cli.commands)))
+LEAVES = dict(leaves(typer.main.get_command(cli.commands())))
 
 
 def test_examples_of_every_help_are_calls_that_parse(subtests):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from functools import partial
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from resemblance.sources.training.vision import digits as source
 
 torch = pytest.importorskip("torch")
 
+COMPARE = import_module("resemblance.compare")  # the module, not the function
+compare = rs.compare
 TINY = {"seeds": 2, "shuffled": 1, "epochs": 1, "images": 80}
 LAYERS = {"conv1": 16, "conv2": 32, "conv3": 64, "linear": 10}
 
@@ -114,7 +117,9 @@ def test_the_command_writes_a_page_and_continues_from_what_it_saved(tmp_path, mo
     assert all(m.label in text for m in rs.preset("default"))
 
     computed = []
-    monkeypatch.setattr(demo, "compare", lambda *args, **named: watched(computed, *args, **named))
+    monkeypatch.setattr(
+        COMPARE, "compare", lambda *args, **named: watched(computed, *args, **named)
+    )
     assert cli.run(["demo", "--output", str(tmp_path / "demo"), "--small"]) == 0
     assert computed == []
     assert rs.load(tmp_path / "demo" / "comparison.db").rows[0] == "seed 0/conv1"
@@ -128,11 +133,11 @@ def test_training_shows_its_progress(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "digits", partial(source.digits, **small))
     monkeypatch.setattr(demo, "DEMO", {False: {}, True: {}})
     monkeypatch.setattr(
-        demo, "compare", lambda *args, **named: rs.compare(*args, **(named | {"progress": False}))
+        COMPARE, "compare", lambda *args, **named: compare(*args, **(named | {"progress": False}))
     )
     shown = on_terminal(lambda: cli.run(["demo", "--output", str(tmp_path)]), 80, "stderr")
     assert re.search(r"training .* 6/6 ", shown)
 
 
 def watched(computed, *args, **named):
-    return rs.compare(*args, **(named | {"progress": lambda done, total: computed.append(total)}))
+    return compare(*args, **(named | {"progress": lambda done, total: computed.append(total)}))

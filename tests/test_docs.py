@@ -136,7 +136,7 @@ def test_options_in_commands_exist(subtests: pytest.Subtests) -> None:
     for page in PAGES:
         text = "\n".join(fence.text.replace("\\\n", " ") for fence in fences(page))
         for line in re.findall(r"^(?:\$ )?resemblance (.*)$", text, flags=re.MULTILINE):
-            command: Any = typer.main.get_command(commands)
+            command: Any = typer.main.get_command(commands())
             words = shlex.split(line, comments=True)
             while words and hasattr(command, "get_command"):
                 command = command.get_command(None, words.pop(0))

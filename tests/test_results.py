@@ -925,7 +925,7 @@ def call(capsys, monkeypatch, tmp_path):
         read=one_section,
     )
     commands.add_typer(suite_commands(toy), name="toy")
-    monkeypatch.setattr(cli, "commands", commands)
+    monkeypatch.setattr(cli, "commands", lambda: commands)
     monkeypatch.chdir(tmp_path)
 
     def called(*words):

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .extras import need
+
+if TYPE_CHECKING:
+    import numpy as np
 
 PLOT = ".plot"  # the part that draws
 TABLES = frozenset({".csv", ".json", ".md", ".parquet", ".tex", ".txt"})  # suffixes of tables
@@ -173,6 +174,8 @@ class SummaryRow(NamedTuple):
 
 
 def _summary(comparison: Any) -> Iterator[SummaryRow]:
+    import numpy as np
+
     notes = diagnostic_notes(comparison)
     for m in comparison.measures:
         matrix = comparison.values[m.spec]
@@ -220,6 +223,8 @@ def without_rounding(values: np.ndarray, info: Any) -> np.ndarray:
     Those are errors below 1e-12 of the width of the range or, if it has no end, of the largest
     value here.
     """
+    import numpy as np
+
     width = info.range[1] - info.range[0]
     largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
     scale = width if width < ORDINARY else largest
@@ -233,6 +238,8 @@ def diagnostic_notes(comparison: Any, *, without: str = "") -> dict[str, str]:
 
     ``without``: the name of a diagnostic that is shown elsewhere.
     """
+    import numpy as np
+
     notes: dict[str, list[str]] = {}
     for m in comparison.measures:
         for name, matrix in comparison.numbers.get(m.spec, {}).items():

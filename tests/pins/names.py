@@ -17,7 +17,10 @@ MODULES = ("", ".boards", ".packs", ".plot", ".report", ".stability", ".suites")
 
 
 def names(scratch: Path) -> dict[str, Any]:
-    return {"names": public_names(), "commands": dict(options_of(typer.main.get_command(commands)))}
+    return {
+        "names": public_names(),
+        "commands": dict(options_of(typer.main.get_command(commands()))),
+    }
 
 
 def public_names() -> dict[str, str]:

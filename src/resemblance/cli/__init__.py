@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from importlib import import_module
-from typing import Annotated, Any, NoReturn
-
-import typer
-from typer.core import TyperCommand, TyperGroup
+from functools import cache
+from typing import TYPE_CHECKING, NoReturn
 
 from .. import __version__
 from ..engine.memory import keep_freed_memory
 from .ending import end_with, own_frames, plain_warnings
+
+if TYPE_CHECKING:
+    import typer
 
 # By panel of the help, the commands: the module of each, and what it does. A module is imported
 # only when its command is called.
@@ -50,45 +50,14 @@ PANELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "cite": ("comparing", "Print what to cite."),
     },
 }
-MODULES = {name: module for panel in PANELS.values() for name, (module, _) in panel.items()}
 
 
-class Commands(TyperGroup):
-    """All commands, each imported when it is called."""
+@cache
+def commands() -> typer.Typer:
+    """Return all commands."""
+    from .groups import all_commands
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of all commands."""
-        return [*MODULES]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; None for one there is not."""
-        if cmd_name in MODULES and cmd_name not in self.commands:
-            module = import_module(f".{MODULES[cmd_name]}", __name__)
-            group = typer.main.get_group(module.commands)
-            self.commands.update(group.commands)
-        if cmd_name not in MODULES:  # for the names that it may be meant to be
-            for name in MODULES:
-                self.get_command(ctx, name)
-        return self.commands.get(cmd_name)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, for which no command is imported."""
-        lines = {
-            name: TyperCommand(name=name, help=line, rich_help_panel=title)
-            for title, panel in PANELS.items()
-            for name, (_, line) in panel.items()
-        }
-        about = {"name": self.name, "help": self.help, "params": self.params}
-        TyperGroup(commands=lines, **about).format_help(ctx, formatter)  # type: ignore[arg-type]
-
-
-commands = typer.Typer(
-    cls=Commands,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="Compare neural-network representations: measures with proven claims, and one fast "
-    "engine for all pairs.",
-)
+    return all_commands(PANELS)
 
 
 def app(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -107,14 +76,13 @@ def run(arguments: Sequence[str]) -> int:
 
     A mistake is one line on standard error, not a traceback.
     """
+    words = list(arguments) or ["--help"]
+    if words == ["--version"]:  # which needs no command
+        print(f"resemblance {__version__}")
+        return 0
     try:
         with plain_warnings():
-            return int(
-                commands(
-                    list(arguments) or ["--help"], prog_name="resemblance", standalone_mode=False
-                )
-                or 0
-            )
+            return int(commands()(words, prog_name="resemblance", standalone_mode=False) or 0)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
@@ -135,14 +103,3 @@ def _prepare_streams() -> None:
             stream, "reconfigure"
         ):  # a character that the terminal does not have is no reason to fail
             stream.reconfigure(errors="replace")
-
-
-@commands.callback(invoke_without_command=True)
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
-    ] = False,
-) -> None:
-    if version:
-        print(f"resemblance {__version__}")
-        raise typer.Exit()

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..boards import Board, read_board
-from ..boards.ranking import SERIES
-from ..boards.standing import own_suites, own_words, records_of, view_words
-from ..boards.views import View, chosen_cells, chosen_measures, labels_of, seconds_of, view
-from ..report.numbers import duration
-from ..report.output import Output
-from ..report.terminal import plain_table
-from ..results.standing import PLACES, place_words
+from .choices import SERIES
 from .options import Help, add_command, new_group, writing
+
+if TYPE_CHECKING:
+    from ..boards import Board
+    from ..boards.views import View
+    from ..report.output import Output
 
 SHOW = (
     "board show",
@@ -40,6 +38,11 @@ def show_command(
 
     The chosen measures are ranked anew, among each other alone, in the chosen cells alone.
     """
+    from ..boards import read_board
+    from ..boards.standing import records_of
+    from ..boards.views import chosen_cells, chosen_measures, view
+    from ..report.output import Output
+
     board = read_board(*(scores or ()), series=series)
     shown = view(
         board, chosen_cells(board, suite, domain, test), chosen_measures(board, family, metrics)
@@ -63,6 +66,12 @@ def _document(board: Board, shown: View, records: list[dict[str, Any]]) -> dict[
 
 
 def _tables(board: Board, shown: View) -> list[Any]:
+    from ..boards.standing import own_suites, own_words, view_words
+    from ..boards.views import labels_of, seconds_of
+    from ..report.numbers import duration
+    from ..report.terminal import plain_table
+    from ..results.standing import PLACES, place_words
+
     labels, cards = labels_of(board), board.cards
     words = view_words(shown, labels)
     if not shown.is_settled:

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
 
-from ..dissimilarities import from_dissimilarities
 from ..engine.memory import parse_bytes
-from ..inference.across import across
-from ..inference.evidence import check_level, evidence
-from ..inference.result import Evidence
-from ..report.output import Output
-from ..report.outputs import across_output
-from ..representation import Representation
 from .ending import run_provenance
 from .executors import executors
 from .inputs import (
@@ -29,6 +21,11 @@ from .inputs import (
     rewording,
 )
 from .options import Help, commands_of, writing
+
+if TYPE_CHECKING:
+    from ..inference.result import Evidence
+    from ..report.output import Output
+    from ..representation import Representation
 
 EVIDENCE = (
     "evidence layer1.npy layer2.npy -m cka,rsa",
@@ -71,6 +68,8 @@ def evidence_command(
     --blocks or --series for samples that are not exchangeable: they share classes, depend on each
     other, or form a time series. Results go to standard output, progress to standard error.
     """
+    from ..inference.evidence import check_level, evidence
+
     if series and (within or blocks):
         other = "--within" if within else "--blocks"
         raise ValueError(f"--series shifts all samples together; leave out {other}")
@@ -146,6 +145,9 @@ def across_command(
     other stimuli; then all models are scored on the stimuli of each fold. p-values are adjusted by
     Holm's method for the number of models.
     """
+    from ..inference.across import across
+    from ..report.outputs import across_output
+
     models, fitted = models or [], fitted or []
     if not models and not fitted:
         raise ValueError("there are no models: give --models FILE or --fitted FOLDER")
@@ -190,6 +192,10 @@ def _for_terminals(text: str) -> str:
 
 
 def _given(name: str, x: Representation) -> Representation:
+    import numpy as np
+
+    from ..dissimilarities import from_dissimilarities
+
     values = np.asarray(x.source)
     if values.shape[0] != values.shape[1]:
         raise ValueError(

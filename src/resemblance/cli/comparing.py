@@ -5,21 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..catalogue import list_measures
-from ..checks import check_measure, check_statistic
-from ..citations import SOFTWARE, cite, keys_of
-from ..compare import compare
-from ..comparison import Comparison
-from ..engine.forecast import plan
 from ..engine.memory import parse_bytes
-from ..measure import Measure
-from ..report.citing import reference
-from ..report.output import Output, deliver, show
-from ..report.outputs import CHECK_FORMATS, checks_output, forecast_output
+from .choices import CHECK_FORMATS
 from .ending import bars
 from .executors import executors
 from .inputs import (
@@ -33,6 +24,10 @@ from .inputs import (
 )
 from .options import SHARED, Help, commands_of, writing
 from .streaming import BATCH_SIZE, StreamOptions, check_stream_options, stream_files
+
+if TYPE_CHECKING:
+    from ..comparison import Comparison
+    from ..report.output import Output
 
 STREAMS = "Streams"  # the panel of the help
 COMPARE = (
@@ -94,6 +89,10 @@ def compare_command(
     samples in memory. Only measures that can be computed from sums have values: resemblance
     measures --invariant-to sample_rotation lists them.
     """
+    from ..compare import compare
+    from ..engine.forecast import plan
+    from ..report.outputs import forecast_output
+
     options = StreamOptions(merge, state, parts, batch_size, method, directions)
     of_compare = {"--save": save, "--jobs": jobs, "--scheduler": scheduler, "--plan": planned}
     check_stream_options(streamed, options, {**of_compare, "--pool": pool})
@@ -131,6 +130,10 @@ def check_command(measures: list[str], progress: bool) -> Output:
 
     Exit code 1 if a check fails.
     """
+    from ..checks import check_measure, check_statistic
+    from ..measure import Measure
+    from ..report.outputs import checks_output
+
     with bars(not (progress and sys.stderr.isatty())) as shown:
         return checks_output(
             {
@@ -154,7 +157,9 @@ def measures_command(
     n_features: int | None = None,
 ) -> Output:
     """List the measures that have the requested properties, with their claims, which are tested."""
+    from ..catalogue import list_measures
     from ..report.explain import measure_legend, measure_record, measure_table
+    from ..report.output import Output
 
     measures = list_measures(
         family=family,
@@ -173,6 +178,7 @@ def measures_command(
 def explain_command(measure: str) -> None:
     """Explain a measure or a statistic: definition, claims, parameters."""
     from ..report.explain import explain
+    from ..report.output import show
 
     for entry in chosen_entries([measure]):
         show(explain(entry))
@@ -183,6 +189,10 @@ def cite_command(names: list[str] | None = None, format: str = "bibtex") -> None
 
     Each entry is printed once. Without a name it is the entry of the software.
     """
+    from ..citations import SOFTWARE, cite, keys_of
+    from ..report.citing import reference
+    from ..report.output import deliver, show
+
     check_choice("format", format, ("bibtex", "text"))
     chosen = names or [SOFTWARE]
     if format == "text":

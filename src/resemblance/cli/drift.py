@@ -5,26 +5,20 @@ from __future__ import annotations
 import csv
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-import numpy as np
 import typer
 
 from ..display import encodable
-from ..drift import DriftReport, Upgrade, drift, upgrade
-from ..drift.index_options import TRUTHS, Goal
-from ..drift.index_search import METRICS, Metric
-from ..drift.upgrade import listed
-from ..drift.verdict import PURPOSES, Purpose
-from ..json_files import replacing
-from ..report.of_drift import drift_output
-from ..report.of_drift_layers import layers_output
-from ..report.of_upgrade import upgrade_output
-from ..report.output import FORMATS, Output
-from ..representation import Representation
+from .choices import FORMATS
 from .ending import attempt, run_provenance
 from .inputs import check_choice, own_function, read_labels, rewording
 from .options import Help, commands_of, writing
+
+if TYPE_CHECKING:
+    from ..drift import DriftReport, Upgrade
+    from ..report.output import Output
+    from ..representation import Representation
 
 DRIFT = (
     "drift old.npy new.npy",
@@ -64,6 +58,11 @@ def drift_command(
     be compared. Drifts are averages, so a change in a few samples may pass. Rows in another order
     never pass.
     """
+    from ..drift import drift
+    from ..drift.verdict import PURPOSES, Purpose
+    from ..report.of_drift import drift_output
+    from ..report.of_drift_layers import layers_output
+
     check_choice("for", purpose, tuple(PURPOSES))
     check_labels(labels, batch_labels, unpaired)
     sides = read_layers(reference, current)
@@ -105,6 +104,7 @@ class Layers(NamedTuple):
 
 def read_layers(reference: Path, current: Path) -> Layers:
     """Return the arrays of two files, or the layers that two folders have in common."""
+    from ..drift.upgrade import listed
     from ..sources.files import read_files
 
     before, after = (read_files([path]) for path in (reference, current))
@@ -208,6 +208,11 @@ def upgrade_command(
     if a part of the documents or all of them must be re-embedded. 4 if the data do not decide. 2
     for a mistake in the call.
     """
+    from ..drift import upgrade
+    from ..drift.index_options import TRUTHS, Goal
+    from ..drift.index_search import METRICS, Metric
+    from ..report.of_upgrade import upgrade_output
+
     check_choice("goal", goal, tuple(TRUTHS))
     check_choice("metric", metric, METRICS)
     if map_file is not None and map_file.suffix != ".npz":
@@ -237,6 +242,10 @@ def upgrade_command(
 
 def _save_map(result: Upgrade, path: Path) -> None:
     """Save the map of the option that is chosen; raise ``ValueError`` if there is none."""
+    import numpy as np
+
+    from ..json_files import replacing
+
     option = next((o for o in result.options if o.name == result.option), None)
     name = "" if option is None else option.base if option.candidates else option.name
     if name not in result.maps:

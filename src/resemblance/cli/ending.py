@@ -16,14 +16,15 @@ from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from ..display import encodable, printable
 from ..extras import NEEDS
 from ..progress import time_left
 from ..user_modules import OWN_MODULE, OwnFileError
+
+if TYPE_CHECKING:
+    import typer
 
 USAGE, OWN, INTERNAL = 2, 3, 70
 MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)

@@ -4,38 +4,36 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..measure import FAMILIES
-from ..report.numbers import number
-from ..report.output import show
-from ..report.terminal import plain_table
-from ..results.result import Result
-from ..sources.files import read_files
-from ..sources.training import DOMAINS, HYPERPARAMETERS
-from ..sources.training.loop import PRECISIONS
-from ..stability import transformation_study
-from ..suites import SUITES, load_result
-from ..suites.joint import joint
-from ..suites.resi import suite as resi
-from ..suites.resi.groups import GROUPS
-from ..suites.resi.models import models_of
-from ..suites.resi.page import result_of
-from ..suites.resi.paper import PORTIONS
-from ..suites.resi.planning import plan, table_of
-from ..suites.resi.rules import FAILURES, PERMUTATIONS, PROTOCOLS, Options
-from ..suites.sensitivity import models as sensitivity_models
-from ..suites.sensitivity import suite as sensitivity
+from .choices import (
+    DOMAINS,
+    EXPERIMENTS,
+    FAILURES,
+    GROUPS,
+    HYPERPARAMETERS,
+    PERMUTATIONS,
+    PRECISIONS,
+    PROTOCOLS,
+    SIZES,
+    SUITES,
+)
 from .inputs import check_choice
 from .options import Help, add_command, writing
 from .suites import HELP as RUN
 from .suites import SuiteCommands, run_command, suite_commands
+
+if TYPE_CHECKING:
+    from ..measure import Measure
+    from ..results.result import Result
+    from ..sources.recipe import Recipe
+    from ..suites.study import Purpose
 
 DATA = "RESEMBLANCE_DATA"  # in the environment, what --data is by default
 SEVERAL = {"dataset": "datasets", "architecture": "architectures", "test": "tests"}
@@ -96,6 +94,9 @@ def _check_models(options: Mapping[str, Any]) -> None:
 
 def run_resi(study: Path, **options: Any) -> Result:
     """Run the suite as the options of the command say."""
+    from ..suites.resi import suite as resi
+    from ..suites.resi.paper import PORTIONS
+
     _check_models(options)
     if options.get("size") in PORTIONS and os.environ.get(DATA):
         options.setdefault("data", Path(os.environ[DATA]))
@@ -104,6 +105,12 @@ def run_resi(study: Path, **options: Any) -> Result:
 
 def preview_resi(study: Path, **options: Any) -> bool:
     """Print the plan of a run where that was asked for, and return whether it was."""
+    from ..report.output import show
+    from ..report.terminal import plain_table
+    from ..suites.resi.paper import PORTIONS
+    from ..suites.resi.planning import plan, table_of
+    from ..suites.resi.rules import Options
+
     if "plan" not in options:
         return False
     _check_models(options)
@@ -122,6 +129,11 @@ def preview_resi(study: Path, **options: Any) -> bool:
 
 def read_resi(study: Path, family: list[str] | None = None) -> Result:
     """Return the result in a study, of all measures or those of some families."""
+    from ..measure import FAMILIES
+    from ..suites import load_result
+    from ..suites.resi import suite as resi
+    from ..suites.resi.page import result_of
+
     for name in family or ():
         check_choice("family", name, FAMILIES)
     whole = load_result(study)
@@ -144,6 +156,8 @@ def joint_command(studies: list[Path]) -> Result:
 
     Run the suites first, with common measures: resemblance resi, sensitivity, manifolds, stability.
     """
+    from ..suites.joint import joint
+
     return joint(studies)
 
 
@@ -159,17 +173,21 @@ COLUMNS = (
 NOTE = "CKA: mean of linear CKA with the original, its first 100 components and its z-scores."
 
 
-def plain_suite(name: str) -> SuiteCommands:
-    """Return what the factory must know of a suite without options of its own: its module ``suite``
-    says it, whose docstring is the help."""
-    suite = import_module(f"resemblance.suites.{name}.suite")
+def plain_suite(name: str, about: str, **more: Any) -> SuiteCommands:
+    """Return the description of a suite, which is imported when one of its commands runs; ``about``
+    is the help."""
+
+    def suite() -> Any:
+        return import_module(f"resemblance.suites.{name}.suite")
+
     return SuiteCommands(
         name,
-        " ".join((suite.__doc__ or "").split()),
-        suite.run,
-        tuple(suite.SIZES),
-        lambda options: suite.MEASURES,
-        experiments=tuple(getattr(suite, "EXPERIMENTS", ())),
+        about,
+        lambda study, **options: suite().run(study, **options),
+        SIZES[name],
+        lambda options: suite().MEASURES,
+        experiments=EXPERIMENTS[name],
+        **more,
     )
 
 
@@ -183,33 +201,58 @@ def _own_models(models: Path) -> dict[str, object]:
 # --------------------------------------------------------------------------------------- the suites
 
 
-RESI = SuiteCommands(
-    "resi",
-    "The ReSi benchmark: six tests of similarity measures on models of three domains.",
-    run_resi,
-    tuple(resi.SIZES),
-    lambda options: resi.usual_measures(Path(str(options["study"])), options),
-    size="mini",
-    trial="slice",
-    domains=tuple(DOMAINS),
-    options=resi_options,
-    read=read_resi,
-    plan=models_of,
-    preview=preview_resi,
-    trains=True,
-    keeps_options=True,
-)
-SENSITIVITY = SuiteCommands(
-    "sensitivity",
-    "The sensitivity benchmark: do measures respond to what affects function, and to nothing else?",
-    sensitivity.run,
-    tuple(sensitivity.SIZES),
-    lambda options: sensitivity.MEASURES,
-    experiments=tuple(b.name for b in sensitivity.BENCHMARKS),
-    domains=tuple(DOMAINS),
-    plan=lambda purpose: sensitivity_models.recipes(purpose.size, tuple(DOMAINS)),
-)
-SPECIAL: Mapping[str, SuiteCommands] = {suite.name: suite for suite in (RESI, SENSITIVITY)}
+def _usual_measures(options: Mapping[str, object]) -> Iterable[str | Measure]:
+    from ..suites.resi import suite as resi
+
+    return resi.usual_measures(Path(str(options["study"])), options)
+
+
+def _models_of_resi(purpose: Purpose) -> Sequence[Recipe]:
+    from ..suites.resi.models import models_of
+
+    return models_of(purpose)
+
+
+def _models_of_sensitivity(purpose: Purpose) -> Sequence[Recipe]:
+    from ..suites.sensitivity import models
+
+    return models.recipes(purpose.size, DOMAINS)
+
+
+DESCRIPTIONS: Mapping[str, SuiteCommands] = {
+    "resi": SuiteCommands(
+        "resi",
+        "The ReSi benchmark: six tests of similarity measures on models of three domains.",
+        run_resi,
+        SIZES["resi"],
+        _usual_measures,
+        size="mini",
+        trial="slice",
+        domains=DOMAINS,
+        options=resi_options,
+        read=read_resi,
+        plan=_models_of_resi,
+        preview=preview_resi,
+        trains=True,
+        keeps_options=True,
+    ),
+    "sensitivity": plain_suite(
+        "sensitivity",
+        "The sensitivity benchmark: do measures respond to what affects function, and to nothing "
+        "else?",
+        domains=DOMAINS,
+        plan=_models_of_sensitivity,
+    ),
+    "manifolds": plain_suite(
+        "manifolds",
+        "The manifold suite: Swiss rolls, rings, clusters and Gaussian blobs whose similarity is "
+        "known.",
+    ),
+    "stability": plain_suite(
+        "stability",
+        "The stability suite: do measures see what was deleted, and warn before accuracy is lost?",
+    ),
+}
 
 
 # ---------------------------------------------------------------------------- commands of one suite
@@ -217,7 +260,7 @@ SPECIAL: Mapping[str, SuiteCommands] = {suite.name: suite for suite in (RESI, SE
 
 def evaluate_command() -> Callable[..., int]:
     """Return the command that does the sensitivity benchmark on models of a user's own."""
-    command = run_command(SENSITIVITY._replace(domains=(), options=_own_models))
+    command = run_command(DESCRIPTIONS["sensitivity"]._replace(domains=(), options=_own_models))
     command.__doc__ = (
         "Run the benchmarks that models of your own allow, list the others, and write a report."
     )
@@ -226,6 +269,12 @@ def evaluate_command() -> Callable[..., int]:
 
 def transformations_command(array: Path, seed: int = 320, splits: int = 30) -> None:
     """Transform a representation as the paper does, and print stability and similarity."""
+    from ..report.numbers import number
+    from ..report.output import show
+    from ..report.terminal import plain_table
+    from ..sources.files import read_files
+    from ..stability import transformation_study
+
     representations = read_files([str(array)])
     if len(representations) != 1:
         raise ValueError(f"{array} has {len(representations)} arrays; give one")
@@ -278,7 +327,7 @@ HELP: Help = {
 
 commands = typer.Typer()
 for _name in SUITES:
-    _group = suite_commands(SPECIAL[_name] if _name in SPECIAL else plain_suite(_name), HELP)
+    _group = suite_commands(DESCRIPTIONS[_name], HELP)
     for _command, _function, _calls in MORE.get(_name, ()):
         add_command(_group, _command, _function, *_calls, help={**RUN, **HELP})
     commands.add_typer(_group, name=_name)

@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from ..engine.workers import WorkerPool
 from ..extras import need
 
 PATIENCE = "30s"  # for an answer of a scheduler
@@ -107,6 +106,8 @@ def _resources(dask_scheduler: Any) -> list[str]:
 @contextmanager
 def processes(jobs: int) -> Iterator[Executor | None]:
     """Yield a pool of processes that ends at once, silently, when something goes wrong here."""
+    from ..engine.workers import WorkerPool
+
     if jobs == 1:
         yield None
         return

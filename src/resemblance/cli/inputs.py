@@ -15,23 +15,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from ..catalogue import decorator_of, get_measures, get_statistic, list_statistics, parse_parameters
 from ..display import did_you_mean
 from ..extras import check_together
-from ..measure import Measure
-from ..report.output import FORMATS, SUFFIXES
-from ..results.claims import Claim
-from ..results.headlines import TRIAL
-from ..statistic import Statistic
 from ..user_modules import OwnFileError, load_module, load_packaged, own_module
+from .choices import FORMATS
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..measure import Measure
+    from ..results.claims import Claim
+    from ..statistic import Statistic
 
 
 def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
     """Return the measures named on the command line; ``None`` for the default list."""
+    from ..catalogue import get_measures
+
     if not texts:
         return None
     specs = _specs(texts)
@@ -42,6 +44,10 @@ def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
 
 def chosen_entries(texts: Sequence[str]) -> list[Measure | Statistic]:
     """Return the measures and statistics named on the command line."""
+    from ..catalogue import get_measures, get_statistic, list_statistics
+    from ..measure import Measure
+    from ..statistic import Statistic
+
     known = {name.lower() for s in list_statistics() for name in (s.name, s.label)}
     entries: list[Measure | Statistic] = []
     for spec in _specs(texts):
@@ -63,6 +69,8 @@ def with_own_measures(
 
     ``None``, for the usual ones, when there are neither replacements nor measures of the user.
     """
+    from ..catalogue import get_measures
+
     more = chosen_measures(specs)
     if more is None:
         return replacements
@@ -80,7 +88,9 @@ def _specs(texts: Iterable[str]) -> list[str]:
     return list(filter(None, parts))
 
 
-def _own_or_spec(spec: str, kinds: tuple[type, ...] = (Measure,)) -> Any:
+def _own_or_spec(spec: str, kinds: tuple[type, ...] = ()) -> Any:
+    from ..catalogue import parse_parameters
+
     match = re.fullmatch(r"(.+\.py):(\w+)\s*(?:\[(.*)\])?", spec)
     if match is None and spec.endswith(".py"):
         raise ValueError(f"{spec} is a file: name one of its measures, {spec}:NAME")
@@ -90,13 +100,17 @@ def _own_or_spec(spec: str, kinds: tuple[type, ...] = (Measure,)) -> Any:
     return entry.where(**parse_parameters(match[3])) if match[3] else entry
 
 
-def own_measure(path: Path, name: str, kinds: tuple[type, ...] = (Measure,)) -> Any:
-    """Return a measure, or what else is of these kinds, that is defined in a user's file, which is
+def own_measure(path: Path, name: str, kinds: tuple[type, ...] = ()) -> Any:
+    """Return an object of one of these kinds, by default a measure, from a user's file, which is
     run.
 
     Raises ``ValueError`` when the file is not there or has no such thing, ``OwnFileError`` when it
     fails.
     """
+    from ..catalogue import decorator_of
+    from ..measure import Measure
+
+    kinds = kinds or (Measure,)
     words = [kind.__name__.lower() for kind in kinds]
     value = _defined(path, name, " or ".join(words), kinds)
     if not isinstance(value, kinds):
@@ -188,6 +202,8 @@ def _line(error: BaseException, file: str) -> str:
 
 def choose_format(format: str | None, output: Path | None, known: Sequence[str] = FORMATS) -> str:
     """Return the requested format, by name or by the suffix of the output; text is a table."""
+    from ..report.output import SUFFIXES
+
     suffix = output.suffix.removeprefix(".").lower() if output else ""
     suffix = SUFFIXES.get(suffix, suffix)
     if format is None and suffix not in ("", "txt", *known):
@@ -287,6 +303,8 @@ def in_options(text: str) -> str:
 
 
 def _is_measure(text: str) -> bool:
+    from ..catalogue import get_measures
+
     try:
         return bool(get_measures([text]))
     except ValueError:
@@ -326,6 +344,8 @@ def check_choice(option: str, value: str, known: Sequence[str]) -> None:
 
 def warn_of_trial(is_trial: bool, kind: str) -> None:
     """Say on standard error that what a program reads is a trial; a table says so itself."""
+    from ..results.headlines import TRIAL
+
     if is_trial and kind != "table":
         print(TRIAL, file=sys.stderr)
 
@@ -371,6 +391,8 @@ def check_count(labels: np.ndarray | None, n: int, path: Path | None, option: st
 
 
 def _array(path: Path, option: str) -> np.ndarray:
+    import numpy as np
+
     try:
         with path.open("rb") as file:
             content = np.load(file, allow_pickle=False)
@@ -390,6 +412,8 @@ def _array(path: Path, option: str) -> np.ndarray:
 
 
 def _lines(path: Path, option: str) -> np.ndarray:
+    import numpy as np
+
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             is_table = path.suffix.lower() == ".csv"

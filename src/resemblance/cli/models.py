@@ -6,28 +6,22 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
 
-from ..arrangements import Curve, by_depth
-from ..compare import compare
-from ..comparison import Comparison, chance_of
 from ..engine.memory import parse_bytes
 from ..extras import check_together
-from ..models import compare_models, plan_models
-from ..report import write_page
-from ..report.numbers import number
-from ..report.of_comparison import result_of
-from ..report.output import Output, show
-from ..report.outputs import forecast_output
-from ..significance.orders import DRAWS
-from ..sources.models import loading, samples
+from .choices import DRAWS
 from .ending import bars, interrupted, show_page
 from .executors import executors
 from .inputs import chosen_measures, read_labels, rewording
 from .options import Help, commands_of, writing
+
+if TYPE_CHECKING:
+    from ..arrangements import Curve
+    from ..comparison import Comparison
+    from ..report.output import Output
 
 MODELS = (
     "models base=hf:bert-base-uncased tuned=run/final --data sentences.txt --html page.html",
@@ -69,6 +63,11 @@ def models_command(
     also gets chance levels, p-values and intervals. Results go to standard output, progress to
     standard error.
     """
+    from ..models import compare_models, plan_models
+    from ..report.of_comparison import result_of
+    from ..report.output import Output
+    from ..report.outputs import forecast_output
+
     if len(models) < 2:
         raise ValueError("two models are needed for a comparison; name another one")
     parse_bytes(memory)
@@ -96,6 +95,8 @@ def models_command(
 
 def _for_terminals(text: str) -> str:
     """Return an error in the words of the command: without functions and objects of Python."""
+    from ..sources.models import loading, samples
+
     for objects in (loading.OBJECT_FORMS, samples.OBJECT_FORMS):
         text = text.replace(objects, "")
     text = re.sub(r"compare_models: (?=(within|blocks|level|reference)\b)", "--", text)
@@ -134,6 +135,8 @@ def demo_command(output: Path = Path("layers"), small: bool = False, opened: boo
 
     Nothing is downloaded. The values stay in the folder, so a second run takes seconds.
     """
+    from ..compare import compare
+    from ..report.output import show
     from ..sources.training.vision.digits import digits
 
     check_together("torch", "jinja2")
@@ -156,6 +159,7 @@ def demo_command(output: Path = Path("layers"), small: bool = False, opened: boo
 
 def answer(comparison: Comparison) -> list[Any]:
     """Return which layers of equal depth agree, as a table and a sentence."""
+    from ..report.numbers import number
     from ..report.terminal import plain_table
 
     label, means = comparison.info(SHOWN).label, _means_of_groups(comparison)
@@ -176,6 +180,8 @@ def answer(comparison: Comparison) -> list[Any]:
 def _means_of_groups(comparison: Comparison) -> dict[str, dict[str, float]]:
     """Return the mean value of every layer over the pairs of readers, and over the pairs of a
     reader with a shuffled network; without the groups that have no pair."""
+    from ..arrangements import by_depth
+
     curves = by_depth(comparison, SHOWN)
     means = {
         WITH_EACH_OTHER: _means([c for c in curves if not _is_shuffled(c)]),
@@ -190,6 +196,8 @@ def _is_shuffled(curve: Curve) -> bool:
 
 def _means(curves: list[Curve]) -> dict[str, float]:
     """Return the mean value of every layer over pairs of networks."""
+    import numpy as np
+
     if not curves:
         return {}
     values = np.mean([curve.values for curve in curves], axis=0)
@@ -198,6 +206,11 @@ def _means(curves: list[Curve]) -> dict[str, float]:
 
 def _chance(comparison: Comparison) -> dict[str, float]:
     """Return the mean chance of every layer over all pairs of networks; nothing if unknown."""
+    import numpy as np
+
+    from ..arrangements import by_depth
+    from ..comparison import chance_of
+
     chance = chance_of(comparison, SHOWN)
     places = {name: i for i, name in enumerate(comparison.rows)}
     curves = by_depth(comparison, SHOWN)
@@ -218,6 +231,8 @@ def _chance(comparison: Comparison) -> dict[str, float]:
 
 def _departure_words(means: Mapping[str, Mapping[str, float]]) -> list[str]:
     """Return where networks that learned to read agree, and where the other one departs."""
+    from ..report.numbers import number
+
     if len(means) < 2:
         return []
     each_other, shuffled = means[WITH_EACH_OTHER], means[WITH_SHUFFLED]
@@ -232,6 +247,8 @@ def _departure_words(means: Mapping[str, Mapping[str, float]]) -> list[str]:
 
 def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, str]) -> None:
     """Write the page of the demonstration, with its result and how to read it."""
+    from ..report import write_page
+
     sentences = " ".join(_departure_words(_means_of_groups(comparison)))
     introduction = (
         "Small convolutional networks learned to read handwritten digits from different random "

@@ -5,15 +5,13 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature, signature, unwrap
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..display import printable
-from ..report.output import FORMATS, Output, emit
-from ..results.result import Result
+from .choices import FORMATS
 from .ending import attempt, finish, interrupted, run_provenance, silence, unwritten, verdict
 from .inputs import check_targets, choose_format, examples, flowing, warn_of_trial
 
@@ -75,8 +73,15 @@ def keyword(name: str, kind: Any, default: Any = None) -> Parameter:
 
 def parameters_of(function: Callable[..., object], skipped: int = 0) -> list[Parameter]:
     """Return the parameters of a function, all but the first ``skipped``, as those of a command."""
-    parameters = list(signature(function, eval_str=True).parameters.values())[skipped:]
-    return [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters]
+    names: dict[str, Any] = getattr(unwrap(function), "__globals__", {})
+
+    def typed(parameter: Parameter) -> Parameter:
+        kind = parameter.annotation
+        # the annotation of what is returned may name a class that is not imported yet
+        kind = eval(kind, names) if isinstance(kind, str) else kind
+        return parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind)
+
+    return list(map(typed, list(signature(function).parameters.values())[skipped:]))
 
 
 def with_parameters(command: Callable[..., Any], *parameters: Parameter) -> Callable[..., Any]:
@@ -180,6 +185,8 @@ def writing(
             silence(quiet)
             inputs = list(_files(words, files))
             check_targets(kind, inputs, output, html, target if save else None, needs)
+            from ..report.output import emit
+
             about = {"context": context, "progress": not quiet, "html": html}
             try:
                 content = function(**words, **{name: about[name] for name in wanted})
@@ -214,6 +221,8 @@ def _print_first_lines(content: Any) -> None:
     """Print on standard error the lines that a table begins with, for an answer that is no table or
     goes to a file."""
     from ..comparison import Comparison
+    from ..display import printable
+    from ..report.output import Output
 
     if isinstance(content, Output):
         print(*content.shown[:1], sep="\n", end="\n" * bool(content.shown), file=sys.stderr)
@@ -251,6 +260,9 @@ def _page_of_plan(html: Path | None) -> tuple[None, bool]:
 
 def _code(content: Any, kind: str, quiet: bool) -> int:
     """Return the exit code of a command, and say what else is to be known of what it wrote."""
+    from ..report.output import Output
+    from ..results.result import Result
+
     result = content.of if isinstance(content, Output) else content
     if isinstance(result, Result):
         if not quiet:
@@ -273,6 +285,7 @@ def _files(words: dict[str, Any], names: Iterable[str]) -> Iterator[str]:
 
 def _write_page(content: Any, html: Path, context: typer.Context) -> None:
     from ..report import write_page
+    from ..report.output import Output
 
     shown = content.page if isinstance(content, Output) else content
     write_page(shown, html, provenance=run_provenance(context))

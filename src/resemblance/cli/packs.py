@@ -7,18 +7,16 @@ import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..packs import KnownPack, Manifest, get_pack, known_packs, verify
-from ..packs.archive import SUFFIX, read_manifest
-from ..packs.opening import cached_packs, find_pack
-from ..report.output import Output
-from ..report.terminal import plain_table
-from ..suites.study import purpose
 from .ending import complain
 from .options import Help, add_command, new_group, writing
+
+if TYPE_CHECKING:
+    from ..packs import KnownPack, Manifest
+    from ..report.output import Output
 
 FORMATS = ("table", "json")
 BUILDER = "resemblance.suites.pinned"  # imported only where a pack is built
@@ -27,6 +25,11 @@ BUILDER = "resemblance.suites.pinned"  # imported only where a pack is built
 @writing(FORMATS)
 def list_command(cache: Path | None = None) -> Output:
     """List the packs that this version knows and those in the cache."""
+    from ..packs import known_packs
+    from ..packs.opening import cached_packs
+    from ..report.output import Output
+    from ..report.terminal import plain_table
+
     known = {pack.identity: pack for pack in known_packs()}
     records = [_known_record(pack, cache) for pack in known.values()]
     for folder in cached_packs(cache):
@@ -39,12 +42,16 @@ def list_command(cache: Path | None = None) -> Output:
 
 
 def _known_record(pack: KnownPack, cache: Path | None) -> dict[str, Any]:
+    from ..packs.opening import find_pack
+
     place = find_pack(pack.identity, cache=cache)
     return {"pack": pack.identity, **pack._asdict(), "place": str(place)}
 
 
 def _cached_record(folder: Path) -> dict[str, Any]:
     """Describe a pack in the cache that the library does not know, by its manifest."""
+    from ..packs.archive import read_manifest
+
     record = {"pack": folder.name.rpartition("-")[0], "place": str(folder)}
     try:
         manifest = read_manifest(folder)
@@ -55,6 +62,8 @@ def _cached_record(folder: Path) -> dict[str, Any]:
 
 
 def _row_of(record: Mapping[str, Any]) -> tuple[str, ...]:
+    from ..packs.archive import SUFFIX
+
     size = size_words(record["size"]) if "size" in record else ""
     where = "ships with the library" if record["place"].endswith(SUFFIX) else record["place"]
     return record["pack"], record["suite"], size, record["about"], where
@@ -63,6 +72,10 @@ def _row_of(record: Mapping[str, Any]) -> tuple[str, ...]:
 @writing(FORMATS)
 def show_command(pack: str, cache: Path | None = None) -> Output:
     """Show what a pack holds and where it is from; all its files are verified first."""
+    from ..packs import verify
+    from ..report.output import Output
+    from ..report.terminal import plain_table
+
     manifest = verify(_place(pack, cache))
     document = manifest._asdict() | {"sha256": manifest.sha256}
     document["files"] = {name: file._asdict() for name, file in manifest.files.items()}
@@ -92,6 +105,8 @@ def _brief(value: Any) -> str:
 
 def verify_command(pack: str, cache: Path | None = None) -> int:
     """Check every file of a pack against its manifest; exit with 1 if one differs."""
+    from ..packs import verify
+
     place = _place(pack, cache)
     try:
         manifest = verify(place)
@@ -103,6 +118,8 @@ def verify_command(pack: str, cache: Path | None = None) -> int:
 
 
 def _place(pack: str, cache: Path | None) -> Path:
+    from ..packs.opening import find_pack
+
     place = find_pack(pack, cache=cache)
     if place is None:
         raise ValueError(
@@ -119,6 +136,8 @@ def get_command(
     quiet: bool = False,
 ) -> None:
     """Fetch a pack into the cache; it is unpacked only if its checksum is right."""
+    from ..packs import get_pack, known_packs
+
     if not source and pack in {known.identity for known in known_packs()}:
         print(f"{pack}: it ships with the library; nothing to get")
         return
@@ -141,6 +160,8 @@ def build_command(
     quiet: bool = False,
 ) -> None:
     """Pack the features of a study, so that others can score measures on the same."""
+    from ..suites.study import purpose
+
     known = purpose(study).suite
     if known != suite:
         raise ValueError(f"{study} is a study of {known}, not of {suite}")

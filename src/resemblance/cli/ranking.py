@@ -5,33 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..boards import Board, PackScores, board_of, read_scores, write_scores
-from ..boards.ranking import SERIES, current, packs_of, read_all_scores
-from ..boards.score_file import saved_scores
-from ..boards.scoring import scores_on
-from ..boards.standing import (
-    Standing,
-    records_of,
-    standing,
-    standing_parts,
-    standing_sentence,
-    unranked_words,
-    view_of,
-)
-from ..boards.views import View, labels_of
-from ..measure import Measure
-from ..packs import Pack
-from ..report.output import Output
-from ..suites import SUITES
-from ..suites.joint import result_of_ranks
+from .choices import SERIES, SUITES
 from .ending import attempt, bars
 from .executors import executors
 from .inputs import check_choice, chosen_measures
 from .options import ALL_JOBS, Help, commands_of, writing
+
+if TYPE_CHECKING:
+    from ..boards import Board, PackScores
+    from ..boards.standing import Standing
+    from ..boards.views import View
+    from ..measure import Measure
+    from ..packs import Pack
+    from ..report.output import Output
 
 RANK = (
     "rank mine.py:my_measure",
@@ -58,6 +48,12 @@ def rank_command(
 
     Nothing is trained, and PyTorch is not needed. The scores of the other measures are known.
     """
+    from ..boards import board_of, read_scores, write_scores
+    from ..boards.ranking import packs_of
+    from ..boards.score_file import saved_scores
+    from ..boards.standing import standing, standing_sentence, view_of
+    from ..suites.joint import result_of_ranks
+
     if only is not None:
         check_choice("only", only, tuple(SUITES))
         if html is not None:
@@ -86,12 +82,16 @@ def _chosen(packs: Sequence[Pack], only: str | None) -> list[Pack]:
 def _scored(
     measures: Sequence[Measure], packs: Sequence[Pack], jobs: int | None, progress: bool
 ) -> tuple[PackScores, ...]:
+    from ..boards.scoring import scores_on
+
     with executors(jobs) as (executor, _), bars(not progress) as shown:
         return scores_on(packs, measures, executor, shown)
 
 
 def _known_scores(packs: Sequence[Pack], against: Path | None, series: str) -> list[PackScores]:
     """Return the known scores on packs: those that ship, and those to rank against."""
+    from ..boards.ranking import current, read_all_scores
+
     manifests = {pack.manifest.identity: pack.manifest.sha256 for pack in packs}
     files = () if against is None else (against,)
     scores = current(read_all_scores(*files, series=series))
@@ -102,6 +102,10 @@ def _known_scores(packs: Sequence[Pack], against: Path | None, series: str) -> l
 
 
 def _output(board: Board, shown: View, standings: Sequence[Standing]) -> Output:
+    from ..boards.standing import records_of, standing_parts, unranked_words
+    from ..boards.views import labels_of
+    from ..report.output import Output
+
     labels, specs = labels_of(board), {s.spec for s in standings}
     parts = [part for s in standings for part in (*standing_parts(s, labels), "")]
     parts += filter(None, [unranked_words(shown)])

@@ -6,17 +6,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from ..comparison import Comparison
-from ..measure import Measure
-from ..progress import counted, reporting
-from ..representation import Representation, with_rows
-from ..stream import Stream
 from .ending import attempt
 from .inputs import Choice, check_choice, check_inputs, own_function, read_inputs
+
+if TYPE_CHECKING:
+    from ..comparison import Comparison
+    from ..measure import Measure
+    from ..representation import Representation
+    from ..stream import Stream
 
 BATCH_SIZE = 4096  # samples that are read from files at a time
 # The options of compare that a stream does not have, with the remedy.
@@ -71,6 +72,8 @@ def stream_files(
 
     Raises ``ValueError`` for no input, and for layers that do not fit each other.
     """
+    from ..progress import counted, reporting
+
     if not inputs and not options.merge:
         raise ValueError("nothing to stream: give files or folders, or states by --merge")
     check_inputs(inputs, choice)
@@ -87,6 +90,8 @@ def stream_files(
 def _started(options: StreamOptions) -> Stream:
     """Return an empty stream, or the sum of the states to merge; ``ValueError`` for states of
     another method, or without the directions that the options ask for."""
+    from ..stream import Stream
+
     if not options.merge:
         return Stream(options.method or "gram", directions=options.directions)  # type: ignore[arg-type]
     stream = Stream.load(options.merge[0])
@@ -134,6 +139,8 @@ def _blocks(
     layers: Mapping[str, Representation], n: int, rows: int
 ) -> Iterator[dict[str, Representation]]:
     """Yield batches of rows with the names of columns and the ids of samples."""
+    from ..representation import with_rows
+
     for start in range(0, n, rows):
         stop = start + rows
         yield {

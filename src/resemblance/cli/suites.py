@@ -8,23 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from ..engine.memory import parse_bytes
 from ..extras import check
-from ..measure import Measure
-from ..packs import open_pack
-from ..packs.archive import IDENTITY
-from ..report import write_page
-from ..report.output import show
-from ..report.terminal import result_tables
-from ..results.result import Result
-from ..sources.recipe import Recipe
-from ..suites import load_result, run
-from ..suites.status import StudyStatus, provenance_of_runs, record_run, status
-from ..suites.study import Purpose, purpose
 from .ending import bars, complain, show_page, silence, typed_command
 from .executors import executors
 from .inputs import (
@@ -49,6 +38,13 @@ from .options import (
     writing,
 )
 
+if TYPE_CHECKING:
+    from ..measure import Measure
+    from ..results.result import Result
+    from ..sources.recipe import Recipe
+    from ..suites.status import StudyStatus
+    from ..suites.study import Purpose
+
 Study = Annotated[Path, typer.Argument(help="The folder of the study.")]
 
 
@@ -58,6 +54,12 @@ def _no_options() -> dict[str, object]:
 
 def _no_preview(folder: Path, **options: Any) -> bool:
     return False
+
+
+def _read(folder: Path) -> Result:
+    from ..suites import load_result
+
+    return load_result(folder)
 
 
 class SuiteCommands(NamedTuple):
@@ -85,7 +87,7 @@ class SuiteCommands(NamedTuple):
     experiments: Sequence[str] = ()
     domains: Sequence[str] = ()
     options: Callable[..., dict[str, object]] = _no_options
-    read: Callable[..., Result] = load_result
+    read: Callable[..., Result] = _read
     plan: Callable[[Purpose], Sequence[Recipe]] | None = None
     preview: Callable[..., bool] = _no_preview
     trains: bool = False
@@ -189,6 +191,11 @@ def _carry_out(
     suite: SuiteCommands, words: Mapping[str, Any], options: Mapping[str, object]
 ) -> int:
     """Run a suite, write its report and say where; return the exit code of the command."""
+    from ..report import write_page
+    from ..report.output import show
+    from ..report.terminal import result_tables
+    from ..suites.status import provenance_of_runs, record_run
+
     study, quiet = words["study"], words["quiet"]
     silence(quiet)
     where = executors(words["jobs"], words["scheduler"], words.get("gpu_resource"))
@@ -254,6 +261,9 @@ def _nothing_to_rank(result: Result) -> str:
 def _status_command(suite: SuiteCommands) -> Callable[..., None]:
     def command(**words: Any) -> None:
         """Show the progress of a study."""
+        from ..suites.status import status
+        from ..suites.study import purpose
+
         check_choice("format", words["format"], ("table", "json"))
         study = words["study"]
         _check_suite(suite, study, purpose(study).suite)
@@ -301,6 +311,9 @@ def _report_command(suite: SuiteCommands) -> Callable[..., None]:
 
     def command(**words: Any) -> None:
         """Write the report of a study again, as one HTML file."""
+        from ..report import write_page
+        from ..suites.status import provenance_of_runs
+
         study, output = words["study"], words["output"]
         check_page(output)
         check_targets("html", (), None, output, None)
@@ -319,6 +332,8 @@ def result_of(suite: SuiteCommands, study: Path, **options: object) -> Result:
 
     Raises ``ValueError`` when there is none yet, or the study is of another suite.
     """
+    from ..suites.study import purpose
+
     if (study / "study.json").exists():
         _check_suite(suite, study, purpose(study).suite)
     if not (study / "result.json").exists():
@@ -330,6 +345,8 @@ def result_of(suite: SuiteCommands, study: Path, **options: object) -> Result:
 
 def _command(suite: SuiteCommands, study: Path) -> str:
     """Return the command that begins a study or, of the same size and models, continues it."""
+    from ..suites.study import purpose
+
     words = ["resemblance", suite.name, "run", str(study)]
     known = purpose(study) if (study / "study.json").exists() else None
     if known and known.models and ("@" in known.models or not suite.keeps_options):
@@ -341,6 +358,8 @@ def _command(suite: SuiteCommands, study: Path) -> str:
 
 def _with_models(suite: SuiteCommands, words: list[str], models: str) -> list[str]:
     """Return a command that runs a suite with a pack, or models of a user's own."""
+    from ..packs.archive import IDENTITY
+
     if IDENTITY.fullmatch(models) and "@" in models:
         return [*words, "--pack", models]
     if any(p.name == "models" for p in parameters_of(suite.options)):
@@ -401,6 +420,8 @@ def pack_options(
     Raises ``ValueError`` for options that choose what a pack has settled, and for the pack of
     another suite.
     """
+    from ..packs import open_pack
+
     for parameter in parameters:
         name = parameter.name
         if name not in TOGETHER and words[name] != parameter.default:
@@ -419,4 +440,6 @@ def pack_options(
 
 def runner(suite: str, options: Mapping[str, object]) -> Any:
     """Return what runs a suite on the pack among the options; None without one."""
+    from ..suites import run
+
     return partial(run, suite) if "pack" in options else None

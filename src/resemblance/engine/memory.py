@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from .workers import shares_files, workers_of
-
 # The files with the limit and the use of a control group, and the line of its statistics with what
 # it gives back when memory is needed.
 GROUP_FILES = (
@@ -115,6 +113,8 @@ def budget_of(memory: int | str, executor: object = None) -> int:
     Half of what is available is shared by all workers on this machine; what other machines have is
     not known.
     """
+    from .workers import shares_files, workers_of
+
     if memory != HALF or executor is None:
         return parse_bytes(memory)
     if not shares_files(executor):

@@ -1,0 +1,32 @@
+"""The words that options take, without an import of the library that defines them: the help of a
+command needs nothing else. A test compares them with the library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+FORMATS = ("table", "json", "csv", "parquet", "markdown", "latex")
+CHECK_FORMATS = ("table", "json", "markdown", "csv")
+SERIES = "compact"  # the series of packs that is ranked by default
+DRAWS = 999  # permutations
+DOMAINS = ("graphs", "language", "vision")
+HYPERPARAMETERS = ("resi-code", "paper")
+PRECISIONS = ("float32", "bfloat16", "float16")
+GROUPS = ("published", "separated")
+FAILURES = ("last", "unranked")
+PERMUTATIONS = ("models", "pairs")
+PROTOCOLS = ("paper", "resi-code")
+
+SIZES: Mapping[str, tuple[str, ...]] = {  # by suite
+    "resi": ("slice", "mini", "standard", "paper", "paper-slice"),
+    "sensitivity": ("small", "default", "paper"),
+    "manifolds": ("small", "default", "paper"),
+    "stability": ("small", "default", "paper"),
+}
+EXPERIMENTS: Mapping[str, tuple[str, ...]] = {
+    "resi": (),
+    "sensitivity": ("layers", "deletion", "finetuning", "pretraining"),
+    "manifolds": ("swiss roll", "rings", "clusters", "perturbed", "lost", "moved"),
+    "stability": ("spectral", "canary"),
+}
+SUITES = tuple(SIZES)

@@ -1,0 +1,74 @@
+"""All commands of the command line, each imported when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Annotated, Any, ClassVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from .. import __version__
+
+Panels = Mapping[str, Mapping[str, tuple[str, str]]]  # module and help of commands, by panel
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands are imported when they are called."""
+
+    panels: ClassVar[Panels] = {}
+
+    @property
+    def modules(self) -> dict[str, str]:
+        """The module of each command."""
+        return {name: module for of in self.panels.values() for name, (module, _) in of.items()}
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        return [*self.modules]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; None for a name that no command has."""
+        modules = self.modules
+        if cmd_name in modules and cmd_name not in self.commands:
+            module = import_module(f".{modules[cmd_name]}", __package__)
+            group = typer.main.get_group(module.commands)
+            self.commands.update(group.commands)
+        if cmd_name not in modules:  # for the names that it may be meant to be
+            for name in modules:
+                self.get_command(ctx, name)
+        return self.commands.get(cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, for which no command is imported."""
+        lines = {
+            name: TyperCommand(name=name, help=line, rich_help_panel=title)
+            for title, panel in self.panels.items()
+            for name, (_, line) in panel.items()
+        }
+        about = {"name": self.name, "help": self.help, "params": self.params}
+        TyperGroup(commands=lines, **about).format_help(ctx, formatter)  # type: ignore[arg-type]
+
+
+def all_commands(panels: Panels) -> typer.Typer:
+    """Return the command line with the commands of these panels."""
+    group = typer.Typer(
+        cls=type("Commands", (LazyGroup,), {"panels": panels}),
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="Compare neural-network representations: measures with proven claims, and one fast "
+        "engine for all pairs.",
+    )
+    group.callback(invoke_without_command=True)(_root)
+    return group
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+    ] = False,
+) -> None:
+    if version:
+        print(f"resemblance {__version__}")
+        raise typer.Exit()
