@@ -758,3 +758,23 @@ def test_a_stream_says_what_is_doubtful_about_its_samples():
         stream.update(batch)
         scores = stream.compare("cka", progress=False)
         assert any(caution.startswith(words) for caution in scores.cautions)
+
+
+def test_a_stream_takes_representations_and_their_ids():
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((40, 3)), rng.standard_normal((40, 4))
+    ids = [f"s{i}" for i in range(40)]
+    stream = rs.Stream()
+    stream.update({"x": rs.Representation(x, ids=ids), "y": rs.Representation(y, ids=ids)})
+    result = stream.compare("cka", progress=False)
+    assert result["cka"][0, 1] == pytest.approx(float(rs.cka(x, y)))
+    with pytest.raises(ValueError, match="in another order"):
+        rs.Stream().update(
+            {"x": rs.Representation(x, ids=ids), "y": rs.Representation(y, ids=ids[::-1])}
+        )
+
+
+def test_layers_of_a_stream_whose_columns_share_some_names_are_refused():
+    x = pd.DataFrame(np.ones((4, 3)), columns=["a", "b", "c"])
+    with pytest.raises(ValueError, match="columns of other names"):
+        rs.Stream().update({"x": x, "y": x.rename(columns={"c": "z"})})

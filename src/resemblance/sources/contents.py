@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays import to_numpy
 from ..display import did_you_mean
 from ..extras import check, need
-from ..frames import ID
+from ..sample_ids import ID
 
 # Bytes of an unpacked archive, which is held in memory: a small one may unpack without end
 UNPACKED = 4 * 2**30

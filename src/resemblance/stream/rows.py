@@ -10,8 +10,9 @@ import numpy as np
 from ..arrays import Array, device, is_torch, namespace, on_processor, scalar, to_numpy
 from ..cautions import moved_columns
 from ..columns import order_of_columns
-from ..joining import with_columns
-from ..representation import Representation, Undefined, check_same_samples, finite
+from ..joining import columns_in_one_order, with_columns
+from ..representation import Representation, Undefined, check_same_samples, finite, with_rows
+from ..streamed import need_features
 from ..views.digits import resolution
 from ..views.points import directed, unit_rows
 
@@ -62,11 +63,23 @@ def received(
     layers = {}
     for name in known or named:
         try:
-            layers[name] = Representation(named[name], name)
+            layers[name] = _layer(named[name], name)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from error
     _check_samples(where, layers, known)
+    if not known:
+        ordered = columns_in_one_order(where, [*layers.values()])
+        layers = dict(zip(layers, ordered))
     return {name: _in_order(where, r, known.get(name)) for name, r in layers.items()}
+
+
+def _layer(data: Any, name: str) -> Representation:
+    if not isinstance(data, Representation):
+        return Representation(data, name)
+    need_features("Stream.update", data)
+    layer = with_rows(data, data.source, data.ids)
+    layer.name = name
+    return layer
 
 
 def _names(r: Representation) -> tuple[str | int, ...] | None:
