@@ -1466,3 +1466,10 @@ def test_bits_packed_into_words_are_named_with_a_remedy_that_unpacks_them(kind):
     assert "np.ascontiguousarray(vectors).view(np.uint8)" in report.verdict
     unpacked = np.unpackbits(np.ascontiguousarray(packed).view(np.uint8), axis=1)[:, :128]
     assert np.array_equal(unpacked, vectors > 0)
+
+
+def test_classes_of_other_inputs_are_not_the_same_rows_in_another_order():
+    g = np.random.default_rng(0)
+    x, y = (np.eye(24)[g.integers(0, 24, 400)] for _ in "xy")
+    assert quick(x, y).reordered is None
+    assert quick(x, x[g.permutation(400)]).reordered.exactly
