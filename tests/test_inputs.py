@@ -23,6 +23,7 @@ from sklearn.decomposition import PCA
 import resemblance as rs
 from resemblance import representation
 from resemblance import stability as st
+from resemblance.sources.files import read_files
 from resemblance.views import points
 from resemblance.views.points import centered, scaled, size
 
@@ -1156,3 +1157,37 @@ def test_a_column_of_vectors_among_others_of_its_name_is_not_guessed():
     table = pd.DataFrame([[a, b] for a, b in zip(WIDE.tolist(), WIDE.tolist())], columns=["e", "e"])
     with pytest.raises(ValueError, match="2 columns called 'e'; rename them"):
         rs.Representation(table, column="e")
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".ndjson"])
+def test_lines_of_vectors_are_read(tmp_path, ending):
+    path = tmp_path / f"x{ending}"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in WIDE.tolist()))
+    assert np.array_equal(read_files([path])["x"].array, WIDE)
+
+
+def test_a_sparse_archive_of_scipy_names_how_its_values_are_saved(tmp_path):
+    path = tmp_path / "x.npz"
+    scipy.sparse.save_npz(path, scipy.sparse.csr_array(WIDE))
+    with pytest.raises(ValueError, match=r"scipy\.sparse\.load_npz\(.*\)\.toarray\(\)"):
+        read_files([path])
+    assert np.array_equal(scipy.sparse.load_npz(path).toarray(), WIDE)
+
+
+def test_a_folder_of_tables_and_a_packed_file_say_what_to_do(tmp_path):
+    pd.DataFrame(WIDE, columns=list("abcdef")).to_parquet(tmp_path / "part.parquet")
+    with pytest.raises(ValueError, match=r"it holds tables: name each, such as .*part\.parquet"):
+        read_files([tmp_path])
+    (tmp_path / "x.npy.gz").write_bytes(b"")
+    with pytest.raises(ValueError, match="compressed: unpack it first"):
+        read_files([tmp_path / "x.npy.gz"])
+
+
+def test_text_in_cells_of_vectors_becomes_numbers_as_the_message_says(tmp_path):
+    path = tmp_path / "x.jsonl"
+    lines = [{"id": i, "v": [str(value) for value in row]} for i, row in zip(TITLES, WIDE)]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    with pytest.raises(ValueError, match=r"'v' holds vectors with words.*dtype=float"):
+        read_files([path])
+    table = pd.DataFrame(lines)
+    assert np.array_equal(np.array([list(v) for v in table["v"]], dtype=float), WIDE)
