@@ -354,8 +354,8 @@ def test_every_mistake_is_one_line(refused, folder):
         compare a.npy b.npy -m own.py | own.py is a file: name one of its measures, own.py:NAME
         compare a.npy procrustes -m cka | procrustes is a measure, not a file: give measures as
         compare a.npy b.npy -m own.py:power[sharpnes=1] | did you mean 'sharpness'?
-        compare weights.pt a.npy | nor a .npz file nor a folder: it may run code
-        compare table.csv a.npy | choose the columns and lines
+        compare weights.pt a.npy | .ndjson): it may run code
+        compare table.csv a.npy | choose the columns that are numbers, and the one with ids
         compare loop.npy a.npy | loop.npy does not exist
         compare a.npy b.npy --save loop.npy/x | does not exist
         compare negative.npy a.npy | negative.npy cannot be read

@@ -1441,3 +1441,35 @@ def test_unequal_numbers_of_samples_point_to_batches():
     with pytest.raises(ValueError, match="paired=False"):
         rs.drift(FIRST, SECOND)
     assert not rs.drift(FIRST, SECOND, paired=False, progress=False).drifted
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_copies_of_samples_are_named_once(paired):
+    rows = np.arange(600) % 300
+    rows[:10] = np.arange(10) + 590
+    report = rs.drift(OLD[rows], NEW[rows], paired=paired, draws=10, progress=False)
+    assert [fact.kind for fact in report.row_facts].count("copies") == 1
+    assert not any("cop" in caution or "distinct" in caution for caution in report.cautions)
+
+
+def test_a_single_zero_vector_is_one():
+    report = rs.drift(OLD, with_rows(OLD, slice(3, 4), 0 * OLD[:1]), draws=10, progress=False)
+    assert "1 of 600 rows (0.2 %) of the current version is a zero vector." in report.verdict
+
+
+@pytest.mark.parametrize("kind", [np.uint16, np.uint32, np.uint64])
+def test_bits_packed_into_words_are_named_with_a_remedy_that_unpacks_them(kind):
+    vectors = np.random.default_rng(0).standard_normal((200, 128))
+    packed = np.packbits(vectors > 0, axis=1).view(kind)
+    report = rs.drift(vectors, packed, draws=10, progress=False)
+    assert [fact.kind for fact in report.row_facts] == ["packed bits"]
+    assert "np.ascontiguousarray(vectors).view(np.uint8)" in report.verdict
+    unpacked = np.unpackbits(np.ascontiguousarray(packed).view(np.uint8), axis=1)[:, :128]
+    assert np.array_equal(unpacked, vectors > 0)
+
+
+def test_classes_of_other_inputs_are_not_the_same_rows_in_another_order():
+    g = np.random.default_rng(0)
+    x, y = (np.eye(24)[g.integers(0, 24, 400)] for _ in "xy")
+    assert quick(x, y).reordered is None
+    assert quick(x, x[g.permutation(400)]).reordered.exactly

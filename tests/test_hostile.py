@@ -234,7 +234,7 @@ REFUSED = {
     "a number": (3.0, r"'X' must be .* got shape \(\)"),
     "no samples": (X[:0], r"'X' is empty: shape \(0, 6\)"),
     "no features": (X[:, :0], r"'X' is empty: shape \(40, 0\)"),
-    "an empty list": ([], r"'X' must be .* got shape \(0,\)"),
+    "an empty list": ([], r"'X' is empty: shape \(0,\)"),
     "other samples": (
         X[:30],
         r"X \(30, 6\) and Y \(40, 6\) must have the same number of samples \(rows\)",
@@ -246,7 +246,7 @@ REFUSED = {
     ),
     "objects": (
         X.astype(object),
-        r"'X' must hold real numbers; got dtype object; .*X.astype\(float\)",
+        r"'X' must hold real numbers; got dtype object; .*np.asarray\(X, dtype=float\)",
     ),
     "strings": (X.astype(str), r"'X' must hold real numbers; got dtype <U\d+; .*X.astype"),
     "dates": (

@@ -24,6 +24,7 @@ import resemblance as rs
 from resemblance import representation
 from resemblance import stability as st
 from resemblance.representation import fingerprint
+from resemblance.sources.files import read_files
 from resemblance.views import points
 from resemblance.views.points import centered, scaled, size
 
@@ -326,22 +327,35 @@ KINDS = {
     "model": (model("net", "conv"), r"is a model with layers 'conv'; pass one, X.layers"),
     "module": (torch.nn.Linear(2, 2), "rs.subject_from_model"),
     "dataset": (Dataset(), r"columns 'text', 'embedding'; pass one, np.asarray\(X\['text'\]\)"),
-    "generator": ((row for row in X), r"is a generator.*np.stack\(list\(X\)\)"),
+    "generator": ((row for row in X), r"is a generator.*pass list\(X\)"),
     "pairs": ([("a", X), ("b", Y)], r"list of names and arrays.*dict\(X\)"),
     "annotated": (Annotated(), r"is an AnnData; .*ids=adata.obs_names"),
-    "numbers as objects": (X.astype(object), r"X.astype\(float\)"),
+    "numbers as objects": (X.astype(object), r"np.asarray\(X, dtype=float\)"),
     "objects": (np.array([[{}]]), "Python objects, the first of type dict"),
     "rows of several lengths": (
         pd.Series([np.ones(2), np.ones(3)]),
         "vectors of different lengths",
     ),
-    "records of a table": (TEXT.to_records(), r"fields index, a, species: .*_to_unstructured"),
+    "records of a table": (TEXT.to_records(), r"species: .*_to_unstructured\(X\[\['a'\]\]\)"),
     "records": (RECORDS, r"fields a, b: np.lib.recfunctions.structured_to_unstructured\(X\)"),
+    "a field of vectors": (
+        np.array([(1, [2.0, 3.0])], dtype=[("id", int), ("emb", float, (2,))]),
+        r"fields id, emb: pass X\['emb'\]",
+    ),
+    "decimals": ([[Decimal("0.5")]], r"np.asarray\(X, dtype=float\)"),
+    "text of any length": (X.astype(np.dtypes.StringDType()), r"written as text"),
+    "a class": (np.ndarray, "is the class ndarray"),
+    "five axes": (np.ones((2, 3, 1, 1, 1)), r"X.reshape\(len\(X\), -1\)"),
+    "nothing masked": (np.ma.array(X), "pass X.data"),
+    "objects of several lengths": (
+        np.array([np.ones((2, 3)), np.ones((4, 3))], dtype=object),
+        r"list of 2 arrays.*np.stack\(\[x.mean\(axis=0\) for x in X\]\)",
+    ),
     "sparse": (scipy.sparse.csr_array(X), "toarray"),
     "sparse tensor": (torch.eye(3).to_sparse(), r"X.to_dense\(\)"),
     "nested tensor": (
         torch.nested.nested_tensor([torch.ones(2, 3)], layout=torch.jagged),
-        "to_padded_tensor",
+        r"torch.stack\(\[x.mean\(0\) for x in X.unbind\(\)\]\)",
     ),
     "no values": (torch.empty(3, 2, device="meta"), "device 'meta'"),
     "tiny numbers": (torch.ones(3, 2).to(torch.float8_e4m3fn), r"X.float\(\)"),
@@ -1078,3 +1092,125 @@ def test_rows_that_the_package_sorted_need_ids_on_the_other_side(labels):
     assert rs.rsa(*named) == pytest.approx(1)
     in_order = rs.condition_means(trials, np.repeat(np.sort(labels), 2))
     assert rs.rsa(in_order, M) == pytest.approx(1)
+
+
+def test_ids_that_are_missing_or_in_two_axes_are_refused():
+    for missing in (None, float("nan"), pd.NA, pd.NaT):
+        with pytest.raises(ValueError, match="ids: row 1 has none"):
+            rs.Representation(WIDE[:3], ids=["a", missing, "c"])
+    with pytest.raises(ValueError, match=r"got shape \(3, 1\); pass ids\[:, 0\]"):
+        rs.Representation(WIDE[:3], ids=np.array([["a"], ["b"], ["c"]]))
+
+
+def test_repeated_ids_in_another_order_name_a_remedy_that_works():
+    ids = TITLES[:20] * 2
+    x, y = rs.Representation(WIDE, ids=ids), rs.Representation(WIDE[::-1], ids=ids[::-1])
+    with pytest.raises(ValueError, match=r"the second.*'i0' occurs several.*rs.condition_means"):
+        rs.cka(x, y)
+    means = [rs.condition_means(r, r.ids) for r in (x, y)]
+    assert rs.cka(*means) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "call"),
+    [
+        (b"s1", "s1", r"\[i.decode\(\) for i in ids\]"),
+        ("001", "1", r"lstrip\('0'\)"),
+        (5, "5", r"\[str\(i\) for i in ids\]"),
+    ],
+)
+def test_ids_written_in_two_ways_name_how_to_write_them(mine, theirs, call):
+    x, y = rs.Representation(WIDE[:1], ids=[mine]), rs.Representation(WIDE[:1], ids=[theirs])
+    with pytest.raises(ValueError, match=call):
+        rs.cka(x, y)
+
+
+def test_parts_of_a_table_that_overlap_get_no_hint_on_how_ids_are_written():
+    table = pd.DataFrame(WIDE)
+    with pytest.raises(ValueError, match="two parts of one table; compare the same samples"):
+        rs.cka(table.iloc[:30], table.iloc[10:])
+
+
+def test_a_coordinate_without_an_index_names_the_samples():
+    stimuli = ("presentation", TITLES)
+    of = {"stimulus_id": stimuli, "run": ("presentation", [0, 1] * 20)}
+    x = xr.DataArray(WIDE, dims=("presentation", "unit"), coords=of)
+    assert rs.Representation(x).ids == tuple(TITLES)
+    with pytest.raises(ValueError, match="in another order"):
+        rs.cka(x, x[::-1])
+
+
+@pytest.mark.parametrize("name", ["docid", "imageId", "url", "stimulus", "_id"])
+def test_a_column_of_words_with_a_name_of_ids_names_the_samples(name):
+    table = pd.DataFrame({name: TITLES, "vector": list(WIDE)})
+    assert rs.Representation(table).ids == tuple(TITLES)
+
+
+def test_a_column_of_ids_in_camel_case_is_no_feature():
+    table = pd.DataFrame(WIDE).assign(imageId=np.random.default_rng(0).permutation(900)[:40])
+    with pytest.raises(ValueError, match="numbers its rows: 'imageId'"):
+        rs.Representation(table)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (pd.DataFrame({"v": [str(row) for row in WIDE]}), r"strip\(' \[\]'\).split\(\)"),
+        (pd.DataFrame({"v": ["[1.0 ... 2.0]"] * 3}), "numbers left out"),
+        (pd.DataFrame(WIDE).assign(gap=None), "'gap' has no value at all"),
+        (pd.DataFrame(WIDE + 1j), r"abs\(X\)"),
+        (pd.DataFrame({"id": TITLES}), "no features, only the ids 'id'"),
+        (pd.DataFrame({"v": [[None, 1.0], [1.0, 2.0]]}), r"dtype=float\), in which a missing"),
+        (pd.DataFrame({"v": [["1", "2.5"], ["1", "2"]]}), r"np.array\(\[list\(v\) for v in"),
+        (pd.DataFrame({"v": [{"a": 1.0}, {"a": 2.0}]}), r"pd.json_normalize"),
+    ],
+)
+def test_columns_of_neither_numbers_nor_words_have_a_remedy(table, message):
+    with pytest.raises(ValueError, match=message):
+        rs.Representation(table, "X")
+
+
+def test_vectors_printed_by_numpy_are_read_as_the_message_says():
+    X = pd.DataFrame({"v": [str(row) for row in WIDE]})
+    read = np.array([str(text).strip(" []").split() for text in X["v"]], float)
+    assert np.allclose(read, WIDE, atol=1e-6)
+
+
+def test_a_column_of_vectors_among_others_of_its_name_is_not_guessed():
+    table = pd.DataFrame([[a, b] for a, b in zip(WIDE.tolist(), WIDE.tolist())], columns=["e", "e"])
+    with pytest.raises(ValueError, match="2 columns called 'e'; rename them"):
+        rs.Representation(table, column="e")
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".ndjson"])
+def test_lines_of_vectors_are_read(tmp_path, ending):
+    path = tmp_path / f"x{ending}"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in WIDE.tolist()))
+    assert np.array_equal(read_files([path])["x"].array, WIDE)
+
+
+def test_a_sparse_archive_of_scipy_names_how_its_values_are_saved(tmp_path):
+    path = tmp_path / "x.npz"
+    scipy.sparse.save_npz(path, scipy.sparse.csr_array(WIDE))
+    with pytest.raises(ValueError, match=r"scipy\.sparse\.load_npz\(.*\)\.toarray\(\)"):
+        read_files([path])
+    assert np.array_equal(scipy.sparse.load_npz(path).toarray(), WIDE)
+
+
+def test_a_folder_of_tables_and_a_packed_file_say_what_to_do(tmp_path):
+    pd.DataFrame(WIDE, columns=list("abcdef")).to_parquet(tmp_path / "part.parquet")
+    with pytest.raises(ValueError, match=r"it holds tables: name each, such as .*part\.parquet"):
+        read_files([tmp_path])
+    (tmp_path / "x.npy.gz").write_bytes(b"")
+    with pytest.raises(ValueError, match="compressed: unpack it first"):
+        read_files([tmp_path / "x.npy.gz"])
+
+
+def test_text_in_cells_of_vectors_becomes_numbers_as_the_message_says(tmp_path):
+    path = tmp_path / "x.jsonl"
+    lines = [{"id": i, "v": [str(value) for value in row]} for i, row in zip(TITLES, WIDE)]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    with pytest.raises(ValueError, match=r"'v' holds vectors with words.*dtype=float"):
+        read_files([path])
+    table = pd.DataFrame(lines)
+    assert np.array_equal(np.array([list(v) for v in table["v"]], dtype=float), WIDE)

@@ -486,3 +486,85 @@ def test_several_poolings_in_one_comparison():
     assert once["cka"][layer] == pytest.approx(pair, abs=1e-12)
     with pytest.raises(ValueError, match="reference is for one pooling"):
         rs.compare_models(*models, batches, pool=["mean", "last"], reference="untrained")
+
+
+class Masked(nn.Module):
+    """A layer of tokens, and a mask under any name, which the model takes and does not use."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.name, self.tokens = name, nn.Linear(6, 5)
+
+    def forward(self, x, **entries):
+        assert self.name in entries
+        return self.tokens(x)
+
+
+def padded_batches(name, shape):
+    torch.manual_seed(0)
+    x, real = torch.randn(40, 9, 6), torch.arange(9) < torch.randint(2, 9, (40, 1))
+    mask = real.reshape(40, *shape) if shape else real.sum(1)
+    batches = [{"x": x[i : i + 20], name: mask[i : i + 20]} for i in (0, 20)]
+    return batches, x, real
+
+
+@pytest.mark.parametrize("shape", [(9,), (1, 1, 9), (9, 1), (1, 9)])
+def test_a_mask_of_tokens_with_axes_of_length_one_keeps_padding_out(shape):
+    batches, x, real = padded_batches("attention_mask", shape)
+    model = Masked("attention_mask")
+    subject = rs.subject_from_model(model, batches, outputs=False, progress=False)
+    with torch.no_grad():
+        tokens = (model.tokens(x) * real[..., None]).sum(1) / real.sum(1, keepdim=True)
+    assert np.allclose(subject.layers["tokens"].array, tokens, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["padding_mask", "mask", "lengths"])
+def test_an_entry_that_tells_padding_and_is_not_used_is_named(name):
+    batches, *_ = padded_batches(name, () if name == "lengths" else (9,))
+    with pytest.warns(UserWarning, match=f"'{name}' .* keeps no padding out of its layer 'tokens'"):
+        rs.subject_from_model(Masked(name), batches, outputs=False, progress=False)
+
+
+def test_several_poolings_of_one_subject_name_the_function_that_has_them():
+    with pytest.raises(ValueError, match=r"pool must be one word.*rs\.extract_features"):
+        rs.subject_from_model(
+            nn.Linear(6, 3), [torch.randn(30, 6)], pool=["mean", "max"], progress=False
+        )
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of PyTorch about its inner parts
+def test_a_flat_exported_program_names_the_form_that_has_layers():
+    torch.manual_seed(0)
+    net, x = nn.Sequential(nn.Linear(6, 8), nn.ReLU()).eval(), torch.randn(30, 6)
+    shapes = ({0: torch.export.Dim("samples", min=2)},)
+    program = torch.export.export(net, (x,), dynamic_shapes=shapes)
+    with pytest.raises(ValueError, match=r"pass torch\.export\.unflatten\(program\)"):
+        rs.subject_from_model(program.module(), [x], progress=False)
+    subject = rs.subject_from_model(torch.export.unflatten(program), [x], progress=False)
+    assert np.allclose(subject.outputs, net(x).detach(), atol=1e-6)
+    assert list(subject.layers) == ["0", "1"]
+
+
+def test_an_average_of_weights_has_the_names_of_the_model():
+    net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))
+    average = torch.optim.swa_utils.AveragedModel(net)
+    subject = rs.subject_from_model(average, [torch.randn(30, 6)], progress=False)
+    assert list(subject.layers) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("size", [(16, 10), (8, 8)])
+def test_maps_of_a_linear_layer_have_their_channels_last(size):
+    net = nn.Sequential(nn.Linear(3, 12), nn.Flatten(1))
+    images = torch.randn(30, *size, 3)
+    with pytest.warns(UserWarning, match="layer '0' returns maps with channels last"):
+        rs.subject_from_model(net, [images], layers=["0"], outputs=False, progress=False)
+
+
+def test_what_a_layer_returns_is_described():
+    class Loss(nn.Module):
+        def forward(self, x):
+            return x.sum(), x
+
+    net = nn.Sequential(Loss())
+    with pytest.raises(ValueError, match=r"returns Tensor \(\) of torch.float32, not a floating"):
+        rs.subject_from_model(net, [torch.randn(30, 6)], layers=["0"], progress=False)

@@ -413,3 +413,20 @@ def test_a_size_that_repeats_positions_is_named(recwarn):
     recwarn.clear()
     assert rs.from_maps(MAPS, pool="flatten", size=(7, 4)).shape == (3, 2 * 7 * 4)
     assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("function", "shape"), [(rs.from_tokens, (5, 3)), (rs.from_maps, (3, 4, 5))]
+)
+def test_a_list_of_samples_is_the_array_of_them(function, shape):
+    X = np.random.default_rng(0).standard_normal((20, *shape))
+    expected = function(X, pool="mean").array
+    assert np.array_equal(function(list(X), pool="mean").array, expected)
+
+
+def test_maps_of_several_shapes_name_a_remedy_that_pools_each():
+    rng = np.random.default_rng(0)
+    X = [rng.standard_normal((3, 4, 5 + i % 2)) for i in range(20)]
+    with pytest.raises(ValueError, match=r"np\.stack\(\[x\.mean\(axis=\(1, 2\)\) for x in X\]\)"):
+        rs.from_maps(X, pool="mean")
+    assert rs.Representation(np.stack([x.mean(axis=(1, 2)) for x in X])).shape == (20, 3)

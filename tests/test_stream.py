@@ -814,3 +814,17 @@ def test_representations_are_layers_under_the_name_of_the_batch():
         rs.Stream().update(stream.representations())
     with pytest.raises(ValueError, match="holds dissimilarities"):
         rs.Stream().update({"a": rs.from_dissimilarities(1 - np.eye(60)), "b": y})
+
+
+def test_a_stream_takes_representations_and_their_ids():
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((40, 3)), rng.standard_normal((40, 4))
+    ids = [f"s{i}" for i in range(40)]
+    stream = rs.Stream()
+    stream.update({"x": rs.Representation(x, ids=ids), "y": rs.Representation(y, ids=ids)})
+    result = stream.compare("cka", progress=False)
+    assert result["cka"][0, 1] == pytest.approx(float(rs.cka(x, y)))
+    with pytest.raises(ValueError, match="in another order"):
+        rs.Stream().update(
+            {"x": rs.Representation(x, ids=ids), "y": rs.Representation(y, ids=ids[::-1])}
+        )

@@ -821,6 +821,17 @@ def test_every_decision_has_a_code_on_the_page_of_the_documentation() -> None:
         assert re.search(rf"^\| `{decision}` \|.*\| {code} \|$", text, re.MULTILINE), decision
 
 
+def test_copies_of_documents_are_named_once():
+    rng = np.random.default_rng(0)
+    rows = np.arange(400) % 200
+    rows[:6] = np.arange(6) + 394
+    old, queries = rng.standard_normal((400, 8)), rng.standard_normal((40, 8))
+    turn = np.linalg.qr(rng.standard_normal((8, 8)))[0]
+    result = rs.upgrade(old[rows], old[rows] @ turn, (queries, queries @ turn))
+    assert [fact.kind for fact in result.facts].count("copies") == 1
+    assert not any("cop" in caution or "distinct" in caution for caution in result.cautions)
+
+
 # -------------------------------------------------------------------------------------- on the page
 
 PAGE = Path(__file__).parent.parent / "docs" / "upgrade.md"

@@ -39,16 +39,19 @@ SIMILARITIES = (
 Pair = tuple[int, int]  # positions among representations
 
 
-def cautions_of(representations: Sequence[Representation]) -> tuple[str, ...]:
+def cautions_of(
+    representations: Sequence[Representation], *, copies: bool = True
+) -> tuple[str, ...]:
     """Return what is doubtful about representations of the same samples; nothing for most data.
 
     Columns that were put in order come first, then copies of samples, matrices of dissimilarities
-    or similarities, and features and samples with half of the variance.
+    or similarities, and features and samples with half of the variance. ``copies``: whether copies
+    of samples are named; a report that has counted them does so by itself.
     """
     features, samples = _dominating(representations, [_shares(r) for r in representations])
     return (
         *moved_columns(representations),
-        *_copies(representations, None),
+        *(_copies(representations, None) if copies else ()),
         *_squares(representations),
         *features,
         *samples,
@@ -82,8 +85,9 @@ def cautions_of_chance(
 def cautions_of_call(x: Representation, y: Representation, *, by_variance: bool) -> tuple[str, ...]:
     """Return what :func:`cautions_of` does of one pair, at a few percent of the cost of a measure.
 
-    ``by_variance``: features and samples count by their variance. Arrays of other libraries than
-    NumPy, which may be on an accelerator, are looked at only where they are square.
+    ``by_variance``: features and samples count by their variance. Copies of samples, and features
+    and samples with half of the variance, are looked for in NumPy arrays only: a tensor may be on
+    an accelerator, and is not copied. Pass ``X.cpu().numpy()`` to have them looked for.
     """
     pair = (x, y)
     if any(r.origin or r.signed for r in pair):
@@ -95,6 +99,11 @@ def cautions_of_call(x: Representation, y: Representation, *, by_variance: bool)
         for words in _dominating(dominated, [_shares(r) for r in dominated]):
             cautions += words
     return tuple(cautions)
+
+
+def copies_of_samples(representations: Sequence[Representation]) -> tuple[str, ...]:
+    """Return what :func:`cautions_of` does of copies of samples."""
+    return tuple(_copies(representations, None))
 
 
 def squares_and_copies(representations: Sequence[Representation]) -> tuple[str, ...]:

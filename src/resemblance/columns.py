@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from .sample_ids import ID
+
 # The names of the columns of a table or of the last dimension of a DataArray; None without names.
 Names = tuple[Hashable, ...] | None
 NUMBERED = re.compile(r"(.*?)(\d+)(\D*)", re.DOTALL)
@@ -41,6 +43,20 @@ def _names_of_dimension(data: Any) -> tuple[Hashable, ...]:
     if name in unique:
         return tuple(unique[name].tolist())
     return tuple(next(iter(unique.values())).tolist()) if len(unique) == 1 else ()
+
+
+def ids_of_coordinates(data: Any) -> tuple[Hashable, ...]:
+    """Return the ids of the rows of a DataArray whose first dimension has no index: those of the
+    coordinate called ``<dimension>_id``, of the only one with a usual name of ids, or of the only
+    one without repeats; none without one."""
+    dimension = data.dims[0] if data.dims else None
+    along = {str(k): c.values for k, c in data.coords.items() if c.dims == (dimension,)}
+    unique = {k: v for k, v in along.items() if len(set(v.tolist())) == len(v)}
+    named = [k for k in along if ID.fullmatch(k)]
+    for names in ([f"{dimension}_id"], [k for k in named if k in unique], named, [*unique]):
+        if len(names) == 1 and names[0] in along:
+            return tuple(along[names[0]].tolist())
+    return ()
 
 
 def plain_names(names: Sequence[Any]) -> tuple[Hashable, ...]:

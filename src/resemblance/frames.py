@@ -12,9 +12,8 @@ import numpy as np
 from .columns import Names, plain_names
 from .display import did_you_mean, warn
 from .extras import need
+from .sample_ids import ID
 
-# The names of columns, and of arrays in an archive, that name the samples
-ID = re.compile(r"(.*[_ ])?(ids?|uu?ids?|(file)?(names?|paths?)|files?|keys?|index)", re.IGNORECASE)
 NUMBERS, VECTORS, WORDS, NUMERALS, LISTS, OTHER = (
     "numbers", "vectors", "words", "numbers as text or objects", "lists as text", "others"
 )  # fmt: skip
@@ -89,6 +88,10 @@ def choose(data: Any, called: str, column: str | None, ids: Any) -> Choice:
     order = None if named is None else _ids_in(named, called, data)
     if chosen is None:
         values = frame if named is None else _without(frame, named.name)
+        if named is not None and not len(values.columns):
+            raise ValueError(
+                f"{called} holds no features, only the ids {named.name!r} of its samples"
+            )
         return Choice(values, order, frame, plain_names(values.columns))
     if chosen.kind == NUMBERS:
         return Choice(_array(chosen.values).reshape(-1, 1), order, frame, (chosen.name,))
@@ -101,10 +104,11 @@ def remedy_for(data: Any, unusable: Sequence[Any]) -> str:
     columns = columns_of(_as_frame(data))
     wrong = [c for c in columns if c.name in unusable]
     if lists := [c for c in wrong if c.kind == LISTS]:
-        return (
-            f"{lists[0].name!r} holds vectors written as text; pass "
-            f"np.array([json.loads(str(text)) for text in X[{lists[0].name!r}]])"
-        )
+        return _remedy_for_text(lists[0])
+    if pieces := [c for c in wrong if c.kind == OTHER]:
+        held = _first_cells(pieces[0].values)
+        if remedy := _remedy_for_cells(data, pieces[0].name, held):
+            return remedy
     if numerals := [c for c in wrong if c.kind == NUMERALS]:
         return (
             f"{_listed(numerals)}: numbers as text or objects; pass {_as_numbers(data, numerals)}"
@@ -116,14 +120,49 @@ def remedy_for(data: Any, unusable: Sequence[Any]) -> str:
     return leaving_out(data, [c.name for c in wrong])
 
 
+def _remedy_for_text(column: Column) -> str:
+    """Return how vectors written as text become numbers: as JSON, or as NumPy prints arrays."""
+    cells = f"X[{column.name!r}]"
+    texts = [str(text) for text in _first_cells(column.values)]
+    start = f"{column.name!r} holds vectors written as text"
+    if any("..." in text for text in texts):
+        return f"{start}, with numbers left out (...); write them again as lists, x.tolist()"
+    if all("," in text or len(text.split()) == 1 for text in texts):
+        return f"{start}; pass np.array([json.loads(str(text)) for text in {cells}])"
+    return f"{start}; pass np.array([str(text).strip(' []').split() for text in {cells}], float)"
+
+
+def _remedy_for_cells(data: Any, name: Any, cells: Sequence[Any]) -> str:
+    """Return what to do about a column of neither numbers nor words, by its first cells."""
+    if not cells:
+        return f"{name!r} has no value at all; leave it out, {_leaving(data, [name])}"
+    if all(isinstance(cell, complex) for cell in cells):
+        return "take the absolute value, abs(X), or X.to_numpy().real and .imag side by side"
+    if all(isinstance(cell, dict) for cell in cells):
+        nested = f"pd.json_normalize(X[{name!r}].to_list())"
+        return f"{name!r} holds records; pass {nested}"
+    if any(not isinstance(cell, str) and np.ndim(cell) == 1 for cell in cells):
+        return (
+            f"{name!r} holds vectors with words or missing numbers; pass "
+            f"np.array([list(v) for v in X[{name!r}]], dtype=float), in which a missing number is "
+            "NaN, and leave those rows out"
+        )
+    return ""
+
+
+def _leaving(data: Any, names: Sequence[Any]) -> str:
+    some = _listed_names(names)
+    if hasattr(data, "iloc"):
+        return f"X.drop(columns=[{some}])"
+    return f"X.drop_columns([{some}])" if _is_arrow(data) else f"X.drop({some})"
+
+
 def leaving_out(data: Any, names: Sequence[Any]) -> str:
     """Return how columns of a table, by their names, are left out, or become ids."""
-    some = _listed_names(names)
     ids = f"rs.Representation(X, ids={names[0]!r})"
     if hasattr(data, "iloc"):
-        how, ids = f"X.drop(columns=[{some}])", f"X.set_index({names[0]!r})"
-    else:
-        how = f"X.drop_columns([{some}])" if _is_arrow(data) else f"X.drop({some})"
+        ids = f"X.set_index({names[0]!r})"
+    how = _leaving(data, names)
     return f"leave out what is no feature, {how}, or make it the sample ids, {ids}"
 
 
@@ -202,12 +241,13 @@ def _kind_of_cells(cells: list[Any]) -> str:
     if all(isinstance(cell, list | tuple) or hasattr(cell, "shape") for cell in cells):
         kinds = {np.asarray(cell).dtype.kind for cell in cells if np.ndim(cell)}
         return VECTORS if kinds and kinds <= set("biuf") else OTHER
-    if all(isinstance(cell, int | float | np.number) or _is_decimal(cell) for cell in cells):
+    if all(isinstance(cell, int | float | np.number) or is_decimal(cell) for cell in cells):
         return NUMERALS
     return OTHER
 
 
-def _is_decimal(cell: Any) -> bool:
+def is_decimal(cell: Any) -> bool:
+    """Say whether this is a decimal number or a fraction of Python."""
     return type(cell).__module__ in ("decimal", "fractions")
 
 
@@ -233,7 +273,10 @@ def _names_samples(column: Column, columns: Sequence[Column]) -> bool:
 
 
 def _named(columns: Sequence[Column], name: str, called: str) -> Column:
-    column = next((c for c in columns if c.name == name), None)
+    fitting = [c for c in columns if c.name == name]
+    if len(fitting) > 1:
+        raise ValueError(f"{called} has {len(fitting)} columns called {name!r}; rename them")
+    column = next(iter(fitting), None)
     if column is None:
         known = [str(c.name) for c in columns]
         raise ValueError(f"{called} has no column {name!r}{did_you_mean(name, known)}")

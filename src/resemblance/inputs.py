@@ -11,20 +11,21 @@ import array_api_compat
 import numpy as np
 
 from .arrays import Array, has_no_values, is_spread, is_torch, namespace
-from .columns import Names, names_of_columns
+from .columns import Names, ids_of_coordinates, names_of_columns
 from .frames import (
     VECTORS,
     as_column,
     choose,
     holds_numbers,
     is_column,
+    is_decimal,
     is_table,
     leaving_out,
     remedy_for,
     vectors_in,
 )
 from .lists import of_mapping, problem_of_list
-from .sample_ids import are_parts_of_a_table, hint_of_ids
+from .sample_ids import ID_NUMBER, are_parts_of_a_table, hint_of_ids, is_missing_id
 
 # The samples of the rows: their ids, a range if they are merely numbered 0, 1, ..., or None if
 # unknown.
@@ -32,7 +33,6 @@ Order = tuple[Hashable, ...] | range | None
 TRANSPOSED = "; did you pass (n_features, n_samples)?"
 MANY_ROWS = 10  # from here on a column 0, 1, 2, ... of a table is no feature but its old index
 NUMBERS = ("bool", "integral", "real floating")
-IDS = ("id", "ids", "idx", "index", "row", "rowid", "uid", "unnamed: 0")  # of numbers of rows
 LABELS = ("label", "labels", "class", "target")  # names of columns of small whole numbers
 SAMPLES = ("sample", "samples", "trial", "trials", "stimulus", "stimuli", "presentation")
 
@@ -73,8 +73,8 @@ def receive(
         array, names = _values(data, called), None
         if array.ndim == 2:
             names = names_of_columns(data, array.shape[1])
-    has_fields = bool(getattr(array.dtype, "names", None))
-    if has_fields or not namespace(array).isdtype(array.dtype, NUMBERS):
+    is_plain = not getattr(array.dtype, "names", None) and getattr(array.dtype, "kind", "") != "T"
+    if not is_plain or not namespace(array).isdtype(array.dtype, NUMBERS):
         raise ValueError(
             f"{called} must hold real numbers; got dtype {array.dtype}; {_conversion(array)}"
         )
@@ -112,9 +112,9 @@ def order_of(data: Any, called: str) -> Order:
         index = data.index
     elif _is_labelled(data):
         index = data.indexes.get(data.dims[0]) if data.dims else None
+        if index is None:
+            return ids_of_coordinates(data) or None
     else:
-        return None
-    if index is None:
         return None
     if index.isna().any() if index.nlevels == 1 else False:
         raise ValueError(
@@ -130,14 +130,24 @@ def order_of(data: Any, called: str) -> Order:
 def plain_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
     """Return ids as numbers and words of Python, which are equal whatever library they came in.
 
-    Raises ``ValueError`` for a set, which has no order.
+    Raises ``ValueError`` for a set, which has no order, for ids in two axes, and for a missing id.
     """
     if isinstance(ids, set | frozenset):
         raise ValueError(f"ids must be a list, one for each row; got {type(ids).__name__}")
+    if len(shape := tuple(getattr(ids, "shape", (0,)))) != 1:
+        remedy = "; pass ids[:, 0]" if shape[1:] == (1,) else ""
+        raise ValueError(f"ids must be a list, one for each row; got shape {shape}{remedy}")
     kind = getattr(getattr(ids, "dtype", None), "kind", "")  # lists of times lose their unit
-    return tuple(
+    plain = tuple(
         ids.tolist() if hasattr(ids, "tolist") and kind not in ("m", "M") else map(_plain_id, ids)
     )
+    missing = [row for row, name in enumerate(plain) if is_missing_id(name)]
+    if missing:
+        raise ValueError(
+            f"ids: row {missing[0]} has none, but {plain[missing[0]]!r}; name that sample, or "
+            "leave it out of the data and of ids, in all representations"
+        )
+    return plain
 
 
 def _plain_id(value: Any) -> Any:
@@ -156,8 +166,11 @@ def check_shape(called: str, array: Array, order: Order, features: Names) -> Non
         3: '; pool it first, for example rs.from_tokens(X, pool="mean")',
         4: '; pool it first, for example rs.from_maps(X, pool="mean")',
     }
+    if array.ndim == 1 and not len(array):
+        raise ValueError(f"{called} is empty: shape {tuple(array.shape)}")
     if array.ndim != 2:
-        remedy = remedies.get(array.ndim, "")
+        flat = "; to put all values of a sample side by side write X.reshape(len(X), -1)"
+        remedy = remedies.get(array.ndim, flat if array.ndim > 2 else "")
         raise ValueError(
             f"{called} must be (n_samples, n_features); got shape {tuple(array.shape)}{remedy}"
         )
@@ -189,6 +202,14 @@ def check_order(called: str, x: str, of_x: Order, y: str, of_y: Order) -> None:
     """
     if of_x is None or of_y is None or tuple(of_x) == tuple(of_y):
         return
+    if repeated := [name for of in (of_x, of_y) for name, n in Counter(of).items() if n > 1]:
+        what = "the samples of {} in another order" if Counter(of_x) == Counter(of_y) else ""
+        what = what or "other sample ids than {}"
+        raise ValueError(
+            f"{called}: {y} has {what.format(x)}, and {repeated[0]!r} occurs several times, so "
+            "rows cannot be matched; average repeats on both sides, rs.condition_means(X, ids), or "
+            "number them, ids=[(sample, trial), ...]"
+        )
     if Counter(of_x) == Counter(of_y):
         raise ValueError(
             f"{called}: {y} has the samples of {x} in another order; put both in one order by "
@@ -203,11 +224,13 @@ def check_order(called: str, x: str, of_x: Order, y: str, of_y: Order) -> None:
     if are_halves or not set(of_x) & set(of_y):
         spans = " and ".join(f"{of[0]!r} to {of[-1]!r}" for of in (of_x, of_y))
         parts = f"; these are {spans}, as in two parts of one table" if are_halves else ""
+        remedy = hint_of_ids(of_x, of_y) or (
+            "; compare the same samples, X.loc[Y.index] of the whole table (or drop the index, if "
+            "the rows belong together: reset_index(drop=True))"
+        )
         raise ValueError(
             f"{called}: {y} has sample ids of other samples than {x}, such as "
-            f"{next(i for i in of_y if i not in set(of_x))!r}{parts}{hint_of_ids(of_x, of_y)}; "
-            "compare the same samples, X.loc[Y.index] of the whole table (or drop the index, if "
-            "the rows belong together: reset_index(drop=True))"
+            f"{next(i for i in of_y if i not in set(of_x))!r}{parts}{remedy}"
         )
     first = next((b for b in of_y if b not in set(of_x)), of_y[0])
     raise ValueError(
@@ -295,12 +318,12 @@ def _stacked(array: np.ndarray, called: str) -> np.ndarray:
     if rows and all(row.ndim and row.dtype.kind in "biuf" for row in rows):
         if len({row.shape for row in rows}) == 1:
             return np.stack(rows)
-        raise ValueError(f"{called} is not an array of numbers: its rows have different lengths")
+        raise ValueError(f"{called} {problem_of_list(list(array))}")
     first = next(iter(array.ravel()), None)
-    if isinstance(first, int | float | np.number):
+    if isinstance(first, int | float | np.number) or is_decimal(first):
         raise ValueError(
             f"{called} must hold real numbers; got dtype object; if all are numbers, pass "
-            "X.astype(float)"
+            "np.asarray(X, dtype=float)"
         )
     raise ValueError(
         f"{called} must hold real numbers; got Python objects, the first of type "
@@ -313,13 +336,24 @@ def _conversion(array: Array) -> str:
     if "complex" in str(array.dtype):
         return "take abs(X), or X.real and X.imag side by side"
     if getattr(array.dtype, "names", None):
-        return (
-            f"it has fields {', '.join(array.dtype.names)}: "
-            "np.lib.recfunctions.structured_to_unstructured(X)"
-        )
+        return _conversion_of_fields(array.dtype)
     if getattr(array.dtype, "kind", "") in ("S", "U", "T"):
         return _conversion_of_text(array)
     return "convert them first"
+
+
+def _conversion_of_fields(dtype: Any) -> str:
+    """Return how the fields of a structured array become features: a field of vectors by itself, or
+    all fields of numbers."""
+    fields = {name: dtype.fields[name][0] for name in dtype.names}
+    numbers = [name for name, field in fields.items() if field.base.kind in "biuf"]
+    vectors = [name for name in numbers if fields[name].shape]
+    start = f"it has fields {', '.join(fields)}: "
+    if vectors:
+        return f"{start}pass X[{vectors[0]!r}]"
+    numbers = [name for name in numbers if not ID_NUMBER.fullmatch(name)] or numbers
+    chosen = "X" if len(numbers) == len(fields) else f"X[{numbers}]"
+    return f"{start}np.lib.recfunctions.structured_to_unstructured({chosen})"
 
 
 def _conversion_of_text(array: Array) -> str:
@@ -382,8 +416,7 @@ def _are_shuffled_counts(values: np.ndarray, are_whole: np.ndarray) -> np.ndarra
 
 def _is_id(name: Any, column: np.ndarray) -> bool:
     """Say whether a column that is called so has a whole number of its own for each row."""
-    is_called = str(name).lower() in IDS or str(name).lower().endswith(("_id", "_index"))
-    if not is_called or not np.isfinite(column).all() or (column % 1).any():
+    if not ID_NUMBER.fullmatch(str(name)) or not np.isfinite(column).all() or (column % 1).any():
         return False
     return len(np.unique(column)) == len(column)
 
@@ -397,8 +430,12 @@ def _is_label(name: Any, column: np.ndarray) -> bool:
 
 def _problem(data: Any) -> str:
     """Return why data are no array of numbers, with a remedy; nothing if they may be one."""
+    if isinstance(data, type):
+        return f"is the class {data.__name__}, not an array"
     if isinstance(data, np.ma.MaskedArray):
-        return "is a masked array, which is not supported: drop or fill the masked samples first"
+        remedy = "drop or fill the masked samples first, X.filled(np.nan)"
+        remedy = remedy if np.ma.is_masked(data) else "nothing is masked, so pass X.data"
+        return f"is a masked array, which is not supported: {remedy}"
     if _is_sparse(data):
         return "is a sparse matrix, which is not supported: pass data.toarray()"
     if is_torch(data):
@@ -438,7 +475,7 @@ def _problem(data: Any) -> str:
     if isinstance(data, Mapping):
         return f"is a mapping with {_some(data)}; pass one of its arrays, or all to rs.compare"
     if isinstance(data, Iterator):
-        return f"is a {type(data).__name__}, which can be read only once; pass np.stack(list(X))"
+        return f"is a {type(data).__name__}, which can be read only once; pass list(X)"
     if holds_named(data):
         return "is a list of names and arrays; pass one of its arrays, or dict(X) to rs.compare"
     if isinstance(getattr(data, "views", None), dict):
@@ -449,7 +486,8 @@ def _problem(data: Any) -> str:
 def _problem_of_tensor(data: Any) -> str:
     if data.is_nested:
         return (
-            "is a nested tensor: pass rs.from_tokens(X.to_padded_tensor(0.0), mask=..., pool=...)"
+            "is a nested tensor: pass the means of its parts, torch.stack([x.mean(0) for x in "
+            "X.unbind()])"
         )
     if str(data.layout) != "torch.strided":
         return f"is a sparse tensor ({data.layout}), which is not supported: pass X.to_dense()"

@@ -475,7 +475,9 @@ def as_array(data: Any, name: str = "") -> Array:
 def check_same_samples(called: str, x: Representation, y: Representation) -> None:
     """Raise ``ValueError`` when the ids of two representations differ, or their order, and for rows
     without ids where those of the other were sorted by the package."""
-    check_order(called, title(x), x.order, title(y), y.order)
-    for one, other in ((x, y), (y, x)):
+    titles = [title(r) if r.name else which for r, which in ((x, "the first"), (y, "the second"))]
+    titles = [t if t.startswith("r") else f"{t} representation" for t in titles]
+    check_order(called, titles[0], x.order, titles[1], y.order)
+    for one, other, names in ((x, y, titles), (y, x, titles[::-1])):
         if one.is_sorted and one.ids and other.ids is None:
-            check_sorted(called, title(one), one.ids, title(other))
+            check_sorted(called, names[0], one.ids, names[1])

@@ -3,11 +3,31 @@ writing, and rows that the package sorted."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 
 import numpy as np
+
+# The names of columns, arrays and coordinates that name the samples
+ID = re.compile(
+    r"(?i:(.*[_ ])?(ids?|uu?ids?|(file)?(names?|paths?)|files?|keys?|index|urls?|samples?|images?"
+    r"|stimul(us|i))|(doc|item|img|image|text|video|user|p|q)ids?)|.*[a-z]I[dD]s?"
+)
+# Those of columns of numbers of rows
+ID_NUMBER = re.compile(
+    r"(?i:(.*_)?(ids?|index)|idx|row|rowid|uid|unnamed: 0|(doc|item|img|image|text|video|user)id)"
+    r"|.*[a-z]I[dD]"
+)
+
+
+def is_missing_id(name: Hashable) -> bool:
+    """Say whether this is no id: None, NaN, or a missing value of pandas."""
+    try:
+        return name is None or bool(name != name)
+    except TypeError:  # of pandas.NA, which is equal to nothing
+        return True
 
 
 def _number_or_word(name: Hashable) -> str:
@@ -18,6 +38,10 @@ def _number_or_word(name: Hashable) -> str:
 # How ids that are written in two ways become equal, and the same in words.
 FORMS: Mapping[Callable[[Hashable], str], str] = {
     _number_or_word: "str(i) for i in ids",
+    lambda name: name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name): (
+        "i.decode() for i in ids"
+    ),
+    lambda name: str(name).lstrip("0") or "0": "str(i).lstrip('0') or '0' for i in ids",
     lambda name: str(name).strip().lower(): "str(i).strip().lower() for i in ids",
     lambda name: Path(str(name)).stem: "pathlib.Path(str(i)).stem for i in ids",
 }
@@ -38,7 +62,7 @@ def hint_of_ids(of_x: Sequence[Hashable] | None, of_y: Sequence[Hashable] | None
     ones, written in another way."""
     for form, call in FORMS.items():
         written = {form(i): i for i in of_y or ()}
-        same = next((i for i in of_x or () if form(i) in written), None)
+        same = next((i for i in of_x or () if written.get(form(i), i) != i), None)
         if same is not None:
             other = written[form(same)]
             return f"; {same!r} on one side looks like {other!r} on the other: write ids=[{call}]"

@@ -252,7 +252,7 @@ def check_targets(
     if save is not None and not is_state and save.is_file() and not save.stat().st_size:
         message = f"{save} is empty: no results were saved in it, so all begin anew"
         warnings.warn(message, stacklevel=2)
-    tables, suffixes = (".parquet", ".jsonl"), {Path(i).suffix for i in inputs}
+    tables, suffixes = (".parquet", ".jsonl", ".ndjson"), {Path(i).suffix for i in inputs}
     check_together(
         *(("pandas", "pyarrow") if kind == "parquet" or suffixes & {*tables} else ()),
         *(("jinja2",) if html else ()),

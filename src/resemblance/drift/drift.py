@@ -14,7 +14,7 @@ from ..provenance import environment
 from ..representation import Representation, fingerprint
 from ..rng import generator
 from .diagnosis import Diagnosis, diagnose
-from .facts import facts_of, facts_of_batches
+from .facts import facts_of, facts_of_batches, has_copies
 from .findings import LOSSES, WORDS, Finding, not_assessed
 from .inputs import check_flag, check_parameters, checked, checked_threshold, together, unit_of
 from .losses import classes_of, neighbours_of
@@ -178,7 +178,7 @@ def drift(
         picture=_picture(sample.x, sample.y, diagnosis),
         settings={"purpose": purpose, **_settings(sample, rules, widths, labels is not None)},
         provenance={**environment(), "reference": _identity(x), "current": _identity(y)},
-        cautions=cautions_of((x, y)),
+        cautions=cautions_of((x, y), copies=not has_copies(facts)),
     )
 
 
@@ -215,6 +215,7 @@ def _unpaired(
     x, y, classes, names = checked_batches(reference, current, labels)
     both = rows_of(x), rows_of(y)
     facts = facts_of_batches(*both)
+    cautions = [cautions_of((batch,), copies=not has_copies(facts)) for batch in (x, y)]
     drawn = [drawn_rows(v, most, seed, side) for v, side in zip(both, ("x", "y"))]
     a, b = (v.take(rows) for v, rows in zip(both, drawn))
     unit = unit_of(a, b)
@@ -257,7 +258,7 @@ def _unpaired(
             "labels": labels is not None,
         },
         provenance={**environment(), "reference": _identity(x), "current": _identity(y)},
-        cautions=tuple(dict.fromkeys((*cautions_of((x,)), *cautions_of((y,))))),
+        cautions=tuple(dict.fromkeys((*cautions[0], *cautions[1]))),
     )
 
 

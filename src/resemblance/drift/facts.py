@@ -20,6 +20,7 @@ FAR = 1e6  # times the median distance from the middle
 SAMPLE = 500  # rows by which a middle and the values are known
 ALIKE = 16  # times the rounding of a value: directions that differ by less are equal
 VALUES = 256  # in data so rounded that rows may be equal though the inputs or the model changed
+WORDS = {"uint16": 16, "uint32": 32, "uint64": 64, "int32": 32, "int64": 64}  # bits by type
 EXPLAIN = ("packed bits", "other inputs", "equal rows", "lengths", "leading columns")
 Names = tuple[str, str]
 
@@ -44,6 +45,11 @@ class Fact:
     def sentences(self) -> str:
         """The fact and the remedy."""
         return f"{self.said} {self.remedy}"
+
+
+def has_copies(facts: Sequence[Fact]) -> bool:
+    """Return whether copies of rows are among the facts, which cautions do not repeat."""
+    return any(fact.kind == "copies" for fact in facts)
 
 
 class Side(NamedTuple):
@@ -244,9 +250,20 @@ def _other_lengths(count: int, n: int, *, is_all: bool) -> Fact:
 
 
 def packed_bits(x: Rows, y: Rows, names: Names) -> Fact | None:
-    """Bytes of bits, eight to a number, beside vectors of eight times the width."""
+    """Bytes of bits, eight to a number, beside vectors of eight times the width; or wider words of
+    bits, by the type of the numbers."""
     sides = ((names[0], x, y.width), (names[1], y, x.width))
     for name, rows, width in sides:
+        if (size := WORDS.get(_type(rows))) and rows.width == -(-width // size) < width:
+            return Fact(
+                "packed bits",
+                len(rows.source),
+                len(rows.source),
+                f"The {name} holds whole numbers of {size} bits, one for each {size} of the "
+                f"{width:,} columns of the other: bits that are packed {size} to a number?",
+                "Unpack them first: np.unpackbits(np.ascontiguousarray(vectors).view(np.uint8), "
+                f"axis=1)[:, :{width}]; and compare bits with bits, such as vectors > 0.",
+            )
         if rows.width == width or rows.width != -(-width // 8):
             continue
         values = rows.take(_spread(rows))
@@ -307,7 +324,7 @@ def _side_fact(
 ) -> tuple[Fact, ...]:
     """A fact about the rows of each version by itself, with the larger of the two counts."""
     most = int(np.argmax(counts))
-    text = f"{_told(counts, sides)} are {words}"
+    text = f"{_told(counts, sides)} {'is' if sum(counts) == 1 else 'are'} {words}"
     return (Fact(kind, counts[most], len(sides[most].hashes), text, remedy),)
 
 
@@ -326,7 +343,8 @@ def _zeros(sides: Sequence[Side]) -> tuple[Fact, ...]:
     remedy = (
         "Embed those inputs again, or leave them out: ~(x == 0).all(axis=1) are the other rows."
     )
-    return _side_fact("zeros", counts, sides, "zero vectors.", remedy)
+    words = "a zero vector." if sum(counts) == 1 else "zero vectors."
+    return _side_fact("zeros", counts, sides, words, remedy)
 
 
 def _copies(sides: Sequence[Side]) -> tuple[Fact, ...]:
@@ -353,8 +371,8 @@ def _far_rows(sides: Sequence[Side]) -> tuple[Fact, ...]:
     rows = np.unique(np.concatenate([np.flatnonzero(f) for f in far])).tolist()
     listed = ", ".join(map(str, rows[:5])) + (" and more" if len(rows) > 5 else "")
     words = (
-        "a million times farther from the middle than half of the rows are: outliers, which take "
-        f"all of the variance (row {listed})."
+        "a million times farther from the middle than half of the rows: outliers, which take all "
+        f"of the variance (row {listed})."
     )
     return _side_fact("far rows", counts, sides, words, "Look at their inputs, or leave them out.")
 

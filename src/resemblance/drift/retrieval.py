@@ -395,6 +395,7 @@ def _moved(
     """Share of the samples that are where another one was, if nearly all are where one was, else 0.
 
     A sample that is where another one was and still is, is a copy of it, not one in another place.
+    Where most samples have copies, as in classes, only the same rows are in another order.
     """
     (x, y), nearest_before, distance = sample.all, np.empty(len(a)), np.empty(len(a))
     place = np.empty(len(a), dtype=np.int64)
@@ -403,6 +404,8 @@ def _moved(
         far = distances(b[some], x.take(old[some]))
         distance[some] = far.min(axis=1)
         place[some] = old[some][np.arange(len(far)), far.argmin(axis=1)]
+    if 2 * np.count_nonzero(nearest_before) < len(a) and not same_rows(x, y):
+        return 0.0
     reach = NEAR**2 * nearest_before
     stayed = distances(b, a[:, None])[:, 0] <= reach
     is_copy = distances(y.take(place), x.take(place)[:, None])[:, 0] <= reach

@@ -14,7 +14,7 @@ from ..display import written
 from ..progress import Progress, in_hundredths
 from ..provenance import environment
 from .advice import OVERSTATED, candidates_line, decide, gain_words, option_line, verdict
-from .facts import Fact, facts_of
+from .facts import Fact, facts_of, has_copies
 from .findings import percent
 from .index_maps import IndexMap
 from .index_options import CODES, TRUTHS, WAYS, Goal, Option, Recall, options_of
@@ -265,6 +265,7 @@ def _result(task: Task, ways: Ways, recalls: Recalls, settings: dict[str, Any]) 
     is_estimate = goal == "as_new" and settings["truth"] == "estimate"
     decision = decide(options, goal, accept, is_estimate, settings["index"], recalls.gain)
     words = verdict(decision, options, goal, accept, task.k, widths, recalls.gain)
+    facts = facts_of(as_given(task.old), as_given(task.new), NOUNS, task.seed)
     result = Upgrade(
         *decision,
         verdict=words,
@@ -274,10 +275,10 @@ def _result(task: Task, ways: Ways, recalls: Recalls, settings: dict[str, Any]) 
         curve=recalls.curve,
         gain=recalls.gain,
         maps=ways.maps,
-        facts=facts_of(as_given(task.old), as_given(task.new), NOUNS, task.seed),
+        facts=facts,
         settings=settings,
         provenance=environment(),
-        cautions=task.cautions,
+        cautions=task.cautions if has_copies(facts) else (*task.cautions, *task.copies),
     )
     return replace(result, lines=tuple(_lines(result)))
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..cautions import cautions_of, moved_columns
+from ..cautions import cautions_of, copies_of_samples, moved_columns
 from ..columns import Names
 from ..display import did_you_mean
 from ..inputs import check_order, order_of
@@ -79,7 +79,8 @@ class Task(NamedTuple):
     units: tuple[float, float]
     relevant: Mapping[int, np.ndarray] | None
     columns: NewColumns
-    cautions: tuple[str, ...]  # what is doubtful about the vectors
+    cautions: tuple[str, ...]  # what is doubtful about the vectors, besides copies
+    copies: tuple[str, ...]  # copies of documents
 
     def new_rows(self, vectors: Representation) -> Stored:
         """Return more documents by the new model, in its unit, metric and order of columns."""
@@ -170,7 +171,11 @@ def task_of(
         units=units,
         relevant=None if relevant is None else relevant_of(relevant, a, x),
         columns=NewColumns.of(before, y),
-        cautions=(*cautions_of((x, y)), *moved_columns((a, b, z) if index is not None else (a, b))),
+        cautions=(
+            *cautions_of((x, y), copies=False),
+            *moved_columns((a, b, z) if index is not None else (a, b)),
+        ),
+        copies=copies_of_samples((x, y)),
     )
 
 

@@ -30,3 +30,7 @@ __all__ = [
     "style",
     "tree",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

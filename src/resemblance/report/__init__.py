@@ -3,3 +3,7 @@
 from .page import write_page
 
 __all__ = ["write_page"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -80,8 +80,9 @@ def _ways(upgrade: Upgrade) -> Section:
         if row["recall"] is not None and not row["candidates"]:
             worst, group = row["worst_recall"], row["worst_group"]
             lowest = None if worst is None else f"{number(worst)} ({group})"
-            facts = (row["recall"], row["low"], row["high"], lowest, row["numbers"])
-            costs = (row["embeds"], "yes" if row["rebuild"] else "no", row["break_even"])
+            facts = (row["recall"], row["low"], row["high"], lowest, _counted(row["numbers"]))
+            rebuild = "yes" if row["rebuild"] else "no"
+            costs = (_counted(row["embeds"]), rebuild, row["break_even"])
             of = "new" if row["truth"] == "as_new" else "old"
             rows.append((row["option"], of, *facts, *costs))
     goal, accept = upgrade.settings["goal"], upgrade.settings["accept"]
@@ -113,6 +114,11 @@ def _ways(upgrade: Upgrade) -> Section:
     table = Table("ways", "Options for the old index", columns, tuple(rows), figures=3)
     figures = (figure,) if figure.bars else ()
     return Section("ways", "Options for the old index", about, (table,), figures, reasons=reasons)
+
+
+def _counted(value: int | None) -> str | None:
+    """Return a count with separators between thousands; None for none."""
+    return None if value is None else f"{value:,}"
 
 
 def _bars(upgrade: Upgrade) -> Iterator[Bar]:

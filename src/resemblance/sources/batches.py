@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 NOT_INPUTS = ("labels", "label")  # with them, models of transformers compute a loss as well
 SHUFFLING = ("RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler")  # of PyTorch
 MASKS = ("attention_mask", "decoder_attention_mask")  # of real tokens
+PADDING = re.compile(r"(.*_)?(masks?|lengths?|lens)", re.IGNORECASE)  # what may tell padding
 NODES = "x"  # the entry of a graph that has one row per node
 EDGES = {"edge_index", "adj_t", "batch"}  # the entries by which rows depend on each other
 PLAIN, STRIDED = (str, int, float, type(None)), "torch.strided"
@@ -121,11 +123,28 @@ def _mapping(torch: Any, raw: Mapping[str, Any], device: Any, samples: str | Non
     rows = _entry(raw, set(raw), samples) if samples else raw[default]
     entries = {name: raw[name] for name in MASKS if name in raw}
     masks = {
-        name: mask.cpu().numpy()
+        name: mask.reshape(len(mask), -1).cpu().numpy()
         for name, mask in entries.items()
-        if isinstance(mask, torch.Tensor) and mask.ndim == 2 and len(mask) == len(rows)
+        if isinstance(mask, torch.Tensor) and _is_of_tokens(tuple(mask.shape), len(rows))
     }
     return Batch((), keywords, len(rows), masks)
+
+
+def _is_of_tokens(shape: tuple[int, ...], samples: int) -> bool:
+    """Say whether a mask has a value for each token, (samples, tokens), with further axes of
+    length 1."""
+    return len(shape) > 1 and shape[0] == samples and sum(size > 1 for size in shape[1:]) <= 1
+
+
+def unused_masks(batch: Batch) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of entries of a batch that by their names may tell padding, and that are
+    no mask of real tokens."""
+    entries = {
+        name: tuple(value.shape)
+        for name, value in batch.keywords.items()
+        if PADDING.fullmatch(name) and hasattr(value, "shape")
+    }
+    return {n: s for n, s in entries.items() if n not in batch.masks and s[:1] == (batch.samples,)}
 
 
 def _with_rows(torch: Any, raw: Mapping[str, Any]) -> list[str]:

@@ -16,11 +16,13 @@ import numpy as np
 from ..arrays import to_numpy
 from ..display import did_you_mean
 from ..extras import check, need
-from ..frames import ID
+from ..sample_ids import ID
 
 # Bytes of an unpacked archive, which is held in memory: a small one may unpack without end
 UNPACKED = 4 * 2**30
-ARCHIVES, TABLES = (".npz", ".safetensors"), (".parquet", ".jsonl")
+ARCHIVES, TABLES = (".npz", ".safetensors"), (".parquet", ".jsonl", ".ndjson")
+# The arrays of a sparse matrix of SciPy
+SPARSE_KEYS = {"indices", "indptr", "format", "shape", "data", "row", "col", "offsets", "_is_array"}
 OF_NUMBERS = "biufc"
 
 
@@ -118,6 +120,11 @@ def roles_of(path: Path, key: str | None, ids: str | None) -> Roles:
         chosen = [entry for entry in entries if entry.key == key]
     else:
         chosen = [e for e in entries if e.key != ids and len(e.shape) > 1 and e.kind in OF_NUMBERS]
+    if not chosen and {"format", "shape", "data"} <= {e.key for e in entries} <= SPARSE_KEYS:
+        raise ValueError(
+            f"{path} is a sparse matrix of SciPy; save its values: np.save('x.npy', "
+            f"scipy.sparse.load_npz({str(path)!r}).toarray())"
+        )
     if not chosen:
         if len(entries) > 1:
             raise ValueError(
@@ -181,7 +188,8 @@ def ids_in(path: Path, key: str) -> tuple[Any, ...]:
 def table_in(path: Path) -> Any:
     """Return a ``.parquet`` file as a table of pyarrow, a ``.jsonl`` file as a frame of pandas.
 
-    Needs the extra ``frames``. Raises ``ValueError``, naming the line, for what is no JSON object.
+    A line of JSON is an object, or a vector as a list. Needs the extra ``frames``. Raises
+    ``ValueError``, naming the line, for anything else.
     """
     if path.suffix == ".parquet":
         check("pandas")
@@ -201,8 +209,13 @@ def _add_line(columns: dict[str, list[Any]], line: str, number: int) -> None:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"line {number} is no JSON: {error}") from error
+    if isinstance(record, list):
+        record = {"vector": record}
     if not isinstance(record, dict):
-        raise ValueError(f"line {number} must be an object, {{...}}; got {type(record).__name__}")
+        raise ValueError(
+            f"line {number} must be an object, {{...}}, or a vector, [...]; got "
+            f"{type(record).__name__}"
+        )
     if columns and record.keys() != columns.keys():
         differing = sorted(record.keys() ^ columns.keys())[0]
         raise ValueError(f"line {number} and the first line do not both have {differing!r}")

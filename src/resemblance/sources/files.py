@@ -18,17 +18,19 @@ from .layouts import from_maps, from_tokens
 SUFFIXES = (".npy", ".npz")  # what is read from folders
 READABLE = (".npy", *ARCHIVES, *TABLES)
 SAVE = 'save the array by np.save("x.npy", array)'
-SAVE_TABLE = 'np.save("x.npy", pandas.read_csv(...).to_numpy())'
+SAVE_TABLE = 'pandas.read_csv(path, index_col="id").to_parquet("x.parquet")'
 REMEDIES = {
     ".pt": f"it may run code when it is read; load it where you trust it and {SAVE}",
-    ".csv": f"choose the columns and lines that are numbers: {SAVE_TABLE}",
+    ".csv": f"choose the columns that are numbers, and the one with ids: {SAVE_TABLE}",
+    ".feather": 'write it as Parquet: pandas.read_feather(path).to_parquet("x.parquet")',
+    ".gz": "it is compressed: unpack it first",
     ".h5": f"it may hold anything; {SAVE}",
     ".json": "write one JSON object a line, as .jsonl",
 }
 ALIASES = {
     ".pth": ".pt", ".ckpt": ".pt", ".bin": ".pt", ".pkl": ".pt", ".pickle": ".pt", ".tsv": ".csv",
     ".txt": ".csv",
-    ".hdf5": ".h5", ".mat": ".h5",
+    ".hdf5": ".h5", ".mat": ".h5", ".arrow": ".feather", ".bz2": ".gz", ".xz": ".gz", ".zst": ".gz",
 }  # fmt: skip
 POOLING: Mapping[int, Callable[..., Representation]] = {3: from_tokens, 4: from_maps}  # by axes
 
@@ -118,7 +120,9 @@ def _arrays_at(path: Path, reading: Reading) -> Iterator[StoredArray]:
     elif path.is_dir():
         inside = [p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()]
         if not inside:
-            raise ValueError(f"{path} holds no .npy or .npz file")
+            tables = sorted(p for p in path.rglob("*") if p.suffix in TABLES)
+            remedy = f"; it holds tables: name each, such as {tables[0]}" if tables else ""
+            raise ValueError(f"{path} holds no .npy or .npz file{remedy}")
         for file in sorted(inside, key=natural):
             name = file.relative_to(path).with_suffix("").as_posix()
             yield from _in_file(Place(file, None), name, reading)
@@ -127,7 +131,8 @@ def _arrays_at(path: Path, reading: Reading) -> Iterator[StoredArray]:
     elif path.suffix not in READABLE:
         check_file(path)
         remedy = REMEDIES.get(ALIASES.get(path.suffix, path.suffix), SAVE)
-        raise ValueError(f"{path} is neither a .npy nor a .npz file nor a folder: {remedy}")
+        known = ", ".join(READABLE)
+        raise ValueError(f"{path} is neither a folder nor a file that is read ({known}): {remedy}")
     else:
         yield from _in_file(place, path.stem, reading)
 

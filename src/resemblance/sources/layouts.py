@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..array_files import array_file, open_array
-from ..arrays import Array, like, namespace, to_numpy, working_precision
+from ..arrays import Array, is_torch, like, namespace, to_numpy, working_precision
 from ..display import warn
 from ..inputs import order_of
 from ..representation import Representation, as_array
@@ -39,7 +39,8 @@ def from_tokens(
 
     Parameters
     ----------
-    X : (n_samples, tokens, features), of any library, or the path of a ``.npy`` file.
+    X : (n_samples, tokens, features), of any library, the path of a ``.npy`` file, or a list of
+        one (tokens, features) for each sample, all of one shape.
     pool : ``"first"`` or ``"last"`` real token, ``"mean"`` or ``"max"`` over the real tokens, or
         ``"flatten"``: all tokens side by side, (n_samples, tokens * features).
     mask : (n_samples, tokens), true or 1 for real tokens and false or 0 for padding, wherever the
@@ -104,7 +105,8 @@ def from_maps(
 
     Parameters
     ----------
-    X : (n_samples, channels, height, width), of any library, or the path of a ``.npy`` file.
+    X : (n_samples, channels, height, width), of any library, the path of a ``.npy`` file, or a
+        list of one (channels, height, width) for each sample, all of one shape.
     pool : ``"mean"`` or ``"max"`` over the positions; ``"flatten"``: (n_samples, channels * height
         * width); or ``"positions"``: each position is a sample, (n_samples * height * width,
         channels), sample by sample and row by row of the map. Sample ids then become (id, row,
@@ -240,6 +242,7 @@ def _known_ids(data: Any) -> Ids:
 def _opened(data: Any, name: str, function: str, layout: str, dimensions: int) -> tuple[Array, str]:
     """Return the array and its name, or raise an error with the function that fits its layout."""
     is_path = isinstance(data, str | Path)
+    data = _stacked_samples(data, function, dimensions)
     X = as_array(open_array(array_file(data)) if is_path else data, name)
     X = np.asarray(X) if isinstance(X, np.ndarray) else X  # a memory map, without reading it
     shape = tuple(X.shape)
@@ -254,6 +257,27 @@ def _opened(data: Any, name: str, function: str, layout: str, dimensions: int) -
     if 0 in shape:
         raise ValueError(f"{function}: X is empty: shape {shape}")
     return X, name or (Path(data).stem if is_path else "")
+
+
+def _stacked_samples(data: Any, function: str, dimensions: int) -> Any:
+    """Return a list with one array for each sample as one array; other data as they are."""
+    if not isinstance(data, list | tuple) or not data:
+        return data
+    shapes = [tuple(getattr(sample, "shape", ())) for sample in data]
+    if {len(shape) for shape in shapes} != {dimensions - 1}:
+        return data
+    if len(set(shapes)) == 1:
+        xp = namespace(*data)
+        return xp.stack(list(data))
+    if function != "from_maps":
+        return data
+    other = next(shape for shape in shapes if shape != shapes[0])
+    mean = "torch.stack([x.mean(dim=(1, 2)) for x in X])"
+    mean = mean if is_torch(data[0]) else "np.stack([x.mean(axis=(1, 2)) for x in X])"
+    raise ValueError(
+        f"from_maps: X is a list of maps of several shapes, {shapes[0]} and {other}; take their "
+        f"means, {mean}, or bring them to one size"
+    )
 
 
 def _check_pool(function: str, pool: str, pools: tuple[str, ...]) -> None:

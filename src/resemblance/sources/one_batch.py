@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .axes import AxisError, SampleAxes, has_channels_second, mask_for, may_have_channels_second
-from .batches import Batch
+from .batches import Batch, unused_masks
 from .layouts import pooled_maps, pooled_tokens, zeros_at_ends
 from .modules import pool_of
 from .wrappers import uncompiled
@@ -136,8 +136,8 @@ class _Reading:
             if self.lenient:
                 return None
             raise ValueError(
-                f"layer {layer!r} returns {type(tensor).__name__}, not a floating tensor; leave "
-                "it out"
+                f"layer {layer!r} returns {_described(tensor)}, not a floating tensor with a row "
+                "for each sample; leave it out, or name a layer inside it"
             )
         if self.lenient and not (tensor.ndim <= 4 and tensor.numel()):
             return None
@@ -190,7 +190,13 @@ class _Reading:
         if self.lengths.get(layer) is not None:
             return self.lengths[layer]
         mask = mask_for(self.model, layer, tokens, self.batch)
-        if mask is None and word not in ("flatten", "first", "cls"):
+        if mask is None and word not in ("flatten", "first", "cls") and tokens > 1:
+            for name, shape in unused_masks(self.batch).items():
+                self.notes[name] = (
+                    f"{name!r} {shape} of the batch keeps no padding out of its layer {layer!r}, "
+                    "only an attention_mask (samples, tokens) does; if it tells padding, leave "
+                    "that layer out, or run samples of one length together"
+                )
             padded = [m for m in self.batch.masks.values() if not m.all()]
             if padded and tokens > 1:
                 self.notes["mask"] = (
@@ -199,6 +205,12 @@ class _Reading:
                     "run samples of one length together"
                 )
         return mask
+
+
+def _described(value: Any) -> str:
+    """Return the class of what a layer returns, with the shape and type of a tensor."""
+    kind = type(value).__name__
+    return f"{kind} {tuple(value.shape)} of {value.dtype}" if hasattr(value, "dtype") else kind
 
 
 def _is_floating(tensor: Any) -> bool:
@@ -234,11 +246,13 @@ def _unpacked(value: Any) -> tuple[Any, np.ndarray | None]:
 
 
 def _has_channels_last(module: Any, shape: Sequence[int]) -> bool:
-    """Say whether a module returns square maps and works on their last axis, as in Swin."""
-    if len(shape) != 4 or not shape[1] == shape[2] != shape[3]:
+    """Say whether a module returns maps and works on their last axis, as in Swin, and not on their
+    second."""
+    if len(shape) != 4 or shape[1] == shape[3]:
         return False
     widths = [getattr(part, "normalized_shape", ()) for part in module.modules()]
-    return (shape[3],) in map(tuple, widths)
+    is_linear = type(module).__name__ == "Linear" and module.out_features == shape[3]
+    return is_linear or (shape[3],) in map(tuple, widths)
 
 
 def titled(rows: Mapping[tuple[str, int], Any]) -> dict[str, Any]:
@@ -261,6 +275,11 @@ def _logits(result: Any, samples: int) -> np.ndarray | None:
 def check_pool(pool: Pool) -> None:
     """Raise ``ValueError`` for a pooling that does not exist."""
     for word in pool.values() if isinstance(pool, Mapping) else [pool or "mean"]:
+        if isinstance(word, list | tuple):
+            raise ValueError(
+                f"pool must be one word, or a mapping from layers to words; got {word!r}; "
+                "rs.extract_features computes several in one run"
+            )
         if word not in TOKEN_POOLS:
             raise ValueError(f"pool must be one of {', '.join(TOKEN_POOLS)}; got {word!r}")
 

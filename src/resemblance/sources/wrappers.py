@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 PARALLEL = ("DataParallel", "DistributedDataParallel")
+AVERAGES = ("AveragedModel", "ModelEma", "ModelEmaV2", "ModelEmaV3")  # of weights, in training
 AROUND = {  # by the class of what is around a module, the name of the module inside
-    **dict.fromkeys(PARALLEL, "module"),
+    **dict.fromkeys((*PARALLEL, *AVERAGES, "DeepSpeedEngine"), "module"),
     "OptimizedModule": "_orig_mod",
     "FullyShardedDataParallel": "_fsdp_wrapped_module",
     "CheckpointWrapper": "_checkpoint_wrapped_module",
@@ -84,8 +85,14 @@ def _is_called(module: Any) -> bool:
 
 
 def check_watchable(model: Any, name: str) -> None:
-    """Raise ``ValueError`` for a model with a part in TorchScript, whose layers show nothing."""
+    """Raise ``ValueError`` for a model whose layers show nothing: with a part in TorchScript, or a
+    flat program of ``torch.export``."""
     torch = sys.modules["torch"]
+    if isinstance(model, torch.nn.Module) and "eval" in vars(model):  # a flat program has one mode
+        raise ValueError(
+            f"{name} cannot be watched: it is a program of torch.export without layers; pass "
+            "torch.export.unflatten(program) in place of program.module()"
+        )
     for part, inner in model.named_modules():
         if isinstance(inner, torch.jit.ScriptModule):
             where = f"its part {part!r}" if part else "it"

@@ -39,3 +39,7 @@ __all__ = [
     "input_noise_stability", "trial_split", "temporal_drift", "centroid_drift", "anisotropy",
     "participation_ratio", "effective_rank", "logme", "leep", "h_score", "nce", "gbc",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__
