@@ -443,6 +443,16 @@ def test_another_width_is_drift_for_whatever_reads_the_vectors(more, pair):
     assert by["index"].lines[2].startswith("New queries cannot search old vectors")
 
 
+def test_drifts_by_column_have_no_value_for_two_widths(pair):
+    x, _, _ = pair
+    found = quick(x, x[:, :4])
+    by_column = {d.name: d for d in found.drifts if "column by column" in d.reason}
+    assert set(by_column) == {"displacement", "sliced_wasserstein", "mmd"}
+    assert all(d.value is None and "6 and 4 columns" in d.reason for d in by_column.values())
+    assert found.coordinates.drifted
+    assert "1 of 1 tests above the threshold, the width changed" in found.coordinates.said
+
+
 def test_drifts_of_the_geometry_do_not_see_the_coordinates(pair):
     x, _, g = pair
     found = quick(x, 0.3 * x @ orthogonal(6, g) + 7)
@@ -475,7 +485,7 @@ def test_noise_of_the_tolerance_is_rarely_drift():
     x = np.random.default_rng(0).standard_normal((60, 5))
     rules = Rules(threshold=None, tolerance=0.1, draws=20, seed=0)
     versions = noisy(x, rules._replace(seed=1), 12)
-    drifts = [d for y in versions for d in table(x, y, rules, lambda share: None)]
+    drifts = [d for y in versions for d in table(x, y, (16, 16), rules, lambda share: None)]
     assert sum(d.exceeds for d in drifts if d.name == "displacement") <= 2
 
 

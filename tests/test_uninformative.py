@@ -408,6 +408,14 @@ def test_probabilities_are_no_logits_and_logits_no_probabilities():
     rng = np.random.default_rng(0)
     p, q = rng.dirichlet(np.ones(5), 30), rng.dirichlet(np.ones(5), 30)
     logits, labels = rng.standard_normal((30, 5)), np.arange(30) % 3
+    spoilt = np.r_[p[:-1], 3 * p[-1:]]
+    for named, outputs in (
+        ("probabilities", spoilt),
+        ("probabilities", p.round(2)),
+        ("percentages", 100 * p),
+    ):
+        with pytest.raises(rs.Undefined, match=f"are {named}"):
+            rs.jensen_shannon(outputs, q)
     for outputs in (p, p.astype("f2"), np.eye(5)[np.arange(30) % 5]):
         with pytest.raises(rs.Undefined, match='outputs="probabilities"'):
             rs.jensen_shannon(outputs, q)

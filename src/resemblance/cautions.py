@@ -25,6 +25,7 @@ SEVERAL, MOST = 10, 0.9  # of fewer features or samples, one that has most of it
 SHARE = 20  # one copy among so many samples, on all sides, is worth a word
 NAMED = 3  # representations with the same caution are named, at most
 FIRST = 16  # values of a row, by which most rows are told apart
+HOLLOW = 1e-3  # of the largest entry
 LEVELS = 10  # different whole numbers, at most, that make rows a code of classes or ratings
 COPIED = 2**18  # numbers that are copied to see whether a feature may have half of the variance
 SAMPLED = 128  # rows that show whether a feature may have half of the variance
@@ -292,12 +293,17 @@ def is_square(x: Representation) -> bool:
 
 
 def _slack(matrix: np.ndarray) -> float:
-    return 16 * float(np.finfo(np.result_type(matrix, np.float16)).eps * np.abs(matrix * 1.0).max())
+    """What two halves of a symmetric matrix differ by, which was computed in single precision or
+    is stored in a lower one."""
+    eps = max(np.finfo(np.float32).eps, np.finfo(np.result_type(matrix, np.float16)).eps)
+    return 16 * float(eps * np.abs(matrix * 1.0).max())
 
 
 def _is_hollow(matrix: np.ndarray) -> bool:
-    """Say whether the diagonal is zero, as that of dissimilarities."""
-    return bool(np.abs(np.diagonal(matrix) * 1.0).max() <= _slack(matrix))
+    """Say whether the diagonal is zero, as that of dissimilarities, or what single precision leaves
+    of the root of a zero."""
+    largest = float(np.abs(matrix * 1.0).max())
+    return bool(np.abs(np.diagonal(matrix) * 1.0).max() <= HOLLOW * largest)
 
 
 def _is_similarity(matrix: np.ndarray) -> bool:
