@@ -443,6 +443,22 @@ def test_another_width_is_drift_for_whatever_reads_the_vectors(more, pair):
     assert by["index"].lines[2].startswith("New queries cannot search old vectors")
 
 
+@pytest.mark.parametrize("offset", [1e8, 1e9])
+def test_versions_without_digits_are_refused(offset, pair):
+    x, _, g = pair
+    y = x + 0.1 * g.standard_normal(x.shape)
+    far = [(z + offset).astype(np.float32) for z in (x, y)]
+    queries = [(g.standard_normal((30, 6)) + offset).astype(np.float32) for _ in far]
+    for call in (
+        lambda: quick(*far),
+        lambda: rs.drift(*far, paired=False, progress=False),
+        lambda: rs.upgrade(*far, queries, progress=False),
+    ):
+        with pytest.raises(rs.Undefined, match="centre first"):
+            call()
+    assert quick(*(z + offset for z in (x, y))).drifts  # in double precision there are digits
+
+
 def test_drifts_by_column_have_no_value_for_two_widths(pair):
     x, _, _ = pair
     found = quick(x, x[:, :4])

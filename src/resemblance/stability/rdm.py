@@ -126,7 +126,7 @@ def agreement(
 
 
 def mean_agreement(
-    pairs: Iterable[tuple[np.ndarray, np.ndarray]], kind: Rdm, compare: Compare, stored: float
+    pairs: Iterable[tuple[np.ndarray, np.ndarray]], kind: Rdm, compare: Compare, stored: float = 0.0
 ) -> float:
     """Mean of :func:`agreement` over pairs of arrays that were stored in one precision."""
     return float(np.mean([agreement(a, b, kind, compare, (stored, stored)) for a, b in pairs]))
