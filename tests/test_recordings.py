@@ -467,6 +467,14 @@ def test_means_are_over_the_trials_that_have_a_number(recording: Any, subtests: 
         warnings.simplefilter("ignore")
         with pytest.raises(rs.Undefined, match="condition 2 has no number of feature 0"):
             rs.dissimilarities(trials, LABELS)
+    with subtests.test("a condition without a trial"):
+        trials = np.where(LABELS[:, None] == 2, np.nan, recording.trials)
+        with pytest.warns(UserWarning, match="trials"):
+            value = rs.rdm(rs.dissimilarities(trials, LABELS))
+        rest = np.arange(N) != 2
+        assert np.isnan(value[2, rest]).all()
+        whole = rs.rdm(rs.dissimilarities(recording.trials, LABELS))
+        assert np.allclose(value[np.ix_(rest, rest)], whole[np.ix_(rest, rest)], atol=1e-12)
     with subtests.test("infinite"), pytest.raises(rs.Undefined, match="infinite"):
         rs.condition_means(np.where(trials > 1, np.inf, trials), LABELS)
     with subtests.test("a condition without any number"):

@@ -758,3 +758,20 @@ def test_a_stream_says_what_is_doubtful_about_its_samples():
         stream.update(batch)
         scores = stream.compare("cka", progress=False)
         assert any(caution.startswith(words) for caution in scores.cautions)
+
+
+@pytest.mark.parametrize("offset", [0, 1e6, 1e7, 1e8])
+def test_batches_without_digits_have_no_value(offset):
+    draw = np.random.default_rng(0).standard_normal
+    pair = [(draw((60, 6)) + offset).astype(np.float32) for _ in range(2)]
+    stream = rs.Stream()
+    for start in range(0, 60, 15):
+        stream.update({name: z[start : start + 15] for name, z in zip("xy", pair)})
+    result = stream.compare(["cka", "procrustes"], progress=False)
+    for name in ("cka", "procrustes"):
+        if offset < 1e7:
+            assert result[name][0, 1] == pytest.approx(rs.get_measure(name)(*pair), abs=1e-9)
+        else:
+            assert np.isnan(result[name][0, 1])
+            with pytest.raises(rs.Undefined):
+                rs.get_measure(name)(*pair)

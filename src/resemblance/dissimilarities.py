@@ -143,7 +143,8 @@ def dissimilarities(
     noise adds nothing on average, and dissimilarities without a difference are negative as often as
     positive. Where a condition lacks a trial in some run, each pair of conditions has the runs that
     hold both, R of them. Where trials have NaN, means are over the trials that have a number, and a
-    warning says so; a trial without any number is a missing trial.
+    warning says so; a trial without any number is a missing trial. Without ``runs`` a condition of
+    missing trials has no dissimilarity to others, NaN.
 
     ``"euclidean"`` is the root; ``"correlation"`` (1 - Pearson over features) and ``"cosine"`` are
     not divided by d, and a mean without direction (zero, or for correlations constant) has 1 to all
@@ -175,7 +176,9 @@ def dissimilarities(
     if kind in ("sqeuclidean", "euclidean"):
         points = _around_means(points)
     factors = _factors(kind, points, noise, prior)
+    absent = np.setdiff1d(np.unique(numbers), numbers[~lacking])
     if runs is None:
+        points = np.where(np.isin(numbers, absent)[:, None], 0.0, points)  # counts for nothing
         means = _whole_means(points, numbers, "in any trial", ids)
         label: str = "mahalanobis" if noise is not None and kind == "sqeuclidean" else kind
         if kind in ("correlation", "cosine"):
@@ -188,7 +191,12 @@ def dissimilarities(
         matrix = _cross_validated(points[~lacking], numbers[~lacking], labels_of_runs, factors, ids)
     matrix = unit * np.sqrt(np.maximum(matrix, 0)) if kind == "euclidean" else matrix
     np.fill_diagonal(matrix, 0)
-    y = _signed(matrix, label, name or x.name, ids)
+    gaps = np.isin(np.arange(len(matrix)), absent)
+    gaps = (gaps[:, None] | gaps) & ~np.eye(len(matrix), dtype=bool)
+    if gaps.any():
+        present = ~gaps & ~np.eye(len(matrix), dtype=bool)
+        matrix[gaps] = matrix[present].mean() if present.any() else 0.0
+    y = _signed(matrix, label, name or x.name, ids, gaps)
     first = np.unique(numbers, return_index=True)[1]
     y.is_sorted = bool((np.diff(first) < 0).any())
     return y
@@ -313,8 +321,8 @@ def _whole_means(points: np.ndarray, numbers: np.ndarray, where: str, ids: Any) 
     condition, feature = (int(k) for k in np.argwhere(gaps)[0])
     raise Undefined(
         f"dissimilarities: condition {ids[condition] if ids else condition} has no number of "
-        f"feature {feature} {where}; leave the condition out, or the feature, because a "
-        "dissimilarity is over all features"
+        f"feature {feature} {where}; a dissimilarity is over all features, so leave the feature "
+        "out, or write NaN in all features of the trial, which is then missing"
     )
 
 
