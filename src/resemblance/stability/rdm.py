@@ -121,8 +121,8 @@ def agreement(
 ) -> float:
     """Correlation of the dissimilarities between rows of ``a`` with those between rows of ``b``;
     ``stored``: the relative rounding of the numbers of both as they were stored."""
-    vectors = (dissimilarities(rows, kind, eps) for rows, eps in zip((a, b), stored))
-    return correlation(*vectors, compare)
+    one, other = (dissimilarities(rows, kind, eps) for rows, eps in zip((a, b), stored))
+    return correlation(one, other, compare)
 
 
 def mean_agreement(
