@@ -63,11 +63,6 @@ def test_the_mean_of_two_is_halfway() -> None:
     assert distance(mean, y) == pytest.approx(apart / 2, rel=1e-7)
 
 
-def test_a_mean_of_constant_representations_has_no_shape() -> None:
-    with pytest.raises(rs.Undefined, match="all representations are constant"):
-        rs.mean_shape([np.ones((5, 3)), np.zeros((5, 2))])
-
-
 def test_three_directions_need_a_mean_that_is_wider_than_they_are() -> None:
     turns = (0, 2 * np.pi / 3, 4 * np.pi / 3)
     # Rows and their negatives: centred, so the rows of each are a direction of the plane.

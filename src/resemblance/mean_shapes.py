@@ -44,7 +44,7 @@ def mean_shape(
     not enough.
 
     Raises ``ValueError`` for fewer than two representations, for different samples, and for a width
-    that is not 1 to n; ``Undefined`` where all representations are constant.
+    that is not 1 to n.
 
     Reference: Gower 1975. netrep's ``frechet_mean`` has the same aim; its method "streaming" stops
     by its step, not at the minimum.
@@ -57,9 +57,7 @@ def mean_shape(
         check_whole("mean_shape", width=width)
     if width is not None and not 1 <= width <= n:
         raise ValueError(f"mean_shape: width of {n} samples is 1 to {n}; got {width}")
-    largest = max(np.abs(x).max(initial=0.0) for x in arrays)
-    if largest == 0:
-        raise Undefined("mean_shape: all representations are constant (all their rows are equal)")
+    largest = max(np.abs(x).max(initial=0.0) for x in arrays) or 1.0
     arrays = [x / largest for x in arrays]
     mean = _on_axes(np.concatenate(arrays, axis=1) / len(arrays) ** 0.5)
     mean = _as_wide(mean, min(n, columns) if width is None else width)
