@@ -134,8 +134,9 @@ def shared_data(
         else:
             same.append(r)
     equal = [", ".join(repr(r.name) for r in group) for group in groups if len(group) > 1]
-    twins = [(r, next((g[0] for g in groups if _are_same(r, g[0])), None)) for r in models]
-    both = [f"{r.name!r} is {subject.name!r}" for r, subject in twins if subject is not None]
+    firsts = [group[0] for group in groups]
+    twins = [(r, subject) for r in models for subject in firsts if _are_same(r, subject)]
+    both = [f"{r.name!r} is {subject.name!r}" for r, subject in twins]
     words = []
     if equal:
         words.append(
