@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau, rankdata, spearmanr
+from scipy.spatial.distance import pdist
+from scipy.stats import kendalltau, pearsonr, rankdata, spearmanr
 
 import resemblance as rs
+from resemblance.inference.fitting import fitting_of
 
 COSINE = "rsa[rdm=sqeuclidean,compare=cosine]"
 PEARSON = "rsa[rdm=sqeuclidean,compare=pearson]"
@@ -459,13 +461,15 @@ def test_subjects_that_lack_stimuli_keep_the_others(how: str, compare: str) -> N
     assert np.allclose(result.values, values, rtol=0, atol=1e-9)
     assert "s2 19 of 20 stimuli, 171 of 190 pairs" in repr(result)
     assert "s6 17 of 20 stimuli, 136 of 190 pairs" in repr(result)
-    assert result.ceiling is None
-    assert "rs.join_samples" in repr(result)
+    subjects_by_hand = lacking(subjects, models, "rows of NaN")[0]
+    assert result.ceiling is not None
+    expected = ceiling_by_hand(list(subjects_by_hand.values()), compare)
+    assert result.ceiling[::2] == pytest.approx(expected, abs=1e-9)
     without = np.array([by_hand(subjects, models, compare, i) for i in range(20)])
     means = without.mean(axis=1)  # the jackknife of the mean over subjects
     of_stimuli = 19 / 20 * ((means - means.mean(axis=0)) ** 2).sum(axis=0)
     exact = 1e-3 if compare == "spearman" else 1e-6  # subjects with all stimuli: see rsa_without
-    assert np.diagonal(result.covariances[1]) == pytest.approx(of_stimuli, rel=exact)
+    assert np.diagonal(result.covariances[1])[:3] == pytest.approx(of_stimuli, rel=exact)
 
 
 def test_one_pair_that_was_not_measured_costs_no_subject() -> None:
@@ -478,6 +482,35 @@ def test_one_pair_that_was_not_measured_costs_no_subject() -> None:
     assert "s3 20 of 20 stimuli, 189 of 190 pairs" in repr(b)
     assert b.mean == pytest.approx(a.mean, abs=0.01)
     assert b.error == pytest.approx(a.error, rel=0.05)
+
+
+def ceiling_by_hand(subjects: list[np.ndarray], compare: str) -> tuple[float, float]:
+    """What subjects, with rows of NaN for stimuli that they lack, score with the mean of those who
+    have a pair."""
+    vectors = np.array([pdist(x, "sqeuclidean") for x in subjects])
+    ranks, count = vectors.copy(), vectors.shape[1]
+    for row, vector in zip(ranks, vectors):
+        has = ~np.isnan(vector)
+        part = vector[has] - (vector[has].mean() if compare == "pearson" else 0)
+        row[has] = part / np.sqrt(np.mean(part**2))
+        if compare == "spearman":
+            row[has] = rankdata(vector[has]) * (count + 1) / (has.sum() + 1)
+    scores = []
+    for row in range(len(ranks)):
+        has = ~np.isnan(vectors[row])
+        for pooled in (np.nanmean(np.delete(ranks, row, 0), axis=0), np.nanmean(ranks, axis=0)):
+            a, b = vectors[row][has], pooled[has]
+            if compare == "cosine":
+                scores.append(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+            else:
+                scores.append((spearmanr if compare == "spearman" else pearsonr)(a, b)[0])
+    return float(np.mean(scores[::2])), float(np.mean(scores[1::2]))
+
+
+def with_a_gap(x: Any) -> np.ndarray:
+    matrix = rs.rdm(x, "sqeuclidean")
+    matrix[0, 1] = matrix[1, 0] = np.nan
+    return matrix
 
 
 def test_subjects_that_lack_stimuli_are_named_where_all_are_needed(subtests: Any) -> None:
@@ -496,9 +529,43 @@ def test_subjects_that_lack_stimuli_are_named_where_all_are_needed(subtests: Any
             options = {"measure": measure} if measure else {}
             assert rs.across(side, columns, **options).subjects == tuple(subjects)
     with subtests.test("folds"):
-        result = rs.across(subjects, models, measure=PEARSON, folds=2)
-        assert list(result.failures) == list(LACKING)
-        assert "rs.join_samples" in result.failures["s5"]
+        half = models["half"]
+        parts = rs.from_dissimilarities(with_a_gap(half), ids=half.ids)
+        with pytest.raises(rs.Undefined, match=r"rs\.join_samples"):
+            rs.across(subjects, {"part": parts}, measure=PEARSON, folds=2)
+
+
+@pytest.mark.parametrize("measure", [PEARSON, COSINE])
+@pytest.mark.parametrize("folds", [1, 2])
+def test_fits_take_the_pairs_that_subjects_have(measure: str, folds: int) -> None:
+    subjects, models = experiment()
+    whole = models | {"fitted": list(models.values())}
+    all_pairs = rs.across(subjects, whole, measure=measure, folds=folds)
+    less, named = lacking(subjects, models, "fewer ids")
+    few = rs.across(less, named | {"fitted": list(named.values())}, measure=measure, folds=folds)
+    assert few.subjects == all_pairs.subjects
+    assert few.mean == pytest.approx(all_pairs.mean, abs=0.05)
+    assert few.ceiling is not None
+    assert few.ceiling[::2] == pytest.approx(all_pairs.ceiling[::2], abs=0.05)
+    if folds == 1:  # a model of one part needs no fit
+        plain = rs.across(less, named, measure=measure)
+        assert few.values[:, : len(named)] == pytest.approx(plain.values, abs=1e-9)
+        assert few.ceiling == pytest.approx(plain.ceiling, abs=1e-9)
+
+
+def test_scores_by_pairs_are_those_of_all_where_no_pair_is_missing() -> None:
+    subjects, models = experiment()
+    given = [rs.as_representation(x, name) for name, x in (subjects | models).items()]
+    count, folds = len(subjects), [np.arange(0, 20, 2), np.arange(1, 20, 2)]
+    parts = given[count:]
+    for measure in (PEARSON, COSINE):
+        of_models = [*parts, parts[0]]
+        sizes = [len(parts), 1]
+        called = rs.get_measure(measure)
+        fitting = fitting_of(called, given[:count], of_models, sizes, "weights", folds)
+        for seen, shown in (folds, folds[::-1]):
+            expected = fitting._on_fold(shown, np.arange(0))
+            assert fitting._on_pairs(seen, shown) == pytest.approx(expected, abs=1e-12)
 
 
 def test_what_cannot_be_tested_is_refused(subtests: Any) -> None:

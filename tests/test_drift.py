@@ -443,6 +443,32 @@ def test_another_width_is_drift_for_whatever_reads_the_vectors(more, pair):
     assert by["index"].lines[2].startswith("New queries cannot search old vectors")
 
 
+@pytest.mark.parametrize("offset", [5e7, 1e8])
+def test_versions_without_digits_are_refused(offset, pair):
+    x, _, g = pair
+    y = x + 0.1 * g.standard_normal(x.shape)
+    far = [(z + offset).astype(np.float32) for z in (x, y)]
+    queries = [(g.standard_normal((30, 6)) + offset).astype(np.float32) for _ in far]
+    for call in (
+        lambda: quick(*far),
+        lambda: rs.drift(*far, paired=False, progress=False),
+        lambda: rs.upgrade(*far, queries, progress=False),
+    ):
+        with pytest.raises(rs.Undefined, match="centre first"):
+            call()
+    assert quick(*(z + offset for z in (x, y))).drifts  # in double precision there are digits
+
+
+def test_drifts_by_column_have_no_value_for_two_widths(pair):
+    x, _, _ = pair
+    found = quick(x, x[:, :4])
+    by_column = {d.name: d for d in found.drifts if "column by column" in d.reason}
+    assert set(by_column) == {"displacement", "sliced_wasserstein", "mmd"}
+    assert all(d.value is None and "6 and 4 columns" in d.reason for d in by_column.values())
+    assert found.coordinates.drifted
+    assert "1 of 1 tests above the threshold, the width changed" in found.coordinates.said
+
+
 def test_drifts_of_the_geometry_do_not_see_the_coordinates(pair):
     x, _, g = pair
     found = quick(x, 0.3 * x @ orthogonal(6, g) + 7)
@@ -475,7 +501,7 @@ def test_noise_of_the_tolerance_is_rarely_drift():
     x = np.random.default_rng(0).standard_normal((60, 5))
     rules = Rules(threshold=None, tolerance=0.1, draws=20, seed=0)
     versions = noisy(x, rules._replace(seed=1), 12)
-    drifts = [d for y in versions for d in table(x, y, rules, lambda share: None)]
+    drifts = [d for y in versions for d in table(x, y, (16, 16), rules, lambda share: None)]
     assert sum(d.exceeds for d in drifts if d.name == "displacement") <= 2
 
 

@@ -549,6 +549,16 @@ def test_rows_that_vary_by_rounding_are_constant_rows() -> None:
     for kind in (np.float32, np.float64):  # as they are stored
         assert (rs.rdm(saturated.astype(kind))[0, 1] == 1) == (kind is np.float32)
     assert rs.rsa(saturated, y) == rs.rsa(ones, y)
+    needed = {
+        "replicate": {"replicate": y},
+        "anchor_profile": {"replicate": y, "anchors": (30, 31, 40)},
+        "feature_split": {},
+        "label_conditioned_split": {"labels": np.arange(60) // 5},
+    }
+    for name, inputs in needed.items():
+        statistic = rs.get_statistic(name).where(rdm="correlation")
+        one, other = (statistic(x, **inputs) for x in (saturated, ones))
+        assert one == other
 
 
 def test_rounding_that_decides_on_a_rotation_is_noticed() -> None:

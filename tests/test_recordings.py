@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from itertools import combinations
 from typing import Any
 
@@ -441,40 +442,51 @@ def test_recordings_that_do_not_fit_are_refused(recording: Any, subtests: Any) -
         rs.noise_covariance(trials, LABELS[1:])
     with pytest.raises(ValueError, match="degrees of freedom"):
         rs.noise_covariance(trials, LABELS, dof="all")  # type: ignore[arg-type]
-    with pytest.raises(rs.Undefined, match="NaN"):
-        rs.dissimilarities(np.where(trials > 2, np.nan, trials), LABELS)
+    with pytest.raises(rs.Undefined, match="infinite"):
+        rs.dissimilarities(np.where(trials > 2, np.inf, trials), LABELS)
     with pytest.raises(ValueError, match="features"):
         rs.dissimilarities(recording.crossnobis)
 
 
-def test_trials_without_a_number_are_left_out_with_their_labels(
-    recording: Any, subtests: Any
-) -> None:
+def test_means_are_over_the_trials_that_have_a_number(recording: Any, subtests: Any) -> None:
     trials = np.array(recording.trials)
     trials[5, 3], trials[17] = np.nan, np.nan
-    ok = np.isfinite(trials).all(axis=1)
-    calls: dict[str, Any] = {
-        "dissimilarities": lambda x, c, r: rs.dissimilarities(x, c),
-        "crossnobis": lambda x, c, r: rs.dissimilarities(x, c, runs=r),
-        "noise": lambda x, c, r: rs.noise_covariance(x, c),
-        "means": lambda x, c, r: rs.condition_means(x, c),
-    }
-    for name, call in calls.items():
-        with subtests.test(name):
-            with pytest.raises(rs.Undefined, match="2 of 72 trials have gaps") as error:
-                call(trials, LABELS, NUMBERS)
-            assert "ok = np.isfinite(X).all(axis=1), X[ok]" in str(error.value)
-            call(trials[ok], LABELS[ok], NUMBERS[ok])
-    with subtests.test("the value"):
-        means = np.array([trials[ok & (i == LABELS)].mean(axis=0) for i in range(N)])
-        expected = ((means[:, None] - means) ** 2).mean(axis=2)
-        value = rs.rdm(rs.dissimilarities(trials[ok], LABELS[ok]))
+    ok = np.isfinite(trials).any(axis=1)
+    means = np.array([np.nanmean(trials[i == LABELS], axis=0) for i in range(N)])
+    between = ((means[:, None] - means) ** 2).mean(axis=2)
+    with subtests.test("means"):
+        with pytest.warns(UserWarning, match="2 of 72 trials"):
+            value = rs.condition_means(trials, LABELS).array
+        assert np.allclose(value, means, rtol=0, atol=1e-12)
+    with subtests.test("dissimilarities"):
+        with pytest.warns(UserWarning, match="2 of 72 trials"):
+            value = rs.rdm(rs.dissimilarities(trials, LABELS))
+        assert np.allclose(value, between, rtol=0, atol=1e-12)
+    trials[5, 3] = 0.0
+    with subtests.test("crossnobis"):
+        with pytest.warns(UserWarning, match="1 of 72 trials"):
+            value = rs.rdm(rs.dissimilarities(trials, LABELS, runs=NUMBERS))
+        expected = rs.rdm(rs.dissimilarities(trials[ok], LABELS[ok], runs=NUMBERS[ok]))
         assert np.allclose(value, expected, rtol=0, atol=1e-12)
-    with subtests.test("a unit that is lost in most trials"):
-        trials[10:, 0] = np.nan
-        with pytest.raises(rs.Undefined, match="leave those features out") as error:
-            rs.condition_means(trials, LABELS)
-        assert "trials have gaps" not in str(error.value)
+    with subtests.test("noise"):
+        with pytest.warns(UserWarning, match="1 of 72 trials.*left out"):
+            value = rs.noise_covariance(trials, LABELS)
+        assert np.array_equal(value, rs.noise_covariance(trials[ok], LABELS[ok]))
+    trials[LABELS == 2, 0] = np.nan
+    with subtests.test("a feature without a number"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(rs.Undefined, match="condition 2 has no number of feature 0"):
+            rs.dissimilarities(trials, LABELS)
+    with subtests.test("a condition without a trial"):
+        trials = np.where(LABELS[:, None] == 2, np.nan, recording.trials)
+        with pytest.warns(UserWarning, match="trials"):
+            value = rs.rdm(rs.dissimilarities(trials, LABELS))
+        rest = np.arange(N) != 2
+        assert np.isnan(value[2, rest]).all()
+        whole = rs.rdm(rs.dissimilarities(recording.trials, LABELS))
+        assert np.allclose(value[np.ix_(rest, rest)], whole[np.ix_(rest, rest)], atol=1e-12)
+    with subtests.test("infinite"), pytest.raises(rs.Undefined, match="infinite"):
+        rs.condition_means(np.where(trials > 1, np.inf, trials), LABELS)
     with subtests.test("a condition without any number"):
         trials = np.where(LABELS[:, None] == 4, np.nan, recording.trials)
         means = rs.condition_means(trials, LABELS).array
@@ -551,3 +563,17 @@ def test_dissimilarities_of_any_size_are_right_or_refused(size):
     with pytest.raises(ValueError, match="divide X by its size first"):
         rs.dissimilarities(size * x, conditions)
     assert rs.rdm(rs.dissimilarities(size * x / size, conditions)).shape == (10, 10)
+
+
+@pytest.mark.parametrize("offset", [1e4, 1e7, 1e8])
+@pytest.mark.parametrize("options", [{}, {"runs": NUMBERS}, {"kind": "euclidean"}])
+def test_responses_far_from_the_origin_keep_their_digits(
+    recording: Any, offset: float, options: Any
+) -> None:
+    far = recording.trials + offset
+    value, expected = (
+        rs.rdm(rs.dissimilarities(x, LABELS, **options)) for x in (far, far - offset)
+    )
+    assert np.allclose(value, expected, rtol=1e-9, atol=1e-9)
+    with pytest.raises(rs.Undefined, match="centre first"):
+        rs.dissimilarities(recording.trials + 1e17, LABELS, **options)

@@ -828,3 +828,20 @@ def test_a_stream_takes_representations_and_their_ids():
         rs.Stream().update(
             {"x": rs.Representation(x, ids=ids), "y": rs.Representation(y, ids=ids[::-1])}
         )
+
+
+@pytest.mark.parametrize("offset", [0, 1e6, 1e7, 1e8])
+def test_batches_without_digits_have_no_value(offset):
+    draw = np.random.default_rng(0).standard_normal
+    pair = [(draw((60, 6)) + offset).astype(np.float32) for _ in range(2)]
+    stream = rs.Stream()
+    for start in range(0, 60, 15):
+        stream.update({name: z[start : start + 15] for name, z in zip("xy", pair)})
+    result = stream.compare(["cka", "procrustes"], progress=False)
+    for name in ("cka", "procrustes"):
+        if offset < 1e7:
+            assert result[name][0, 1] == pytest.approx(rs.get_measure(name)(*pair), abs=1e-9)
+        else:
+            assert np.isnan(result[name][0, 1])
+            with pytest.raises(rs.Undefined):
+                rs.get_measure(name)(*pair)

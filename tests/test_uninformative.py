@@ -380,6 +380,19 @@ def test_every_command_has_every_caution(command, caution):
     assert any(words in c for c in COMMANDS[command](change(x), change(y)))
 
 
+@pytest.mark.parametrize("change", [lambda x: x.astype("f4"), lambda x: 2 * x, np.copy])
+def test_subjects_are_the_same_whatever_their_unit_and_precision(change):
+    rng = np.random.default_rng(0)
+    base = rng.standard_normal((20, 6))
+    subjects = {f"s{i}": base + rng.standard_normal(base.shape) for i in range(3)}
+    copied = change(subjects["s0"])
+    notes = rs.across(subjects | {"s3": copied}, {"m": base}, progress=False).notes
+    assert any("subjects have the same data: 's0', 's3'" in words for words in notes)
+    notes = rs.across(subjects, {"m": copied}, progress=False).notes
+    assert any("models have the data of subjects: 'm' is 's0'" in words for words in notes)
+    assert not any("data" in words for words in rs.across(subjects, {"m": base}).notes)
+
+
 def test_subjects_and_models_of_the_same_data_are_named():
     rng = np.random.default_rng(0)
     a, b, c = (rng.standard_normal((12, 5)) for _ in range(3))
@@ -408,6 +421,14 @@ def test_probabilities_are_no_logits_and_logits_no_probabilities():
     rng = np.random.default_rng(0)
     p, q = rng.dirichlet(np.ones(5), 30), rng.dirichlet(np.ones(5), 30)
     logits, labels = rng.standard_normal((30, 5)), np.arange(30) % 3
+    spoilt = np.r_[p[:-1], 3 * p[-1:]]
+    for named, outputs in (
+        ("probabilities", spoilt),
+        ("probabilities", p.round(2)),
+        ("percentages", 100 * p),
+    ):
+        with pytest.raises(rs.Undefined, match=f"are {named}"):
+            rs.jensen_shannon(outputs, q)
     for outputs in (p, p.astype("f2"), np.eye(5)[np.arange(30) % 5]):
         with pytest.raises(rs.Undefined, match='outputs="probabilities"'):
             rs.jensen_shannon(outputs, q)

@@ -24,6 +24,8 @@ SEVERAL, MOST = 10, 0.9  # of fewer features or samples, one that has most of it
 SHARE = 20  # one copy among so many samples, on all sides, is worth a word
 NAMED = 3  # representations with the same caution are named, at most
 FIRST = 16  # values of a row, by which most rows are told apart
+SAME = 1e-6  # of the largest number: more than the rounding of single precision
+HOLLOW = 1e-3  # of the largest entry
 LEVELS = 10  # different whole numbers, at most, that make rows a code of classes or ratings
 COPIED = 2**18  # numbers that are copied to see whether a feature may have half of the variance
 SAMPLED = 128  # rows that show whether a feature may have half of the variance
@@ -135,14 +137,18 @@ def moved_columns_of(moved: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 def shared_data(
     subjects: Sequence[Representation], models: Sequence[Representation]
 ) -> tuple[str, ...]:
-    """Return which subjects have equal data, and which models are subjects."""
-    by_data: dict[str, list[str]] = {}
+    """Return which subjects have equal data, but for a factor, and which models are subjects."""
+    groups: list[list[Representation]] = []
     for r in subjects:
-        by_data.setdefault(fingerprint(r), []).append(repr(r.name))
-    equal = [", ".join(names) for names in by_data.values() if len(names) > 1]
-    both = [
-        f"{r.name!r} is {by_data[fingerprint(r)][0]}" for r in models if fingerprint(r) in by_data
-    ]
+        same = next((group for group in groups if _are_same(r, group[0])), None)
+        if same is None:
+            groups.append([r])
+        else:
+            same.append(r)
+    equal = [", ".join(repr(r.name) for r in group) for group in groups if len(group) > 1]
+    firsts = [group[0] for group in groups]
+    twins = [(r, subject) for r in models for subject in firsts if _are_same(r, subject)]
+    both = [f"{r.name!r} is {subject.name!r}" for r, subject in twins]
     words = []
     if equal:
         words.append(
@@ -155,6 +161,25 @@ def shared_data(
             "1 with itself, so leave it out on one side"
         )
     return tuple(words)
+
+
+def _are_same(x: Representation, y: Representation) -> bool:
+    """Say whether two representations hold the same numbers, but for a factor and the rounding of
+    single precision."""
+    if fingerprint(x) == fingerprint(y):
+        return True
+    if x.shape != y.shape or any(r.signed or r.origin for r in (x, y)):
+        return False
+    a, b = _array(x), _array(y)
+    for rows in ([0, len(a) // 2, len(a) - 1], slice(None)):  # a few rows tell most apart
+        one, other = a[rows].astype(float), b[rows].astype(float)
+        lengths = np.linalg.norm(one), np.linalg.norm(other)
+        if not 0 < min(lengths) <= max(lengths) < np.inf:
+            return False
+        one, other = one / lengths[0], other / lengths[1]
+        if not np.abs(one - other).max() <= SAME * np.abs(one).max():
+            return False
+    return True
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -304,12 +329,17 @@ def is_square(x: Representation) -> bool:
 
 
 def _slack(matrix: np.ndarray) -> float:
-    return 16 * float(np.finfo(np.result_type(matrix, np.float16)).eps * np.abs(matrix * 1.0).max())
+    """What two halves of a symmetric matrix differ by, which was computed in single precision or
+    is stored in a lower one."""
+    eps = max(np.finfo(np.float32).eps, np.finfo(np.result_type(matrix, np.float16)).eps)
+    return 16 * float(eps * np.abs(matrix * 1.0).max())
 
 
 def _is_hollow(matrix: np.ndarray) -> bool:
-    """Say whether the diagonal is zero, as that of dissimilarities."""
-    return bool(np.abs(np.diagonal(matrix) * 1.0).max() <= _slack(matrix))
+    """Say whether the diagonal is zero, as that of dissimilarities, or what single precision leaves
+    of the root of a zero."""
+    largest = float(np.abs(matrix * 1.0).max())
+    return bool(np.abs(np.diagonal(matrix) * 1.0).max() <= HOLLOW * largest)
 
 
 def _is_similarity(matrix: np.ndarray) -> bool:

@@ -142,7 +142,9 @@ def dissimilarities(
     second formula, crossnobis): one factor is from a run and the other from the other runs, so
     noise adds nothing on average, and dissimilarities without a difference are negative as often as
     positive. Where a condition lacks a trial in some run, each pair of conditions has the runs that
-    hold both, R of them.
+    hold both, R of them. Where trials have NaN, means are over the trials that have a number, and a
+    warning says so; a trial without any number is a missing trial. Without ``runs`` a condition of
+    missing trials has no dissimilarity to others, NaN.
 
     ``"euclidean"`` is the root; ``"correlation"`` (1 - Pearson over features) and ``"cosine"`` are
     not divided by d, and a mean without direction (zero, or for correlations constant) has 1 to all
@@ -154,7 +156,8 @@ def dissimilarities(
     in two runs, for ``runs`` with kinds that have no unbiased form, for ``noise`` that is not
     (d, d) or not positive definite or with another kind than the Euclidean ones, for negative
     counts, for correlations over one feature, and for more than 4096 conditions; ``Undefined`` for
-    NaN.
+    infinite values, for a condition without a number of some feature (in a run, with ``runs``), and
+    where the trials differ by less than rounding.
 
     Reference: Walther et al. 2016; Schütt et al. 2019 for counts.
     """
@@ -162,14 +165,21 @@ def dissimilarities(
     if runs is not None and conditions is None:
         raise ValueError("dissimilarities: runs need conditions, a label for each trial")
     check_labels("dissimilarities", title(x), x.order, conditions=conditions, runs=runs)
-    points, (ids, numbers) = values_of(x), _conditions(x, conditions)
+    points, (ids, numbers) = values_of("dissimilarities", x), _conditions(x, conditions)
     _check_kind(kind, points, noise, runs, prior)
     if noise is not None:
         check_noise(noise, points, numbers)
+    lacking = np.isnan(points).all(axis=1)
+    if lacking.all():
+        raise Undefined(f"dissimilarities: {title(x)} has no number at all")
     points, unit = _in_range(points, kind, noise)
+    if kind in ("sqeuclidean", "euclidean"):
+        points = _around_means(points)
     factors = _factors(kind, points, noise, prior)
+    absent = np.setdiff1d(np.unique(numbers), numbers[~lacking])
     if runs is None:
-        means = means_of(points, numbers)
+        points = np.where(np.isin(numbers, absent)[:, None], 0.0, points)  # counts for nothing
+        means = _whole_means(points, numbers, "in any trial", ids)
         label: str = "mahalanobis" if noise is not None and kind == "sqeuclidean" else kind
         if kind in ("correlation", "cosine"):
             matrix = dissimilarity_matrix(Representation(means, x.name), kind)
@@ -177,12 +187,16 @@ def dissimilarities(
             matrix = _between(*factors(means))
     else:
         label = "crossnobis" if kind == "sqeuclidean" else "poisson_cv"
-        matrix = _cross_validated(
-            points, numbers, _numbers(runs, len(points), "runs"), factors, ids
-        )
+        labels_of_runs = _numbers(runs, len(points), "runs")[~lacking]
+        matrix = _cross_validated(points[~lacking], numbers[~lacking], labels_of_runs, factors, ids)
     matrix = unit * np.sqrt(np.maximum(matrix, 0)) if kind == "euclidean" else matrix
     np.fill_diagonal(matrix, 0)
-    y = _signed(matrix, label, name or x.name, ids)
+    gaps = np.isin(np.arange(len(matrix)), absent)
+    gaps = (gaps[:, None] | gaps) & ~np.eye(len(matrix), dtype=bool)
+    if gaps.any():
+        present = ~gaps & ~np.eye(len(matrix), dtype=bool)
+        matrix[gaps] = matrix[present].mean() if present.any() else 0.0
+    y = _signed(matrix, label, name or x.name, ids, gaps)
     first = np.unique(numbers, return_index=True)[1]
     y.is_sorted = bool((np.diff(first) < 0).any())
     return y
@@ -243,7 +257,7 @@ def _cross_validated(
 ) -> np.ndarray:
     """Return products of differences in one run with those in the others, (n, n): for each pair of
     conditions means over the runs that have trials of both."""
-    count = int(numbers.max()) + 1
+    count = len(ids) if ids else int(numbers.max()) + 1
     trials = np.zeros((int(runs.max()) + 1, count), dtype=np.int64)
     np.add.at(trials, (runs, numbers), 1)
     first, second = np.triu_indices(count, 1)
@@ -254,7 +268,9 @@ def _cross_validated(
         present = np.flatnonzero((trials[pattern] > 0).all(axis=0))
         inside = np.isin(numbers, present) & np.isin(runs, pattern)
         those = points[inside], np.searchsorted(present, numbers[inside]), runs[inside]
-        part = np.mean([_between(factors(a)[0], factors(b)[1]) for a, b in _folds(*those)], axis=0)
+        named = [ids[k] if ids else k for k in present]
+        folds = _folds(*those, named)
+        part = np.mean([_between(factors(a)[0], factors(b)[1]) for a, b in folds], axis=0)
         i, j = first[pairs], second[pairs]
         matrix[i, j] = part[np.searchsorted(present, i), np.searchsorted(present, j)]
     return matrix + matrix.T
@@ -285,13 +301,42 @@ def _check_shared(shared: np.ndarray, first: np.ndarray, second: np.ndarray, ids
         )
 
 
+def _around_means(points: np.ndarray) -> np.ndarray:
+    """Return points minus the mean of each feature, which no Euclidean distance depends on: the
+    products of points far from the origin lose digits."""
+    for _ in range(2):
+        has = ~np.isnan(points)
+        total = np.where(has, points, 0.0).sum(axis=0)
+        points = points - total / np.maximum(has.sum(axis=0), 1)
+    return points
+
+
+def _whole_means(points: np.ndarray, numbers: np.ndarray, where: str, ids: Any) -> np.ndarray:
+    """Return the mean of the rows of each number; ``Undefined`` for one without a number of some
+    feature."""
+    means = means_of(points, numbers)
+    gaps = np.isnan(means)
+    if not gaps.any():
+        return means
+    condition, feature = (int(k) for k in np.argwhere(gaps)[0])
+    raise Undefined(
+        f"dissimilarities: condition {ids[condition] if ids else condition} has no number of "
+        f"feature {feature} {where}; a dissimilarity is over all features, so leave the feature "
+        "out, or write NaN in all features of the trial, which is then missing"
+    )
+
+
 def _folds(
-    points: np.ndarray, numbers: np.ndarray, runs: np.ndarray
+    points: np.ndarray, numbers: np.ndarray, runs: np.ndarray, ids: Sequence[Hashable]
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the means over all runs but one and those in that one."""
     for run in np.unique(runs):
         inside = runs == run
-        yield means_of(points[~inside], numbers[~inside]), means_of(points[inside], numbers[inside])
+        one, other = (
+            _whole_means(points[part], numbers[part], f"in {words}", ids)
+            for part, words in ((~inside, "all runs but one"), (inside, "a run"))
+        )
+        yield one, other
 
 
 # --------------------------------------------------------------------------------- dissimilarities
@@ -331,7 +376,7 @@ def _in_range(points: np.ndarray, kind: str, noise: Any) -> tuple[np.ndarray, fl
 
     Raises ``ValueError`` where the dissimilarities themselves are out of range.
     """
-    largest = float(np.abs(points).max(initial=0.0))
+    largest = float(np.nanmax(np.abs(points), initial=0.0))
     if SMALLEST <= largest <= 1 / SMALLEST or largest == 0:
         return points, 1.0
     if kind in ("sqeuclidean", "poisson") or noise is not None:

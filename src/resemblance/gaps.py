@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+OVER_NUMBERS = "each mean is over the trials that have a number"
 SHOWN = 5  # rows or columns that are named
 
 
@@ -39,6 +40,14 @@ def describe_gaps_of_trials(gaps: np.ndarray) -> str:
         f"{words}; {with_gaps} of {len(gaps)} trials have gaps: leave these out with their labels, "
         "ok = np.isfinite(X).all(axis=1), X[ok], np.asarray(conditions)[ok] (so with runs)"
     )
+
+
+def trials_with_gaps(
+    called: str, named: str, gaps: np.ndarray, consequence: str = OVER_NUMBERS
+) -> str:
+    """Return how many trials lack numbers, and what follows."""
+    count = int(gaps.any(axis=1).sum())
+    return f"{called}: {count} of {len(gaps)} trials of {named} have NaN; {consequence}"
 
 
 def _of_columns(columns: np.ndarray) -> str:

@@ -3,6 +3,7 @@ their columns in one order."""
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
@@ -10,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import detach, like, to_numpy
+from .arrays import Array, as_float64, detach, like, to_numpy
 from .columns import is_in_order, numbers_of_columns, order_of_columns
-from .gaps import describe_gaps_of_trials
+from .gaps import describe_gaps, trials_with_gaps
 from .inputs import check_order, order_of
 from .representation import Representation, Undefined, as_representation, title, with_rows
 from .sample_ids import hint_of_ids
@@ -57,9 +58,9 @@ def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Represen
     own they would make unrelated representations look alike.
 
     Raises ``ValueError`` unless there is one label for each trial and none is missing, and for
-    labels whose index has the trials in another order; ``Undefined`` where a feature has a number
-    in some trials of a condition and none in others. Where it has none in any trial of a condition,
-    the mean is NaN.
+    labels whose index has the trials in another order; ``Undefined`` for infinite values. Where
+    trials have NaN, a mean is over the trials of the condition that have a number, and a warning
+    says so. Where none of them has a number of a feature, the mean is NaN, without a warning.
     """
     x = as_representation(trials)
     if x.signed and not x.signed.signs.all():
@@ -74,7 +75,7 @@ def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Represen
     means = [x.xp.mean(x.xp.take(x.array, like(of, x.array), axis=0), axis=0) for of in rows]
     stacked = x.xp.stack(means)
     if not bool(x.xp.all(x.xp.isfinite(stacked))):
-        _check_trials(x, rows)
+        stacked = _means_of_numbers(x, rows)
     labels = np.asarray(conditions, dtype=object)
     first = [int(of[0]) for of in rows]
     y = with_rows(x, stacked, [labels[row] for row in first])
@@ -82,14 +83,19 @@ def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Represen
     return y
 
 
-def _check_trials(x: Representation, rows: Sequence[np.ndarray]) -> None:
-    """Raise ``Undefined`` where a feature has a number in some trials of a condition, ``rows``, and
-    none in others."""
-    gaps = np.isnan(to_numpy(detach(x.source)).astype(float))
-    for of in rows:
-        gaps[of] &= ~gaps[of].all(axis=0)
-    if gaps.any():
-        raise Undefined(f"condition_means: {title(x)} {describe_gaps_of_trials(gaps)}")
+def _means_of_numbers(x: Representation, rows: Sequence[np.ndarray]) -> Array:
+    """Return the means over the trials of each condition, ``rows``, that have a number; NaN where
+    none has. Warns where some trials of a condition have a number and others have none."""
+    values = as_float64(to_numpy(detach(x.array)))
+    if np.isinf(values).any():
+        raise Undefined(f"condition_means: {title(x)} {describe_gaps(~np.isfinite(values))}")
+    gaps = np.isnan(values)
+    sums = np.array([np.where(gaps[of], 0.0, values[of]).sum(axis=0) for of in rows])
+    counts = np.array([(~gaps[of]).sum(axis=0) for of in rows])
+    sizes = np.array([len(of) for of in rows])[:, None]
+    if ((counts > 0) & (counts < sizes)).any():
+        warnings.warn(trials_with_gaps("condition_means", title(x), gaps), stacklevel=3)
+    return like(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), x.array)
 
 
 def columns_in_one_order(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 
 from .arrays import as_float64, detach, to_numpy
-from .gaps import describe_gaps_of_trials
+from .gaps import OVER_NUMBERS, describe_gaps, describe_gaps_of_trials, trials_with_gaps
 from .inputs import check_labels
 from .representation import Representation, Undefined, as_representation, finite, title
 from .significance.labels import numbers_of
+from .views.digits import check_digits
 
 FREEDOM = 10  # of the residuals, to tell a precision from a covariance
 SYMMETRIC = 1e-8  # of the largest entry: what two halves of a matrix may differ by
@@ -35,18 +37,28 @@ def noise_covariance(
     2004), both by the weight λ that the data give; ``"only"`` is the diagonal alone, and ``None``
     is S.
 
+    Trials with NaN are left out, and a warning says so: a covariance of the numbers that each pair
+    of features has need not have an inverse.
+
     Raises ``ValueError`` for labels of another length, for ``dof`` below 1 (as many conditions as
-    trials) and for another ``shrink``; ``Undefined`` for NaN.
+    trials) and for another ``shrink``; ``Undefined`` for infinite values, for NaN in all trials,
+    and where the trials differ by less than rounding.
 
     Reference: Ledoit and Wolf 2004; Schäfer and Strimmer 2005.
     """
     x = trials_of("noise_covariance", X)
-    points = values_of(x)
+    points = values_of("noise_covariance", x, "these trials are left out")
     n, d = points.shape
     numbers = np.zeros(n, int)
     if conditions is not None:
         numbers = numbers_of("noise_covariance", conditions, n, "conditions")
         check_labels("noise_covariance", title(x), x.order, conditions=conditions)
+    if (is_whole := ~np.isnan(points).any(axis=1)).sum() < n:
+        if not is_whole.any():
+            raise Undefined(f"{title(x)} {describe_gaps_of_trials(np.isnan(points))}")
+        points = points[is_whole]
+        numbers = np.unique(numbers[is_whole], return_inverse=True)[1]
+        n = len(points)
     dof = n - int(numbers.max()) - 1 if dof is None else dof
     if not isinstance(dof, Real) or dof < 1:
         raise ValueError(
@@ -100,14 +112,14 @@ def check_noise(noise: Any, points: np.ndarray, numbers: np.ndarray) -> None:
             f"dissimilarities: noise of {d} features is ({d}, {d}); got {np.shape(noise)}; of one "
             "covariance for each run pass their mean, np.mean(noise, axis=0)"
         )
-    dof = len(points) - len(np.unique(numbers))
+    dof = int((~np.isnan(points).any(axis=1)).sum()) - len(np.unique(numbers))
     if isinstance(noise, str) or np.shape(noise) != (d, d) or dof < FREEDOM:
         return
     matrix = as_float64(to_numpy(noise))
     sign, logarithm = np.linalg.slogdet(matrix)
     if sign <= 0 or not np.isfinite(logarithm):
         return
-    residuals = points - means_of(points, numbers)[numbers]
+    residuals = (points - means_of(points, numbers)[numbers])[~np.isnan(points).any(axis=1)]
     products = residuals.T @ residuals / dof
     covered = np.trace(np.linalg.solve(matrix, products)) / d
     whitened = np.vdot(matrix, products) / d
@@ -160,22 +172,36 @@ def trials_of(called: str, X: Any, name: str = "") -> Representation:
     return as_representation(X, name)
 
 
-def values_of(x: Representation) -> np.ndarray:
-    """Return the features in double precision; ``ValueError`` for given dissimilarities."""
+def values_of(called: str, x: Representation, consequence: str = OVER_NUMBERS) -> np.ndarray:
+    """Return the features of trials in double precision, NaN where a trial has no number; warn of
+    NaN, with the consequence.
+
+    Raises ``ValueError`` for given dissimilarities, and ``Undefined`` for infinite values, and
+    where the trials differ by less than rounding.
+    """
     if x.signed or x.origin:
         raise ValueError(f"{title(x)} must hold features of trials")
-    try:
+    gaps = np.isnan(to_numpy(detach(x.source)).astype(float))
+    if not gaps.any():
         finite(x)
-    except Undefined:
-        gaps = ~np.isfinite(to_numpy(detach(x.source)).astype(float))
-        if not gaps.any():
-            raise
-        raise Undefined(f"{title(x)} {describe_gaps_of_trials(gaps)}") from None
-    return as_float64(to_numpy(x.array))
+        check_digits(x)
+        return as_float64(to_numpy(x.array))
+    points = as_float64(to_numpy(x.array))
+    if np.isinf(points).any():
+        raise Undefined(f"{title(x)} {describe_gaps(~np.isfinite(points))}")
+    warnings.warn(trials_with_gaps(called, title(x), gaps, consequence), stacklevel=3)
+    return points
 
 
 def means_of(points: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return the mean of the rows of each number, (conditions, d)."""
+    """Return the mean of the rows of each number, (conditions, d), over those that are not NaN; NaN
+    where all are."""
     total = np.zeros((int(numbers.max()) + 1, points.shape[1]))
-    np.add.at(total, numbers, points)
-    return np.asarray(total / np.bincount(numbers)[:, None])
+    gaps = np.isnan(points)
+    if not gaps.any():
+        np.add.at(total, numbers, points)
+        return np.asarray(total / np.bincount(numbers)[:, None])
+    counts = np.zeros(total.shape)
+    np.add.at(total, numbers, np.where(gaps, 0.0, points))
+    np.add.at(counts, numbers, ~gaps)
+    return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)

@@ -79,7 +79,9 @@ def drift(
     Parameters
     ----------
     reference, current : (n, d) and (n, e) with the same samples in the same order; widths may
-        differ (the narrower is padded with zeros). Representations with ids must have the same ids.
+        differ: the narrower version is padded with zeros, and displacement, sliced Wasserstein and
+        MMD, which compare column by column, have no value; another width is itself drift of the
+        coordinates. Representations with ids must have the same ids.
     paired : whether the rows are the same samples. With ``paired=False`` they are batches of other
         samples by one model, (n, d) and (m, d), such as the traffic of two days: tests by
         permutation of the pooled rows (energy distance, MMD, a classifier, the spectra), a
@@ -131,7 +133,8 @@ def drift(
     thousands for neighbours; files stay on disk but for m rows and one block.
 
     Raises ``ValueError`` for versions that cannot be compared or whose sizes differ by more than
-    1e50, :class:`~resemblance.Undefined` for a constant reference or NaN.
+    1e50, :class:`~resemblance.Undefined` for NaN, and for a reference that is constant or whose
+    samples differ by less than rounding.
 
     Reference: Raju 2026, Section 10, for most of the drifts. There CKA is called debiased and is
     not, Procrustes drift is the root (kept here with its square: it alone grows linearly with a
@@ -300,7 +303,7 @@ def _measured(
     point = n / (30 * sample.x.size * min(sample.x.shape))  # one search among all rows, in draws
     total = rules.draws + FINDINGS + point * width * len(sample.queries) * (4 + 2 * noise)
     with in_hundredths(progress, total, "drift") as tick:
-        rows = table(sample.x, sample.y, rules, tick)
+        rows = table(sample.x, sample.y, sample.widths, rules, tick)
         if not np.ptp(sample.y, axis=0).any():
             collapsed = _collapsed(sample.y)
             _, classes = _classes(sample, collapsed, names)

@@ -14,6 +14,7 @@ from ..joining import columns_in_one_order
 from ..representation import Representation, Undefined, as_representation, check_same_samples
 from ..statistic import classes as checked_labels
 from ..streamed import need_features
+from ..views.digits import check_digits
 from .verdict import PURPOSES
 
 # Versions whose sizes differ by more are in different units, and squares of them overflow.
@@ -89,6 +90,7 @@ def checked(
     x, y = columns_in_one_order("drift", (x, y), is_one_model=True)
     if n < 20:
         raise Undefined(f"drift needs at least 20 samples; got {n}")
+    check_digits(x)
     groups = None if labels is None else checked_labels("drift", x, labels)
     if groups is not None and not groups.any():
         raise ValueError(

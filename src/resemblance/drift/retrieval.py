@@ -81,6 +81,12 @@ class Sample(NamedTuple):
     is_reduced: bool  # to fewer dimensions than there are
 
     @property
+    def widths(self) -> tuple[int, int]:
+        """How many columns the versions have."""
+        before, after = self.all
+        return before.source.shape[1], after.source.shape[1]
+
+    @property
     def classes(self) -> np.ndarray | None:
         """The classes of the samples in use."""
         return None if self.groups is None else self.groups[self.rows]

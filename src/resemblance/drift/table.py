@@ -125,6 +125,7 @@ ROWS = (
         "coordinates", False, False),
     Row("mmd", "MMD", "coordinates", False, False),
 )  # fmt: skip
+BY_COLUMN = ("displacement", "sliced_wasserstein", "mmd")  # column i of both is the same
 SEARCHES = (
     Row("neighbours", "Neighbours lost, everything embedded again", "geometry", True, True),
     Row("old_index", "Neighbours lost, new queries on old vectors", "index", True, True),
@@ -183,29 +184,41 @@ def _spanned(x: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, f
 
 
 def table(
-    x: np.ndarray, y: np.ndarray, rules: Rules, tick: Callable[[float], None]
+    x: np.ndarray,
+    y: np.ndarray,
+    widths: tuple[int, int],
+    rules: Rules,
+    tick: Callable[[float], None],
 ) -> tuple[Drift, ...]:
     """The drifts with intervals from halves of the samples, compared with their thresholds;
     ``tick`` after each draw.
 
-    Calibrated thresholds are the 95th percentile of each drift of the reference against itself with
-    noise, and where samples are not paired of one half of it against the other, whichever is
-    larger.
+    ``widths``: how many columns the versions had before the narrower version was padded with
+    zeros. With two widths a drift that compares column by column has no value. Calibrated
+    thresholds are the 95th percentile of each drift of the reference against itself with noise, and
+    where samples are not paired of one half of it against the other, whichever is larger.
     """
     whole = Representation(x), Representation(y)
-    around, noise, halves = ({row.name: list[float]() for row in ROWS} for _ in range(3))
+    rows = [row for row in ROWS if widths[0] == widths[1] or row.name not in BY_COLUMN]
+    around, noise, halves = ({row.name: list[float]() for row in rows} for _ in range(3))
     others = noisy(x, rules, rules.draws) if rules.threshold is None else repeat(x)
     for half, other in zip(halves_of(len(x), draws=rules.draws, seed=rules.seed), others):
         first, rest = Representation(x[half]), np.delete(x, half, axis=0)
-        _add(around, (first, Representation(y[half])), ROWS)
+        _add(around, (first, Representation(y[half])), rows)
         if rules.threshold is None:
-            unpaired = [row for row in ROWS if not row.paired]
+            unpaired = [row for row in rows if not row.paired]
             as_many = Representation(x[half[: len(rest)]])  # of an odd number, one fewer
             _add(halves, (as_many, Representation(rest)), unpaired)
-            _add(noise, (whole[0], Representation(other)), ROWS)
+            _add(noise, (whole[0], Representation(other)), rows)
         tick(1)
-    limits = {row.name: _limit(row, rules, noise[row.name], halves[row.name]) for row in ROWS}
-    return tuple(_drift(row, whole, around[row.name], limits[row.name]) for row in ROWS)
+    limits = {row.name: _limit(row, rules, noise[row.name], halves[row.name]) for row in rows}
+    why = f"it compares column by column, and the versions have {widths[0]} and {widths[1]} columns"
+    return tuple(
+        _drift(row, whole, around[row.name], limits[row.name])
+        if row in rows
+        else _without(row, why, exceeds=False)
+        for row in ROWS
+    )
 
 
 def _limit(row: Row, rules: Rules, noise: list[float], halves: list[float]) -> float | None:

@@ -13,6 +13,7 @@ from ..rng import generator
 from ..significance.multiple_testing import holm
 from ..statistic import classes as checked_labels
 from ..streamed import need_features
+from ..views.digits import check_digits
 from .findings import WORDS, Finding, not_assessed
 from .moved import MovedClass, moved_apart
 from .retrieval import Rows
@@ -96,6 +97,7 @@ def checked_batches(
                 f"{batch.shape[0]}"
             )
     x, y = columns_in_one_order("drift", (x, y), is_one_model=True)
+    check_digits(x)
     if labels is None:
         return x, y, None, ()
     if not isinstance(labels, tuple | list) or len(labels) != 2:

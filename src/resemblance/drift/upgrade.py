@@ -227,8 +227,8 @@ def upgrade(
 
     Raises ``ValueError`` for vectors that do not belong together, too few queries, unknown ids in
     ``relevant``, and more than 5 % of queries without ids that equal a document;
-    :class:`~resemblance.Undefined` for NaN, for documents that are one point, and for cosines that
-    differ by rounding only.
+    :class:`~resemblance.Undefined` for NaN, for documents that are one point, and for documents or
+    cosines that differ by less than rounding.
 
     Reference: the problem is that of Drift-Adapter (Vejendla 2025), whose recall relative to
     re-embedding is ``as_new`` here; the maps are Schönemann 1966 and ridge regression.

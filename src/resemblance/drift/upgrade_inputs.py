@@ -16,6 +16,7 @@ from ..joining import columns_like, with_columns
 from ..representation import Representation, as_representation, check_same_samples, title
 from ..significance.labels import numbers_of
 from ..streamed import need_features
+from ..views.digits import check_digits
 from .index_options import TRUTHS
 from .index_search import METRICS, Metric
 from .inputs import check_count, check_share, columns_by_model
@@ -137,6 +138,8 @@ def task_of(
     """Return documents, index and queries; raise ``ValueError`` if they do not belong together."""
     x, y, a, b, z = _representations(old, new, queries, index)
     _check_sizes(x, a, z, k, index is not None)
+    for documents in (x, y):
+        check_digits(documents)
     before = y.features
     (x, a, z), (y, b) = columns_by_model((x, a, z), (y, b))
     rows = {name: rows_of(v) for name, v in (("old", x), ("new", y))}

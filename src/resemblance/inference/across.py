@@ -29,7 +29,7 @@ from ..significance.labels import numbers_of
 from ..significance.multiple_testing import ROUNDING, Adjust, adjusted
 from ..views.missing_pairs import lacks_pairs
 from .answers import Difference
-from .ceilings import ceilings_of_ranks, compared_ranks
+from .ceilings import ceilings_of_pairs, compared_pairs, compared_ranks
 from .crossed import standard_errors, two_factors
 from .fitting import Fit, Fitting, ceiling_of, fitting_of, folds_of
 from .jackknife import left_out_values, values_without
@@ -233,7 +233,11 @@ def across(
     ids (then models need ids) that are some of those of the models. It is compared on the pairs of
     stimuli that it has; ``notes`` says how many. Leaving out a stimulus that a subject lacks does
     not change its score, so the variance is that of the means without each stimulus in those that
-    have it. Then there is no ceiling; fitted models and folds leave such subjects out.
+    have it. The ceiling is then what subjects score with the mean of the others, and with that of
+    all, on the pairs that they have: of each pair the mean over those who have it, by ranks of the
+    ranks, else of the dissimilarities in units of their root mean square. The upper end is no bound
+    then. Whitened comparisons take all pairs, because their weights come from the covariance of the
+    dissimilarities of all stimuli.
 
     A subject for which a model or another subject has no value is left out, with the reason. Raises
     ``ValueError`` for fewer than two subjects, fewer than six stimuli or blocks, stimuli that
@@ -282,7 +286,7 @@ def across(
             m.evaluate(y, y)  # a model without a value is nothing that subjects lack
             if parts:
                 need_whole(y)
-        rows, failures = _usable(m, rows, bool(parts))
+        rows, failures = _usable(m, rows)
         if parts:
             fitting = fitting_of(m, rows, columns, [*names.values()], fit, parts)
             tables, upper = _fitted_tables(fitting, left_out, executor, progress)
@@ -389,15 +393,13 @@ def _check_ids(rows: Sequence[Representation], columns: Sequence[Representation]
 
 
 def _usable(
-    measure: Measure, rows: list[Representation], is_fitted: bool
+    measure: Measure, rows: list[Representation]
 ) -> tuple[list[Representation], dict[str, str]]:
     """Return the subjects that have a value with themselves, and why others have none."""
     usable, failures = [], {}
     for x in rows:
         try:
             measure.evaluate(x, x)
-            if is_fitted:
-                need_whole(x)
             usable.append(x)
         except Undefined as error:
             failures[x.name] = str(error)
@@ -424,8 +426,8 @@ def _tables(
     ceiling as one more model, and the upper one; add to ``failures`` why others have none."""
     product = measure.product
     is_cosine = product is not None and product.value is cosine and not product.root
-    is_whole = not any(map(lacks_pairs, rows))
-    has_ceiling = is_cosine and is_whole and not compared_ranks(measure)
+    is_by_pairs = compared_ranks(measure) or any(map(lacks_pairs, rows))
+    has_ceiling = is_cosine and not is_by_pairs
     if executor is not None:
         check_travel([measure], executor)
     with reporting(progress, len(rows) * (1 + has_ceiling), "across") as advance:
@@ -439,8 +441,11 @@ def _tables(
                 failures[x.name] = str(error)
         _check_left(len(usable), failures)
         table = np.moveaxis(np.array(tables), 2, 0)
-        if compared_ranks(measure) and is_whole:
-            return usable, *_with_ceiling(table, ceilings_of_ranks(measure, usable, groups))
+        bounds = None
+        if is_by_pairs and compared_pairs(measure):
+            bounds = ceilings_of_pairs(measure, usable, groups)
+        if bounds:
+            return usable, *_with_ceiling(table, bounds)
         if not has_ceiling:
             return usable, table, None
         calls = [

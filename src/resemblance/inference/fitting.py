@@ -14,7 +14,8 @@ from ..measure import Measure
 from ..representation import Representation, Undefined
 from ..significance.labels import numbers_of
 from ..significance.resampling import check_whole, groups_of
-from ..views.distances import weights_of, whitened
+from ..views.distances import FEWEST_PAIRS, weights_of, whitened
+from .ceilings import ceiling_of_pairs
 
 Fit = Literal["weights", "one", "neighbours"]
 COMPARISONS = ("cosine", "pearson", "whitened_cosine", "whitened_pearson")
@@ -26,7 +27,10 @@ MOST = 5
 
 @dataclass(frozen=True, eq=False)
 class Fitting:
-    """The dissimilarities of subjects and models, and how the models are fitted and scored."""
+    """The dissimilarities of subjects and models, and how the models are fitted and scored.
+
+    Subjects may lack pairs, NaN, where the comparison takes pairs one by one.
+    """
 
     names: tuple[str, ...]  # of the subjects, then of the parts of the models
     matrices: np.ndarray  # (subjects + parts, n, n), the largest entry of each 1
@@ -46,6 +50,8 @@ class Fitting:
         all_stimuli = np.arange(len(self.weights))
         seen = np.setdiff1d(all_stimuli, fold) if len(self.folds) > 1 else all_stimuli
         seen, shown = (np.setdiff1d(rows, left_out) for rows in (seen, fold))
+        if np.isnan(self.matrices).any():
+            return self._on_pairs(seen, shown)
         fitted_to, tested = self._prepared(seen), self._prepared(shown)
         count = len(self.names) - sum(self.sizes)
         subjects, others = unit(tested[:count]), unit(fitted_to[:count])
@@ -64,10 +70,76 @@ class Fitting:
         lower, upper = ceiling_of(subjects @ subjects.T)
         return np.column_stack([*columns, lower, np.full(count, upper)])
 
-    def _check(self, vectors: np.ndarray, place: int) -> None:
+    def _on_pairs(self, seen: np.ndarray, shown: np.ndarray) -> np.ndarray:
+        """Return the scores on the stimuli ``shown`` of fits to those ``seen``, where subjects lack
+        pairs: each is scored on its pairs, by a fit to the means of the others on theirs."""
+        fitted_to, tested = self._pairs(seen), self._pairs(shown)
+        count = len(self.names) - sum(self.sizes)
+        table, start = np.zeros((count, len(self.sizes) + 2)), count
+        for column, size in enumerate(self.sizes):
+            parts = slice(start, start + size)
+            for subject in range(count):
+                mine = ~np.isnan(tested[subject])
+                weights = np.ones((1, 1))
+                if size > 1:
+                    target = self._mean_of_others(fitted_to, subject)
+                    known = ~np.isnan(target)
+                    self._check_pairs(known, subject)
+                    basis = self._ready(fitted_to[parts][:, known])
+                    weights = fitted(basis, self._ready(target[None, known]), self.fit)
+                self._check_pairs(mine, subject)
+                both = self._ready(tested[subject][None, mine]), self._ready(tested[parts][:, mine])
+                self._check(both[0], 0, subject)
+                if size == 1:
+                    self._check(both[1], 0, start)
+                table[subject, column] = (unit(both[0]) * unit(weights @ both[1])).sum()
+            start += size
+        bounds = ceiling_of_pairs(tested[:count], self.compare)
+        if bounds is None:
+            raise Undefined(
+                "across: a subject shares fewer than three pairs of stimuli with others in a fold; "
+                "take fewer folds, or leave the subject out"
+            )
+        table[:, -2], table[:, -1] = bounds
+        return table
+
+    def _pairs(self, rows: np.ndarray) -> np.ndarray:
+        """Return the dissimilarities of the pairs of some stimuli, one row for each matrix."""
+        return np.asarray(self.matrices[:, rows[:, None], rows][:, *np.triu_indices(len(rows), 1)])
+
+    def _mean_of_others(self, vectors: np.ndarray, subject: int) -> np.ndarray:
+        """Return the mean of the other subjects, each in units of its root mean square, over those
+        that have a pair; NaN where none has it."""
+        count = len(self.names) - sum(self.sizes)
+        total, counts = np.zeros(vectors.shape[1]), np.zeros(vectors.shape[1])
+        for other in range(count):
+            mine = ~np.isnan(vectors[other])
+            if other != subject and mine.any():
+                part = self._ready(vectors[other][None, mine])[0]
+                total[mine] += part / (np.sqrt(np.mean(part**2)) or 1.0)
+                counts += mine
+        return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
+
+    def _ready(self, vectors: np.ndarray) -> np.ndarray:
+        """Return vectors whose cosines are what the comparison has of these pairs; zeros where
+        nothing is left to compare."""
+        if self.compare != "pearson":
+            return vectors
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return _without_rounding(vectors - vectors.mean(axis=1, keepdims=True), lengths)
+
+    def _check_pairs(self, has: np.ndarray, subject: int) -> None:
+        if np.count_nonzero(has) < FEWEST_PAIRS:
+            raise Undefined(
+                f"across: {self.names[subject]!r} has fewer than three pairs of stimuli, or others "
+                "have, in a fold; take fewer folds, or leave the subject out"
+            )
+
+    def _check(self, vectors: np.ndarray, place: int, named: int | None = None) -> None:
         if not vectors[place].any():
             raise Undefined(
-                f"across: all dissimilarities of {self.names[place]!r} are equal in a fold; take "
+                f"across: all dissimilarities of {self.names[place if named is None else named]!r} "
+                "are equal in a fold; take "
                 "fewer folds, or labels of folds that each have stimuli of several kinds"
             )
 
@@ -84,8 +156,13 @@ class Fitting:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if self.compare.endswith("pearson"):  # without what equal dissimilarities explain
             vectors = vectors - np.outer(vectors @ equal / (equal @ equal), equal)
-        is_left = np.linalg.norm(vectors, axis=1, keepdims=True) > ROUNDING * lengths
-        return np.where(is_left, vectors, 0.0)
+        return _without_rounding(vectors, lengths)
+
+
+def _without_rounding(vectors: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return rows, and zeros for rows of which only the rounding of these lengths is left."""
+    is_left = np.linalg.norm(vectors, axis=1, keepdims=True) > ROUNDING * lengths
+    return np.where(is_left, vectors, 0.0)
 
 
 def fitting_of(
@@ -105,7 +182,7 @@ def fitting_of(
         )
     everything = [*subjects, *parts]
     matrices = np.array([rdm(x, options["rdm"]) for x in everything])
-    largest = np.abs(matrices).max(axis=(1, 2), keepdims=True)
+    largest = np.nanmax(np.abs(matrices), axis=(1, 2), keepdims=True)
     matrices = matrices / np.where(largest > 0, largest, 1.0)
     weights = weights_of(everything[0], options["variances"])
     names = tuple(x.name for x in everything)

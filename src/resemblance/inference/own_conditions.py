@@ -12,10 +12,13 @@ from ..dissimilarities import from_dissimilarities, rdm
 from ..measure import Measure
 from ..representation import Representation, Undefined, as_representation, with_rows
 from ..views.missing_pairs import lacks_pairs, missing_pairs
+from .ceilings import compared_pairs
 
-OF_PAIRS = ("spearman", "pearson", "cosine", "kendall", "kendall_a", "rho_a")
 NO_CEILING = "no noise ceiling: the measure is neither a cosine nor of ranks"
-NOT_ALL = "no noise ceiling: it takes all pairs of stimuli of all subjects (rs.join_samples)"
+TOO_FEW = (
+    "no noise ceiling: a subject shares fewer than three pairs of stimuli with others, of all "
+    "stimuli or without some"
+)
 
 
 def with_all_conditions(subjects: Any, models: Any, measure: Measure) -> Any:
@@ -25,8 +28,9 @@ def with_all_conditions(subjects: Any, models: Any, measure: Measure) -> Any:
     Unchanged where the measure takes no missing pairs, and what is no mapping of arrays.
     """
     options = {**measure.defaults, **dict(measure.parameters)}
-    takes_pairs = measure.name == "rsa" and options["compare"] in OF_PAIRS
-    if not (takes_pairs and isinstance(subjects, Mapping) and isinstance(models, Mapping)):
+    if not (
+        compared_pairs(measure) and isinstance(subjects, Mapping) and isinstance(models, Mapping)
+    ):
         return subjects
     ids = next((ids for ids in map(_ids_of, models.values()) if ids), None)
     return {name: _placed(x, str(name), ids, options["rdm"]) for name, x in subjects.items()}
@@ -75,11 +79,12 @@ def _rows_with_numbers(source: np.ndarray) -> np.ndarray:
 
 
 def need_whole(x: Representation) -> None:
-    """Raise ``Undefined`` for a representation that lacks pairs, where models are fitted."""
+    """Raise ``Undefined`` for a model, or a part of a model, that lacks pairs, where models are
+    fitted."""
     if lacks_pairs(x):
         raise Undefined(
-            f"{x.name!r} lacks dissimilarities, and fitted models and folds take all; leave folds= "
-            "out and give no lists of models, or keep the stimuli that all have, rs.join_samples"
+            f"{x.name!r} lacks dissimilarities, and fitted models and folds take all of models; "
+            "give the model all pairs, or keep the stimuli that all have, rs.join_samples"
         )
 
 
@@ -91,7 +96,7 @@ def notes_of_pairs(subjects: Sequence[Representation]) -> tuple[str, ...]:
 
 def why_no_ceiling(subjects: Sequence[Representation]) -> str:
     """Return why there is no noise ceiling."""
-    return NOT_ALL if any(map(lacks_pairs, subjects)) else NO_CEILING
+    return TOO_FEW if any(map(lacks_pairs, subjects)) else NO_CEILING
 
 
 def _counts(x: Representation) -> str:

@@ -8,10 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, as_float64, namespace, scalar, to_numpy
+from ..arrays import Array, as_float64, detach, namespace, scalar, to_numpy
 from ..measure import measure
 from ..representation import Representation, Undefined, title
+from ..views.digits import resolution
 from .inner_products import mean_without, need_samples
+
+ROUNDED = 0.02  # of the sum of a row: probabilities that were rounded to two digits
+NEARLY_ALL = 0.9  # of the rows
 
 
 def accuracy_difference_without(
@@ -155,7 +159,7 @@ def _differ(x: Representation, y: Representation) -> np.ndarray:
 def _divergences(x: Representation, y: Representation, outputs: str) -> Array:
     """The divergence for each sample, in nats, shape (n,)."""
     _check_classes("jensen_shannon", x, y)
-    p, q = (probabilities("jensen_shannon", r, outputs) for r in (x, y))
+    p, q = (probabilities("jensen_shannon", r, outputs, resolution(r)) for r in (x, y))
     both = p + q
     return x.xp.sum(_relative_entropy(p, both) + _relative_entropy(q, both), axis=1) / 2
 
@@ -179,30 +183,40 @@ def _check_classes(name: str, x: Representation, y: Representation) -> None:
         raise Undefined(f"{name}: X {x.shape} and Y {y.shape} must have the same classes (columns)")
 
 
-def probabilities(called: str, x: Representation, outputs: str) -> Array:
+def probabilities(called: str, x: Representation, outputs: str, stored: float) -> Array:
     """Return the predicted distributions, shape (n, classes): of logits the softmax.
 
     Raises ``Undefined`` for rows that are no probabilities, and for logits that are. The sums of
-    probabilities may be off by 0.001, as those of half precision are.
+    probabilities may be off by 0.001, or by ``stored``, the relative rounding of the numbers as
+    they were stored.
     """
     xp, values = x.xp, x.array
-    are_probabilities = scalar(xp.min(values)) >= 0 and (
-        scalar(xp.max(xp.abs(xp.sum(values, axis=1) - 1))) <= 1e-3
-    )
+    sums = xp.sum(values, axis=1)
     if outputs == "logits":
-        if are_probabilities and x.shape[1] > 1:
-            raise Undefined(
-                f"{called}: the rows of {title(x)} {x.shape} are probabilities, 0 or larger with "
-                'the sum 1, and were taken for logits; use outputs="probabilities"'
-            )
+        _refuse_probabilities(called, x, to_numpy(detach(sums)))
         powers = xp.exp(values - xp.max(values, axis=1, keepdims=True))
         return powers / xp.sum(powers, axis=1, keepdims=True)
-    if not are_probabilities:
+    slack = max(1e-3, stored)
+    if not (scalar(xp.min(values)) >= 0 and scalar(xp.max(xp.abs(sums - 1))) <= slack):
         raise Undefined(
             f"{called}: the rows of {title(x)} {x.shape} are not probabilities, 0 or larger with "
             'the sum 1; for logits use outputs="logits"'
         )
     return values
+
+
+def _refuse_probabilities(called: str, x: Representation, sums: np.ndarray) -> None:
+    """Raise ``Undefined`` for logits of which nearly all rows are probabilities, or percentages,
+    but for rounding to two digits."""
+    if x.shape[1] < 2 or scalar(x.xp.min(x.array)) < 0:
+        return
+    for unit, named, divided in ((1.0, "probabilities", ""), (100.0, "percentages", " / 100")):
+        if np.mean(np.abs(sums - unit) <= ROUNDED * unit) >= NEARLY_ALL:
+            raise Undefined(
+                f"{called}: the rows of {title(x)} {x.shape} are {named}, 0 or larger with the sum "
+                f'{unit:g}, and were taken for logits; use outputs="probabilities"'
+                f"{divided and f' and pass X{divided}'}"
+            )
 
 
 def _relative_entropy(p: Array, both: Array) -> Array:

@@ -43,10 +43,12 @@ def subset(n: int, count: int, seed: int, name: str) -> np.ndarray:
     return np.sort(generator(seed, name, "samples").choice(n, count, replace=False))
 
 
-def dissimilarities(points: np.ndarray, kind: str) -> np.ndarray:
+def dissimilarities(points: np.ndarray, kind: str, stored: float = 0.0) -> np.ndarray:
     """Upper triangle of the dissimilarities between rows, shape (n (n - 1) / 2,).
 
     A row without direction (zero, or constant for "correlation") has dissimilarity 1 to all others.
+    ``stored``: the relative rounding of the numbers as they were stored, within which a row is
+    constant.
     The numbers are those of :func:`resemblance.views.distances.rdm` (Euclidean ones up to a
     factor), by one product instead of blocks: n is at most some thousands.
     """
@@ -55,7 +57,7 @@ def dissimilarities(points: np.ndarray, kind: str) -> np.ndarray:
         points = centred(points)
         (squares,) = squared_distance_blocks(points, len(points))
         return np.sqrt(squares[above])
-    points = directions(points, kind)
+    points = directions(points, kind, stored)
     if are_narrow_rows(points):
         return cosine_distances(points, points)[above]
     return one_minus(cosine_matrix(points)[above])
@@ -110,16 +112,24 @@ def centred(points: np.ndarray) -> np.ndarray:
     return points / (np.abs(points).max() or 1)
 
 
-def agreement(a: np.ndarray, b: np.ndarray, kind: Rdm, compare: Compare) -> float:
-    """Correlation of the dissimilarities between rows of ``a`` with those between rows of ``b``."""
-    return correlation(dissimilarities(a, kind), dissimilarities(b, kind), compare)
+def agreement(
+    a: np.ndarray,
+    b: np.ndarray,
+    kind: Rdm,
+    compare: Compare,
+    stored: tuple[float, float] = (0.0, 0.0),
+) -> float:
+    """Correlation of the dissimilarities between rows of ``a`` with those between rows of ``b``;
+    ``stored``: the relative rounding of the numbers of both as they were stored."""
+    one, other = (dissimilarities(rows, kind, eps) for rows, eps in zip((a, b), stored))
+    return correlation(one, other, compare)
 
 
 def mean_agreement(
-    pairs: Iterable[tuple[np.ndarray, np.ndarray]], kind: Rdm, compare: Compare
+    pairs: Iterable[tuple[np.ndarray, np.ndarray]], kind: Rdm, compare: Compare, stored: float = 0.0
 ) -> float:
-    """Mean of :func:`agreement` over pairs of arrays."""
-    return float(np.mean([agreement(a, b, kind, compare) for a, b in pairs]))
+    """Mean of :func:`agreement` over pairs of arrays that were stored in one precision."""
+    return float(np.mean([agreement(a, b, kind, compare, (stored, stored)) for a, b in pairs]))
 
 
 def correlation(a: np.ndarray, b: np.ndarray, compare: Compare) -> float:

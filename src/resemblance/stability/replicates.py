@@ -9,6 +9,7 @@ import numpy as np
 from ..claims import COSINE
 from ..representation import Representation
 from ..statistic import statistic
+from ..views.digits import resolution
 from ..views.points import directions
 from ..views.rectangles import one_minus
 from .rdm import (
@@ -51,7 +52,8 @@ def replicate(
     Reference: Raju, shesha-geometry 0.3.0, ``replicate_stability``, which puts it in the place of
     the sample split.
     """
-    return agreement(rows(x), rows(replicate), rdm, compare)
+    stored = resolution(x), resolution(replicate)
+    return agreement(rows(x), rows(replicate), rdm, compare, stored)
 
 
 @statistic(
@@ -80,7 +82,7 @@ def anchor_profile(
     Reference: Raju, shesha-geometry 0.3.0, ``anchor_profile_stability``, which puts it in the place
     of the anchor statistic of the paper. There anchors must be named.
     """
-    first, second = (_square(rows(r), rdm) for r in (x, replicate))
+    first, second = (_square(rows(r), rdm, resolution(r)) for r in (x, replicate))
     n = len(first)
     probed = np.ones((n, n), dtype=bool)
     anchor_rows = range(n) if anchors is None else _row_numbers(anchors, n)
@@ -112,13 +114,13 @@ def _row_numbers(anchors: Any, n: int) -> tuple[int, ...]:
     return numbers
 
 
-def _square(points: np.ndarray, kind: str) -> np.ndarray:
+def _square(points: np.ndarray, kind: str, stored: float) -> np.ndarray:
     """Dissimilarities between all rows, shape (n, n)."""
     if kind == "euclidean":
         from scipy.spatial.distance import cdist
 
         return cdist(centred(points), centred(points))
-    points = directions(points, kind)
+    points = directions(points, kind, stored)
     if are_narrow_rows(points):
         return cosine_distances(points, points)
     above = one_minus(cosine_matrix(points))

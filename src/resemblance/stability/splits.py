@@ -12,6 +12,7 @@ from ..claims import COSINE, SHAPE
 from ..representation import Representation
 from ..rng import generator
 from ..statistic import statistic
+from ..views.digits import resolution
 from ..views.points import scaled_rows
 from .rdm import (
     Compare,
@@ -71,7 +72,8 @@ def feature_split(
     """
     points = np.asfortranarray(rows(x)[subset(x.shape[0], max_samples, seed, "feature_split")])
     draws = (generator(seed, "feature_split", split).permutation(x.shape[1]) for split in range(k))
-    return mean_agreement((halves(points, order) for order in draws), rdm, compare)
+    parts = (halves(points, order) for order in draws)
+    return mean_agreement(parts, rdm, compare, resolution(x))
 
 
 def halves(points: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -122,6 +124,7 @@ def basis_split(
         (halves(turned, everything) for turned in _in_random_bases(points, k, rdm, seed)),
         rdm,
         compare,
+        resolution(x),
     )
 
 
@@ -186,7 +189,7 @@ def sample_split(
         first, second = (points[draw.choice(len(points), size, replace=False)] for _ in range(2))
         return first, second
 
-    return mean_agreement(map(pair, range(k)), rdm, compare)
+    return mean_agreement(map(pair, range(k)), rdm, compare, resolution(x))
 
 
 @statistic(

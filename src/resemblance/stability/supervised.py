@@ -11,6 +11,7 @@ from ..claims import COLUMNS, COSINE, SHAPE
 from ..representation import Representation, Undefined
 from ..rng import generator
 from ..statistic import statistic
+from ..views.digits import resolution
 from .rdm import (
     ROUNDING,
     Compare,
@@ -78,7 +79,8 @@ def label_conditioned_split(
     to :func:`supervised_alignment`.
     """
     points, groups = rows(x), members(labels, "label_conditioned_split", classes=3)
-    return mean_agreement(_class_mean_halves(points, groups, k, seed), rdm, compare)
+    parts = _class_mean_halves(points, groups, k, seed)
+    return mean_agreement(parts, rdm, compare, resolution(x))
 
 
 def _class_mean_halves(
@@ -128,7 +130,8 @@ def supervised_alignment(
     subset = _in_proportion(groups, max_samples, seed)
     first, second = np.triu_indices(len(subset), 1)
     different = labels[subset][first] != labels[subset][second]
-    return correlation(dissimilarities(points[subset], rdm), different.astype(float), compare)
+    vector = dissimilarities(points[subset], rdm, resolution(x))
+    return correlation(vector, different.astype(float), compare)
 
 
 def _in_proportion(groups: list[np.ndarray], count: int, seed: int) -> np.ndarray:

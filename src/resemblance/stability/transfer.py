@@ -11,6 +11,7 @@ from ..claims import COLUMNS, COSINE, SHAPE
 from ..measures.outputs import probabilities
 from ..representation import Representation, Undefined
 from ..statistic import statistic
+from ..views.digits import resolution
 from ..views.distances import squared_distance_blocks
 from ..views.points import scaled_rows
 from .rdm import ROUNDING, by_rdm, centred, cosine_distances, rows
@@ -215,7 +216,8 @@ def leep(x: Representation, labels: np.ndarray, *, outputs: SOURCE = "logits") -
     Reference: Nguyen et al. 2020.
     """
     members(labels, "leep", fewest=1)
-    theta: np.ndarray = probabilities("leep", Representation(rows(x), x.name), outputs)
+    outcomes = Representation(rows(x), x.name)
+    theta: np.ndarray = probabilities("leep", outcomes, outputs, resolution(x))
     joint = np.stack([theta[labels == y].sum(axis=0) for y in range(int(labels.max()) + 1)])
     total = joint.sum(axis=0)
     conditional = joint / np.where(total > 0, total, 1)

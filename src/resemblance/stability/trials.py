@@ -10,6 +10,7 @@ from ..arrays import norm
 from ..claims import COSINE
 from ..representation import Representation, Undefined
 from ..statistic import statistic
+from ..views.digits import resolution
 from ..views.points import scaled_rows
 from .rdm import ROUNDING, Compare, Rdm, agreement, by_rdm, rows
 from .supervised import class_means
@@ -117,7 +118,7 @@ def _agreement_of_parts(
     if any(len(group) == 0 for part in groups for group in part):
         raise Unfilled(f"{called} needs an {both} trial of every condition; leave the others out")
     one, other = (class_means(rows(x), part) for part in groups)
-    return agreement(one, other, rdm, compare)
+    return agreement(one, other, rdm, compare, (resolution(x), resolution(x)))
 
 
 @statistic(

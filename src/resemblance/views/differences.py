@@ -22,22 +22,23 @@ def can_be_mended(points: Array) -> bool:
 def from_differences(
     points: Array, targets: Array
 ) -> Callable[[Array, Array, tuple[slice, slice], float], None]:
-    """Return a function that replaces what lost its digits in a block of squared distances.
+    """Return a function that replaces what lost its digits in a block of squared distances, of
+    which those on the diagonal of the whole matrix are infinite.
 
     A projection on one direction tells which rows are equal but for rounding, as copies are: these
     are at distance 0.
     """
     xp, eps = namespace(points), epsilon(points)
-    direction = like(generator(0, "direction").standard_normal(points.shape[1]), points)
-    ends = [xp.sum(a * direction[None, :], axis=1) for a in (points, targets)]
+    ends: list[Array] = []
 
     def mend(block: Array, both: Array, at: tuple[slice, slice], near: float) -> None:
         both *= near
         are_close = block <= both
-        themselves = _diagonal_length(at, block.shape) if targets is points else 0
-        if scalar(xp.sum(xp.astype(are_close, xp.int64))) <= themselves:
-            block[are_close] = 0  # each row is close to itself alone
+        if not scalar(xp.any(are_close)):
             return
+        if not ends:
+            direction = like(generator(0, "direction").standard_normal(points.shape[1]), points)
+            ends.extend(xp.sum(a * direction[None, :], axis=1) for a in (points, targets))
         is_near = to_numpy(are_close)
         row, column = np.divmod(np.flatnonzero(is_near), is_near.shape[1])
         rows, columns = row + (at[0].start or 0), column + (at[1].start or 0)
@@ -51,10 +52,13 @@ def from_differences(
     return mend
 
 
-def _diagonal_length(at: tuple[slice, slice], shape: tuple[int, ...]) -> int:
-    """Return how many entries of a block are on the diagonal of the whole matrix."""
-    starts = [of.start or 0 for of in at]
-    return max(0, min(start + size for start, size in zip(starts, shape)) - max(starts))
+def on_diagonal(block: Array, at: tuple[slice, slice]) -> Array:
+    """Return what of a block is on the diagonal of the whole matrix, to be read and written.
+
+    ``block``: contiguous; its columns begin at or before its rows.
+    """
+    offset, (height, width) = (at[0].start or 0) - (at[1].start or 0), block.shape
+    return block.reshape(-1)[offset : offset + height * width : width + 1]
 
 
 def _direct(points: Array, targets: Array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -37,7 +37,8 @@ def norm_of(x: Representation) -> Array:
 def check_digits(x: Representation) -> None:
     """Raise ``Undefined`` where the differences between the samples lie below rounding.
 
-    Constant columns, rows that are equal and units that are saturated have lost nothing.
+    Constant columns, rows that are equal and units that are saturated have lost nothing. Points
+    that stand for the samples of a stream have the same mean and the same norms as these.
     """
     if not (x.signed or has_no_values(x.source)) and rounding_share(x) > SHARE:
         raise Undefined(below_rounding(x))
@@ -53,13 +54,17 @@ def in_double_precision(x: Representation) -> Representation:
 def below_rounding(x: Representation) -> str:
     """The sentence that says that differences lie below rounding, and what to do."""
     is_stored = resolution(x) >= float(np.finfo(x.precision).eps)
-    stored = x.origin.dtype if x.origin else str(x.source.dtype).rpartition(".")[2]
-    dtype = stored if is_stored else x.precision
+    dtype = stored_as(x) if is_stored else x.precision
     remedy = f"before the data are stored in {dtype}" if is_stored else "or take dtype='float64'"
     return (
         f"the samples of {title(x)} differ by less than the rounding of {dtype}: centre first "
         f"(subtract the mean of each feature, {remedy})"
     )
+
+
+def stored_as(x: Representation) -> str:
+    """The precision that the numbers came in."""
+    return str(x.origin.dtype if x.origin else x.source.dtype).rpartition(".")[2]
 
 
 @view

@@ -16,18 +16,10 @@ import numpy as np
 
 from ..arrays import Array, detach, like, namespace, norm, reuse, scalar
 from ..representation import Representation, lasting, view
-from .differences import CLOSE, from_differences
+from .differences import CLOSE, from_differences, on_diagonal
 from .far_rows import far_rows, near_points, rows_that_are_near
 from .points import is_rotated, size
-from .rectangles import (
-    Entries,
-    Rectangle,
-    diagonal_of,
-    distances_of,
-    rounding_of_sums,
-    squared_distances_of,
-    without_diagonal,
-)
+from .rectangles import Entries, Rectangle, distances_of, rounding_of_sums, squared_distances_of
 
 COLUMNS = 2**12  # features at a time of those that are more than the samples, or 2 n
 
@@ -93,17 +85,21 @@ def _from_gram(x: Representation) -> Entries:
     """Squared distances from products; those that lost their digits come from differences."""
     gram = shifted_gram(x)
     lengths, rounding = np.diagonal(gram), rounding_of_sums(x.shape[1], x.array)
+    near = CLOSE * rounding
+    largest = 2 * lengths.max()
 
     def entries(at: Rectangle) -> Array:
         both = lengths[at.rows, None] + lengths[None, at.columns]
         block = -2 * gram[at.rows, at.columns]
         block += both
-        is_near = block <= CLOSE * rounding * both
-        is_near &= ~diagonal_of(block) if at.is_square else True
-        if is_near.any():
+        if at.has_diagonal:
+            on_diagonal(block, at[:2])[:] = np.inf
+        if not block.min() > near * largest and (block <= near * both).any():
             points = x.array / power_of_two(x)
-            from_differences(points, points)(block, both, (at.rows, at.columns), CLOSE * rounding)
-        return without_diagonal(block) if at.is_square else block
+            from_differences(points, points)(block, both, at[:2], near)
+        if at.has_diagonal:
+            on_diagonal(block, at[:2])[:] = 0
+        return block
 
     return entries
 

@@ -30,7 +30,7 @@ from ..arrays import (
 )
 from ..representation import Representation
 from .chords import Chords, are_narrow, chords_of, variance_of
-from .differences import CLOSE, can_be_mended, from_differences
+from .differences import CLOSE, can_be_mended, from_differences, on_diagonal
 from .digits import below_rounding, in_double_precision
 from .points import standardized_rows, unit_rows
 
@@ -143,13 +143,18 @@ def squared_distances_of(points: Array, others: Array | None = None) -> Entries:
         # Scaled by a power of two, whose products are exact, before they are summed.
         block = (-2 * points[at.rows, :]) @ transposed[:, at.columns]
         block += both
-        on_diagonal = others is None and at.has_diagonal
-        if not on_diagonal and scalar(xp.min(block)) > near * largest:
-            return block
+        has_diagonal = others is None and at.has_diagonal
         if mended is not None:
-            mended(block, both, at, near)
-        else:  # NaN stays NaN
-            block = xp.where(block <= rounding * both, xp.zeros_like(block), block)
+            if has_diagonal:
+                on_diagonal(block, at[:2])[:] = math.inf
+            if not scalar(xp.min(block)) > near * largest:  # also for NaN
+                mended(block, both, at[:2], near)
+            if has_diagonal:
+                on_diagonal(block, at[:2])[:] = 0 * squares[at.rows]  # NaN stays NaN
+            return block
+        if not has_diagonal and scalar(xp.min(block)) > near * largest:
+            return block
+        block = xp.where(block <= rounding * both, xp.zeros_like(block), block)
         return without_diagonal(block) if others is None and at.is_square else block
 
     return entries

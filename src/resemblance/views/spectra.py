@@ -22,7 +22,7 @@ from ..arrays import (
     to_numpy,
 )
 from ..representation import Representation, Undefined, title, view
-from .digits import below_rounding, norm_of, resolution
+from .digits import below_rounding, norm_of, resolution, stored_as
 from .points import is_rotated, offset, preshape, row_directions, size, unit
 
 
@@ -58,7 +58,7 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     rank = int(to_numpy(s > tolerance).sum())
     if rank == 0:
         raise Undefined(
-            f"{title(x)} varies by no more than the rounding of {x.source.dtype}: it has no "
+            f"{title(x)} varies by no more than the rounding of {stored_as(x)}: it has no "
             "directions"
         )
     if rank < s.shape[0] and carries_gradient(points):
